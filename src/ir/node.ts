@@ -1,0 +1,94 @@
+/**
+ * The typed expression DAG. A Program is what one element of the output costs: nodes in order, each naming
+ * earlier ones by their position, so evaluating or emitting is one walk from first to last.
+ *
+ * Types are explicit: every argument already has the dtype its operation works in, and each conversion is a
+ * `cast` node. f16 and bf16 values are held in f32 precision inside a program and round once when stored.
+ */
+import type { DType, Value } from "../dtype.ts";
+import type { OpName } from "./ops.ts";
+
+/** Position of a node in its program. */
+export type Id = number;
+
+/** Characters [start, end) of the source a node came from. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+interface Base {
+  readonly dtype: DType;
+  readonly args: readonly Id[];
+  readonly span?: Span;
+}
+/** The current element of operand `index`. */
+export interface InputNode extends Base {
+  readonly op: "input";
+  readonly index: number;
+}
+/** A captured scalar: the same for every element, passed when the kernel is called. */
+export interface ParamNode extends Base {
+  readonly op: "param";
+  readonly index: number;
+}
+export interface ConstNode extends Base {
+  readonly op: "const";
+  readonly value: Value;
+}
+/** Value conversion by the law of `convert` in dtype.ts. */
+export interface CastNode extends Base {
+  readonly op: "cast";
+}
+/** The same bits as another dtype of equal size (f32 ↔ i32/u32, f64 ↔ i64/u64). */
+export interface BitcastNode extends Base {
+  readonly op: "bitcast";
+}
+export interface OpNode extends Base {
+  readonly op: OpName;
+}
+/**
+ * `args = [fast, isRare, ...slowArgs]`: the value `fast`, except where the bool `isRare` holds: there the scalar
+ * function `slow` is called on the slow arguments. SIMD code tests "any lane rare?" and seldom branches.
+ */
+export interface RareNode extends Base {
+  readonly op: "rare";
+  readonly slow: string;
+}
+export type Node = InputNode | ParamNode | ConstNode | CastNode | BitcastNode | RareNode | OpNode;
+
+export interface Program {
+  readonly nodes: readonly Node[];
+  readonly result: Id;
+  /** Operand dtypes, by input index. */
+  readonly inputs: readonly DType[];
+  /** Captured scalars' dtypes, by param index. */
+  readonly params: readonly DType[];
+  /** dtype of the result, as stored. */
+  readonly dtype: DType;
+}
+
+/* Before dtypes are known ------------------------------------------------------------------------------ */
+
+/**
+ * What a function says, before dtypes: the same DAG with literals instead of constants. One Template serves every
+ * combination of operand dtypes; `specialize` (frontend/infer.ts) makes a Program of it.
+ */
+export type TemplateNode =
+  | { readonly op: "input"; readonly index: number; readonly span?: Span }
+  | { readonly op: "param"; readonly index: number; readonly span?: Span }
+  | { readonly op: "literal"; readonly value: number | bigint | boolean; readonly span?: Span }
+  | { readonly op: "cast"; readonly args: readonly Id[]; readonly dtype: DType; readonly span?: Span }
+  | { readonly op: OpName; readonly args: readonly Id[]; readonly span?: Span };
+
+export interface Template {
+  readonly nodes: readonly TemplateNode[];
+  readonly result: Id;
+  /** How many operands the function takes. */
+  readonly inputs: number;
+  /** Names of the captured scalars, by param index. */
+  readonly params: readonly string[];
+  /** The function's text, for messages and explain; empty for built-in operations. */
+  readonly source: string;
+  readonly name: string;
+}

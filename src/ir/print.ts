@@ -1,0 +1,51 @@
+/** The text form of a Program, for explain, messages and cache keys: one node a line, `%3 = mul f32 %1 %2`. */
+import type { Node, Program, Template } from "./node.ts";
+import { isOp, ops } from "./ops.ts";
+
+export function printNode(node: Node, id: number): string {
+  const args = node.args.map((a) => ` %${a}`).join("");
+  switch (node.op) {
+    case "input":
+      return `%${id} = input ${node.dtype} #${node.index}`;
+    case "param":
+      return `%${id} = param ${node.dtype} #${node.index}`;
+    case "const":
+      return `%${id} = const ${node.dtype} ${Object.is(node.value, -0) ? "-0" : node.value}`;
+    case "rare":
+      return `%${id} = rare ${node.dtype}${args} ${node.slow}`;
+    default:
+      return `%${id} = ${node.op} ${node.dtype}${args}`;
+  }
+}
+
+export function printProgram(program: Program): string {
+  const lines = program.nodes.map(printNode);
+  return `${lines.join("\n")}\nreturn ${program.dtype} %${program.result}`;
+}
+
+/** A template as one line of algebra: `max((x0 * x1), 0)`. */
+export function printTemplate(template: Template): string {
+  const text: string[] = [];
+  for (const node of template.nodes) {
+    switch (node.op) {
+      case "input":
+        text.push(`x${node.index}`);
+        break;
+      case "param":
+        text.push(template.params[node.index]);
+        break;
+      case "literal":
+        text.push(Object.is(node.value, -0) ? "-0" : String(node.value));
+        break;
+      case "cast":
+        text.push(`${node.dtype}(${text[node.args[0]]})`);
+        break;
+      default: {
+        const args = node.args.map((a) => text[a]);
+        const sign = isOp(node.op) ? ops[node.op].sign : undefined;
+        text.push(sign === undefined ? `${node.op}(${args.join(", ")})` : `(${args.join(` ${sign} `)})`);
+      }
+    }
+  }
+  return text[template.result];
+}

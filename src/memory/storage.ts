@@ -1,0 +1,145 @@
+/**
+ * Storage: the lifetime of one heap block, shared by all tensors that are views of it. And `checkReach`, THE
+ * gate between views and memory: every view passes it once, when it is bound to a storage; kernels never check.
+ */
+
+import { fail, list, unreachable } from "../errors.ts";
+import type { View } from "../view/view.ts";
+import type { Anchor } from "./backstop.ts";
+import type { Heap } from "./heap.ts";
+
+/**
+ * Lives while tensors hold it: starts with one holder, `release` by the last one frees the block. A storage
+ * that becomes garbage unreleased is freed by the heap's backstop; never both.
+ */
+export class Storage {
+  readonly heap: Heap;
+  readonly address: number;
+  readonly bytes: number;
+  #holders = 1;
+  /** Dies with this storage unless given back; null once disposed. */
+  #anchor: Anchor | null;
+
+  constructor(heap: Heap, address: number, bytes: number) {
+    this.heap = heap;
+    this.address = address;
+    this.bytes = bytes;
+    this.#anchor = heap.backstop.watch(address);
+  }
+
+  get disposed(): boolean {
+    return this.#anchor === null;
+  }
+
+  /** One more tensor uses these bytes. */
+  retain(): void {
+    if (this.#anchor === null) unreachable("a disposed storage is retained");
+    this.#holders++;
+  }
+
+  /** One tensor less; the last one frees the block. */
+  release(): void {
+    if (this.#anchor === null) unreachable("a disposed storage is released");
+    if (--this.#holders > 0) return;
+    this.heap.backstop.unwatch(this.#anchor);
+    this.#anchor = null;
+    this.heap.free(this.address);
+  }
+}
+
+/** New storage with one holder; its bytes are arbitrary unless `zeroed`. */
+export function createStorage(
+  heap: Heap,
+  bytes: number,
+  operation: string,
+  options: { readonly zeroed?: boolean } = {},
+): Storage {
+  const address = options.zeroed ? heap.allocZeroed(bytes, operation) : heap.alloc(bytes, operation);
+  return new Storage(heap, address, bytes);
+}
+
+/**
+ * Throws unless every byte of every element of the view lies in [0, storage.bytes).
+ *
+ * The element at index i covers the bytes offset + Σ strides[d]·i[d] + [0, itemBytes). The lowest is reached
+ * with i[d] = shape[d] - 1 wherever the stride is negative and 0 elsewhere, the highest the other way round.
+ * The answer is exact: sums and products beyond 2^53 round to something that still lies outside any storage,
+ * and `low` only falls, `high` only rises. A view without elements touches nothing: its strides may be any
+ * whole numbers, its offset must lie in [0, storage.bytes].
+ */
+export function checkReach(operation: string, view: View, storage: { readonly bytes: number }): void {
+  const { shape, strides, offset, itemBytes } = view;
+  const rank = shape.length;
+  if (strides.length !== rank || !isSize(itemBytes) || itemBytes === 0 || !Number.isSafeInteger(offset)) {
+    failNumbers(operation, view);
+  }
+  let low = offset;
+  let high = offset + itemBytes;
+  let isEmpty = false;
+  let isExact = true;
+  for (let d = 0; d < rank; d++) {
+    const size = shape[d];
+    const stride = strides[d];
+    if (!isSize(size) || !Number.isInteger(stride)) failNumbers(operation, view);
+    if (!Number.isSafeInteger(stride)) isExact = false;
+    if (size === 0) isEmpty = true;
+    else if (stride < 0) low += (size - 1) * stride;
+    else high += (size - 1) * stride;
+  }
+  if (isEmpty) {
+    if (!(offset >= 0 && offset <= storage.bytes)) failOffset(operation, view, storage.bytes);
+    return;
+  }
+  if (!isExact) failNumbers(operation, view);
+  if (!(low >= 0 && high <= storage.bytes)) failReach(operation, view, storage.bytes);
+}
+
+const isSize = (n: number): boolean => Number.isSafeInteger(n) && n >= 0;
+
+/** Names the first number of the view that cannot be one. */
+function failNumbers(operation: string, view: View): never {
+  const { shape, strides, offset, itemBytes } = view;
+  const refuse = (fact: string): never => fail("bounds", operation, fact, describe(view));
+  if (strides.length !== shape.length) refuse(`${shape.length} sizes, ${strides.length} strides.`);
+  if (!isSize(itemBytes) || itemBytes === 0) refuse(`an element of ${itemBytes} bytes is impossible.`);
+  if (!Number.isSafeInteger(offset)) refuse(`offset ${offset} is not a whole number of bytes below 2^53.`);
+  for (let d = 0; d < shape.length; d++) {
+    if (!isSize(shape[d])) refuse(`size ${shape[d]} of axis ${d} is not a whole number from 0 below 2^53.`);
+    if (!Number.isSafeInteger(strides[d])) {
+      refuse(`stride ${strides[d]} of axis ${d} is not a whole number of bytes below 2^53.`);
+    }
+  }
+  return unreachable("a view was refused for its numbers, and they are fine");
+}
+
+function failOffset(operation: string, view: View, bytes: number): never {
+  const fact = `the empty view begins at byte ${view.offset}, its storage has ${bytes} bytes.`;
+  fail("bounds", operation, fact, describe(view));
+}
+
+function failReach(operation: string, view: View, bytes: number): never {
+  const { low, high } = exactReach(view);
+  const has = bytes === 0 ? "no bytes" : `bytes 0 … ${bytes - 1}`;
+  fail(
+    "bounds",
+    operation,
+    `the view reaches bytes ${low} … ${high}, its storage has ${has}.`,
+    `${describe(view)}\nChoose them so that offset + Σ stride·(size - 1) stays inside.`,
+  );
+}
+
+/** First and last byte of a view with elements, as BigInt: for the message, where 2^53 must not round. */
+function exactReach({ shape, strides, offset, itemBytes }: View): { low: bigint; high: bigint } {
+  let low = BigInt(offset);
+  let high = low + BigInt(itemBytes) - 1n;
+  for (let d = 0; d < shape.length; d++) {
+    const extent = BigInt(strides[d]) * BigInt(shape[d] - 1);
+    if (extent < 0n) low += extent;
+    else high += extent;
+  }
+  return { low, high };
+}
+
+function describe({ shape, strides, offset, itemBytes }: View): string {
+  return `In bytes: shape ${list(shape)}, strides ${list(strides)}, offset ${offset}, element ${itemBytes}.`;
+}

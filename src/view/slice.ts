@@ -1,0 +1,149 @@
+/**
+ * Slicing, by Python's rules: always a view, never a copy.
+ *
+ * One item an axis, from the left: an integer (drops the axis), "start:stop:step" or [start, stop, step]
+ * (keeps it), null (a new axis of size 1), "..." (all axes that no other item takes). Axes left over stay whole.
+ */
+import { fail, list } from "../errors.ts";
+import { checkShape, normalizeIndex } from "./layout.ts";
+import { rearranged, type View } from "./view.ts";
+
+/** null leaves the bound open. */
+export type Bound = number | null;
+
+/** [start], [start, stop] or [start, stop, step]: the computed form of "start:stop:step". */
+export type Range = readonly [start: Bound, stop?: Bound, step?: Bound];
+
+/** A string is "start:stop:step" with any part left out, "..." or an integer such as "3". */
+export type SliceItem = number | string | Range | null;
+
+type Parsed =
+  | { readonly kind: "index"; readonly index: number }
+  | { readonly kind: "range"; readonly start: Bound; readonly stop: Bound; readonly step: Bound }
+  | { readonly kind: "newAxis" }
+  | { readonly kind: "ellipsis" };
+
+const WHOLE: Parsed = { kind: "range", start: null, stop: null, step: null };
+
+/** The view that `items` select. An integer i moves the offset by i·stride; a step k makes the stride k·stride. */
+export function slice(view: View, items: readonly SliceItem[]): View {
+  const rank = view.shape.length;
+  const parsed = items.map(parseItem);
+  const taken = parsed.filter((item) => item.kind === "index" || item.kind === "range").length;
+  const ellipses = parsed.length - taken - parsed.filter((item) => item.kind === "newAxis").length;
+  if (ellipses > 1) fail("index", "slice", `${write(items)} has ${ellipses} "...".`, 'Use "..." at most once.');
+  if (taken > rank) {
+    fail("index", "slice", `${write(items)} indexes ${taken} axes of ${list(view.shape)}.`, tooMany(rank));
+  }
+  if (ellipses === 0) parsed.push({ kind: "ellipsis" });
+
+  const shape: number[] = [];
+  const strides: number[] = [];
+  let offset = view.offset;
+  let d = 0;
+  const keep = (range: Parsed & { kind: "range" }): void => {
+    const { start, length, step } = resolveRange(range, view.shape[d]);
+    offset += start * view.strides[d];
+    shape.push(length);
+    strides.push(step * view.strides[d]);
+    d++;
+  };
+  for (const item of parsed) {
+    if (item.kind === "range") keep(item);
+    else if (item.kind === "ellipsis") for (let k = taken; k < rank; k++) keep(WHOLE);
+    else if (item.kind === "newAxis") {
+      shape.push(1);
+      strides.push(0);
+    } else {
+      offset += normalizeIndex("slice", item.index, view.shape[d], d) * view.strides[d];
+      d++;
+    }
+  }
+  checkShape("slice", shape);
+  return rearranged(view, shape, strides, offset);
+}
+
+/**
+ * Python's `slice.indices`: bounds count from the end when negative, then clamp to the axis.
+ * A step longer than the axis selects one element at most, so it is cut to the axis and its stride stays exact.
+ */
+function resolveRange(
+  range: { readonly start: Bound; readonly stop: Bound; readonly step: Bound },
+  size: number,
+): { start: number; length: number; step: number } {
+  const limit = Math.max(size, 1);
+  const step = Math.min(Math.max(range.step ?? 1, -limit), limit);
+  const low = step > 0 ? 0 : -1;
+  const high = step > 0 ? size : size - 1;
+  const start = range.start === null ? (step > 0 ? low : high) : clamp(range.start, size, low, high);
+  const stop = range.stop === null ? (step > 0 ? high : low) : clamp(range.stop, size, low, high);
+  return { start, length: Math.max(Math.ceil((stop - start) / step), 0), step };
+}
+
+function clamp(bound: number, size: number, low: number, high: number): number {
+  return Math.min(Math.max(bound < 0 ? bound + size : bound, low), high);
+}
+
+// ---- reading the items -------------------------------------------------------------------------------------
+
+function parseItem(item: SliceItem): Parsed {
+  if (item === null) return { kind: "newAxis" };
+  if (typeof item === "number") return { kind: "index", index: item };
+  if (typeof item === "string") return parseText(item);
+  if (!Array.isArray(item)) badItem(item);
+  if (item.length < 1 || item.length > 3) {
+    fail("index", "slice", `${list(item)} has ${item.length} bounds.`, "Write [start, stop, step]; null is open.");
+  }
+  const [start, stop = null, step = null] = item as Range;
+  for (const bound of item as readonly unknown[]) {
+    if (bound !== null && !Number.isInteger(bound)) {
+      fail(
+        "index",
+        "slice",
+        `${write([item])} has the bound ${String(bound)}.`,
+        "Bounds are integers; null leaves one open.",
+      );
+    }
+  }
+  return toRange(start, stop, step, item);
+}
+
+function parseText(text: string): Parsed {
+  const body = text.trim();
+  if (body === "...") return { kind: "ellipsis" };
+  if (/^[+-]?\d+$/.test(body)) return { kind: "index", index: Number(body) };
+  const parts = body.split(":").map((part) => part.trim());
+  if (parts.length < 2 || parts.length > 3 || !parts.every((part) => /^([+-]?\d+)?$/.test(part))) badItem(text);
+  const [start, stop, step = null] = parts.map((part) => (part === "" ? null : Number(part)));
+  return toRange(start, stop, step, text);
+}
+
+function toRange(start: Bound, stop: Bound, step: Bound, item: SliceItem): Parsed {
+  if (step === 0) fail("index", "slice", `${write([item])} has step 0.`, "A step is at least 1, or at most -1.");
+  return { kind: "range", start, stop, step };
+}
+
+function badItem(item: unknown): never {
+  return fail(
+    "index",
+    "slice",
+    `${typeof item === "string" ? JSON.stringify(item) : String(item)} is not an index.`,
+    'Use an integer, "start:stop:step", [start, stop, step], null (new axis) or "...".',
+  );
+}
+
+function tooMany(rank: number): string {
+  if (rank === 0) return "A 0-d tensor has no axis to index.";
+  return `Give at most ${rank} ${rank === 1 ? "index" : "indices"}; null adds an axis and takes none.`;
+}
+
+/** The items as the caller wrote them: `1, "::2", null`. */
+function write(items: readonly SliceItem[]): string {
+  return items
+    .map((item) => (typeof item === "string" ? JSON.stringify(item) : Array.isArray(item) ? list(writeBounds(item)) : String(item)))
+    .join(", ");
+}
+
+function writeBounds(bounds: readonly unknown[]): string[] {
+  return bounds.map(String);
+}
