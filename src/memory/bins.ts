@@ -16,6 +16,8 @@ export class Block {
   /** Neighbours in the bin; meaningful while the block is free. */
   previousFree: Block | null = null;
   nextFree: Block | null = null;
+  /** Used by the table of blocks in use. */
+  nextInBucket: Block | null = null;
 
   constructor(start: number, units: number) {
     this.start = start;

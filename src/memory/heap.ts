@@ -10,6 +10,7 @@
 import { fail, unreachable } from "../errors.ts";
 import { Backstop } from "./backstop.ts";
 import { Block, FreeBins } from "./bins.ts";
+import { BlockTable } from "./table.ts";
 
 /** Bytes at the start of every heap that are never handed out: room for kernel arguments. */
 export const SCRATCH = { address: 1024, bytes: 65536 - 1024 } as const;
@@ -64,9 +65,10 @@ export class Heap {
   /** For clearing: filling shared memory takes one step an element, so eight bytes at a time. */
   #words: Float64Array;
   readonly #maximumPages: number;
+  /** What an empty heap could give to one block. */
+  readonly #mostBytes: number;
   readonly #bins = new FreeBins();
-  /** Blocks in use, by their first unit. */
-  readonly #used = new Map<number, Block>();
+  readonly #used = new BlockTable();
   readonly #first: Block;
   #last: Block;
   /** Units below this one have been handed out at some time; those above are still zero. */
@@ -74,6 +76,8 @@ export class Heap {
   #unitsInUse = 0;
   #peakUnits = 0;
   #underPressure = false;
+  /** Block objects that a merge left over, linked by `nextFree`: a split takes one, so none is made. */
+  #spare: Block | null = null;
 
   constructor(options: HeapOptions = {}) {
     const initial = Math.max(2, options.initialPages ?? DEFAULT_PAGES);
@@ -81,6 +85,7 @@ export class Heap {
     const { memory, maximum } = createMemory(initial, wanted);
     this.memory = memory;
     this.#maximumPages = Math.min(maximum, USABLE_PAGES);
+    this.#mostBytes = (this.#maximumPages - 1) * PAGE;
     this.buffer = memory.buffer;
     this.shared = !(this.buffer instanceof ArrayBuffer);
     this.u8 = new Uint8Array(this.buffer);
@@ -112,10 +117,9 @@ export class Heap {
   }
 
   free(address: number): void {
-    const unit = address / UNIT;
-    let block = this.#used.get(unit);
-    if (block === undefined) unreachable(`address ${address} is freed and is not in use`);
-    this.#used.delete(unit);
+    const unit = (address / UNIT) | 0;
+    let block = unit * UNIT === address ? this.#used.remove(unit) : null;
+    if (block === null) unreachable(`address ${address} is freed and is not in use`);
     this.#unitsInUse -= block.units;
 
     const { before, after } = block;
@@ -159,7 +163,7 @@ export class Heap {
   stats(): HeapStats {
     return {
       bytesInUse: this.#unitsInUse * UNIT,
-      blocks: this.#used.size,
+      blocks: this.#used.count,
       peakBytes: this.#peakUnits * UNIT,
       capacityBytes: this.buffer.byteLength,
       maximumBytes: this.#maximumPages * PAGE,
@@ -184,7 +188,7 @@ export class Heap {
       if (block.isFree && before?.isFree) unreachable(`two free blocks meet at unit ${end}`);
       if (block.isFree) freeSeen++;
       else {
-        if (this.#used.get(block.start) !== block) unreachable(`the block at unit ${end} is lost`);
+        if (!this.#used.has(block)) unreachable(`the block at unit ${end} is lost`);
         used++;
         unitsInUse += block.units;
       }
@@ -194,7 +198,7 @@ export class Heap {
     }
     if (before !== this.#last) unreachable("the last block is not the last");
     if (end !== this.#capacityUnits()) unreachable(`blocks end at unit ${end} of ${this.#capacityUnits()}`);
-    if (used !== this.#used.size) unreachable(`${used} blocks are in use, ${this.#used.size} are known`);
+    if (used !== this.#used.count) unreachable(`${used} blocks are in use, ${this.#used.count} are known`);
     if (freeSeen !== free.size) unreachable(`${freeSeen} blocks are free, ${free.size} are in bins`);
     if (unitsInUse !== this.#unitsInUse)
       unreachable(`${unitsInUse} units in use, ${this.#unitsInUse} counted`);
@@ -202,7 +206,7 @@ export class Heap {
 
   /** A block for so many bytes, marked as used. */
   #take(bytes: number, operation: string): Block {
-    if (!(Number.isInteger(bytes) && bytes >= 0 && bytes <= this.#maximumPages * PAGE)) {
+    if (!(Number.isInteger(bytes) && bytes >= 0 && bytes <= this.#mostBytes)) {
       this.#refuseSize(bytes, operation);
     }
     const units = bytes === 0 ? 1 : Math.ceil(bytes / UNIT);
@@ -211,7 +215,7 @@ export class Heap {
 
     this.#bins.remove(block);
     if (block.units > units) this.#bins.insert(this.#split(block, units));
-    this.#used.set(block.start, block);
+    this.#used.add(block);
     this.#unitsInUse += units;
     if (this.#unitsInUse > this.#peakUnits) this.#peakUnits = this.#unitsInUse;
     return block;
@@ -219,7 +223,10 @@ export class Heap {
 
   /** Cuts a block to `units`; the rest is a new block after it. */
   #split(block: Block, units: number): Block {
-    const rest = new Block(block.start + units, block.units - units);
+    const rest = this.#spare ?? new Block(0, 0);
+    this.#spare = rest.nextFree;
+    rest.start = block.start + units;
+    rest.units = block.units - units;
     rest.before = block;
     rest.after = block.after;
     if (block.after !== null) block.after.before = rest;
@@ -235,6 +242,8 @@ export class Heap {
     block.after = next.after;
     if (next.after !== null) next.after.before = block;
     else this.#last = block;
+    next.nextFree = this.#spare;
+    this.#spare = next;
   }
 
   /** A free block that the quick search missed, or one made by growing; null when neither is possible. */
@@ -291,7 +300,7 @@ export class Heap {
   }
 
   #refuseSize(bytes: number, operation: string): never {
-    const most = mebibytes(this.#maximumPages * PAGE);
+    const most = mebibytes(this.#mostBytes);
     if (bytes > 0 && (Number.isInteger(bytes) || bytes === Infinity)) {
       fail(
         "memory",

@@ -124,7 +124,7 @@ function failReach(operation: string, view: View, bytes: number): never {
     "bounds",
     operation,
     `the view reaches bytes ${low} … ${high}, its storage has ${has}.`,
-    `${describe(view)}\nChoose them so that offset + Σ stride·(size - 1) stays inside.`,
+    describe(view),
   );
 }
 
@@ -141,5 +141,8 @@ function exactReach({ shape, strides, offset, itemBytes }: View): { low: bigint;
 }
 
 function describe({ shape, strides, offset, itemBytes }: View): string {
-  return `In bytes: shape ${list(shape)}, strides ${list(strides)}, offset ${offset}, element ${itemBytes}.`;
+  return (
+    `Every element must lie inside: shape ${list(shape)}, strides ${list(strides)} bytes, offset ${offset} bytes, ` +
+    `${itemBytes} bytes an element.`
+  );
 }

@@ -4,6 +4,7 @@
  * Shapes align at the right; on each axis the sizes are equal or 1. Nothing is copied.
  */
 import { fail, list } from "../errors.ts";
+import { checkShape } from "./layout.ts";
 import { broadcastTo, type View } from "./view.ts";
 
 /** The common shape: on each axis, counted from the right, the one size that is not 1. */
@@ -21,6 +22,7 @@ export function broadcastShapes(op: string, shapes: readonly (readonly number[])
       out[lead + d] = n;
     }
   }
+  checkShape(op, out);
   return out;
 }
 
@@ -34,10 +36,19 @@ export function broadcastViews(
     op,
     views.map((view) => view.shape),
   );
-  return { shape, views: views.map((view) => (sameShape(view.shape, shape) ? view : broadcastTo(view, shape))) };
+  return {
+    shape,
+    views: views.map((view) => (sameShape(view.shape, shape) ? view : broadcastTo(view, shape))),
+  };
 }
 
-function disagree(op: string, shapes: readonly (readonly number[])[], axis: number, a: number, b: number): never {
+function disagree(
+  op: string,
+  shapes: readonly (readonly number[])[],
+  axis: number,
+  a: number,
+  b: number,
+): never {
   const names = shapes.map(list);
   const all = `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}`;
   return fail(

@@ -28,7 +28,12 @@ export function checkShape(op: string, shape: readonly number[]): void {
   for (let d = 0; d < shape.length; d++) {
     const n = shape[d];
     if (!Number.isSafeInteger(n) || n < 0) {
-      fail("shape", op, `size ${n} of axis ${d} in ${list(shape)} is not a size.`, "Sizes are integers from 0.");
+      fail(
+        "shape",
+        op,
+        `size ${n} of axis ${d} in ${list(shape)} is not a size.`,
+        "Sizes are integers from 0.",
+      );
     }
     size *= Math.max(n, 1);
   }
@@ -119,7 +124,12 @@ export function normalizeIndex(op: string, index: number, size: number, axis: nu
     fail("index", op, `index ${index} for axis ${axis} is not an integer.`, rangeOfIndices(size));
   }
   if (index < -size || index >= size) {
-    fail("index", op, `index ${index} is out of range for axis ${axis} of size ${size}.`, rangeOfIndices(size));
+    fail(
+      "index",
+      op,
+      `index ${index} is out of range for axis ${axis} of size ${size}.`,
+      rangeOfIndices(size),
+    );
   }
   return index < 0 ? index + size : index + 0;
 }

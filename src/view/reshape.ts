@@ -23,7 +23,12 @@ export function resolveShape(op: string, shape: readonly number[], count: number
     checkShape(op, shape);
     const size = sizeOf(shape);
     if (size !== count) {
-      fail("shape", op, `${list(shape)} has ${size} elements, not ${count}.`, "The element counts must agree.");
+      fail(
+        "shape",
+        op,
+        `${list(shape)} has ${size} ${size === 1 ? "element" : "elements"}, not ${count}.`,
+        "The element counts must agree.",
+      );
     }
     return [...shape];
   }

@@ -17,13 +17,20 @@ export type Range = readonly [start: Bound, stop?: Bound, step?: Bound];
 /** A string is "start:stop:step" with any part left out, "..." or an integer such as "3". */
 export type SliceItem = number | string | Range | null;
 
+interface ParsedRange {
+  readonly kind: "range";
+  readonly start: Bound;
+  readonly stop: Bound;
+  readonly step: Bound;
+}
+
 type Parsed =
+  | ParsedRange
   | { readonly kind: "index"; readonly index: number }
-  | { readonly kind: "range"; readonly start: Bound; readonly stop: Bound; readonly step: Bound }
   | { readonly kind: "newAxis" }
   | { readonly kind: "ellipsis" };
 
-const WHOLE: Parsed = { kind: "range", start: null, stop: null, step: null };
+const WHOLE: ParsedRange = { kind: "range", start: null, stop: null, step: null };
 
 /** The view that `items` select. An integer i moves the offset by i·stride; a step k makes the stride k·stride. */
 export function slice(view: View, items: readonly SliceItem[]): View {
@@ -31,9 +38,15 @@ export function slice(view: View, items: readonly SliceItem[]): View {
   const parsed = items.map(parseItem);
   const taken = parsed.filter((item) => item.kind === "index" || item.kind === "range").length;
   const ellipses = parsed.length - taken - parsed.filter((item) => item.kind === "newAxis").length;
-  if (ellipses > 1) fail("index", "slice", `${write(items)} has ${ellipses} "...".`, 'Use "..." at most once.');
+  if (ellipses > 1)
+    fail("index", "slice", `${write(items)} has ${ellipses} "...".`, 'Use "..." at most once.');
   if (taken > rank) {
-    fail("index", "slice", `${write(items)} indexes ${taken} axes of ${list(view.shape)}.`, tooMany(rank));
+    fail(
+      "index",
+      "slice",
+      `${write(items)} takes ${taken} ${taken === 1 ? "axis" : "axes"} of ${list(view.shape)}.`,
+      tooMany(rank),
+    );
   }
   if (ellipses === 0) parsed.push({ kind: "ellipsis" });
 
@@ -41,11 +54,11 @@ export function slice(view: View, items: readonly SliceItem[]): View {
   const strides: number[] = [];
   let offset = view.offset;
   let d = 0;
-  const keep = (range: Parsed & { kind: "range" }): void => {
+  const keep = (range: ParsedRange): void => {
     const { start, length, step } = resolveRange(range, view.shape[d]);
     offset += start * view.strides[d];
     shape.push(length);
-    strides.push(step * view.strides[d]);
+    strides.push(step * view.strides[d] + 0); // never -0
     d++;
   };
   for (const item of parsed) {
@@ -67,10 +80,7 @@ export function slice(view: View, items: readonly SliceItem[]): View {
  * Python's `slice.indices`: bounds count from the end when negative, then clamp to the axis.
  * A step longer than the axis selects one element at most, so it is cut to the axis and its stride stays exact.
  */
-function resolveRange(
-  range: { readonly start: Bound; readonly stop: Bound; readonly step: Bound },
-  size: number,
-): { start: number; length: number; step: number } {
+function resolveRange(range: ParsedRange, size: number): { start: number; length: number; step: number } {
   const limit = Math.max(size, 1);
   const step = Math.min(Math.max(range.step ?? 1, -limit), limit);
   const low = step > 0 ? 0 : -1;
@@ -92,7 +102,12 @@ function parseItem(item: SliceItem): Parsed {
   if (typeof item === "string") return parseText(item);
   if (!Array.isArray(item)) badItem(item);
   if (item.length < 1 || item.length > 3) {
-    fail("index", "slice", `${list(item)} has ${item.length} bounds.`, "Write [start, stop, step]; null is open.");
+    fail(
+      "index",
+      "slice",
+      `${list(item)} has ${item.length} bounds.`,
+      "Write [start, stop, step]; null is open.",
+    );
   }
   const [start, stop = null, step = null] = item as Range;
   for (const bound of item as readonly unknown[]) {
@@ -100,7 +115,7 @@ function parseItem(item: SliceItem): Parsed {
       fail(
         "index",
         "slice",
-        `${write([item])} has the bound ${String(bound)}.`,
+        `${write([item])} has the bound ${writeItem(bound)}.`,
         "Bounds are integers; null leaves one open.",
       );
     }
@@ -113,13 +128,15 @@ function parseText(text: string): Parsed {
   if (body === "...") return { kind: "ellipsis" };
   if (/^[+-]?\d+$/.test(body)) return { kind: "index", index: Number(body) };
   const parts = body.split(":").map((part) => part.trim());
-  if (parts.length < 2 || parts.length > 3 || !parts.every((part) => /^([+-]?\d+)?$/.test(part))) badItem(text);
+  if (parts.length < 2 || parts.length > 3 || !parts.every((part) => /^([+-]?\d+)?$/.test(part)))
+    badItem(text);
   const [start, stop, step = null] = parts.map((part) => (part === "" ? null : Number(part)));
   return toRange(start, stop, step, text);
 }
 
 function toRange(start: Bound, stop: Bound, step: Bound, item: SliceItem): Parsed {
-  if (step === 0) fail("index", "slice", `${write([item])} has step 0.`, "A step is at least 1, or at most -1.");
+  if (step === 0)
+    fail("index", "slice", `${write([item])} has step 0.`, "A step is at least 1, or at most -1.");
   return { kind: "range", start, stop, step };
 }
 
@@ -127,7 +144,7 @@ function badItem(item: unknown): never {
   return fail(
     "index",
     "slice",
-    `${typeof item === "string" ? JSON.stringify(item) : String(item)} is not an index.`,
+    `${writeItem(item)} is not an index.`,
     'Use an integer, "start:stop:step", [start, stop, step], null (new axis) or "...".',
   );
 }
@@ -139,11 +156,11 @@ function tooMany(rank: number): string {
 
 /** The items as the caller wrote them: `1, "::2", null`. */
 function write(items: readonly SliceItem[]): string {
-  return items
-    .map((item) => (typeof item === "string" ? JSON.stringify(item) : Array.isArray(item) ? list(writeBounds(item)) : String(item)))
-    .join(", ");
+  return items.map(writeItem).join(", ");
 }
 
-function writeBounds(bounds: readonly unknown[]): string[] {
-  return bounds.map(String);
+function writeItem(item: unknown): string {
+  if (Array.isArray(item)) return list(item.map(writeItem));
+  if (typeof item === "string") return JSON.stringify(item);
+  return typeof item === "bigint" ? `${item}n` : String(item);
 }

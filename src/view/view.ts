@@ -98,7 +98,12 @@ export function extent(view: View): { start: number; end: number } {
 export function permute(view: View, axes: readonly number[]): View {
   const rank = view.shape.length;
   if (axes.length !== rank) {
-    fail("axis", "permute", `${list(axes)} names ${count(axes.length, "axis", "axes")} of ${rank}.`, "Name every axis once.");
+    fail(
+      "axis",
+      "permute",
+      `${list(axes)} names ${count(axes.length, "axis", "axes")} of ${rank}.`,
+      "Name every axis once.",
+    );
   }
   return take(view, normalizeAxes("permute", axes, rank));
 }
@@ -119,11 +124,7 @@ export function swapAxes(view: View, a: number, b: number): View {
 }
 
 /** Puts axis src[k] at place dst[k] of the result; the other axes keep their order. */
-export function moveAxis(
-  view: View,
-  src: number | readonly number[],
-  dst: number | readonly number[],
-): View {
+export function moveAxis(view: View, src: number | readonly number[], dst: number | readonly number[]): View {
   const rank = view.shape.length;
   const from = normalizeAxes("moveAxis", src, rank);
   const to = normalizeAxes("moveAxis", dst, rank);
@@ -148,10 +149,16 @@ export function moveAxis(
 export function squeeze(view: View, axes?: number | readonly number[]): View {
   const { shape } = view;
   const rank = shape.length;
-  const drop = axes === undefined ? allAxes(rank).filter((d) => shape[d] === 1) : normalizeAxes("squeeze", axes, rank);
+  const drop =
+    axes === undefined ? allAxes(rank).filter((d) => shape[d] === 1) : normalizeAxes("squeeze", axes, rank);
   for (const d of drop) {
     if (shape[d] !== 1) {
-      fail("shape", "squeeze", `axis ${d} of ${list(shape)} has size ${shape[d]}.`, "Only axes of size 1 can be dropped.");
+      fail(
+        "shape",
+        "squeeze",
+        `axis ${d} of ${list(shape)} has size ${shape[d]}.`,
+        "Only axes of size 1 can be dropped.",
+      );
     }
   }
   return take(
@@ -222,15 +229,30 @@ export function diagonal(view: View, offset = 0, axis1 = 0, axis2 = 1): View {
   const { shape, strides } = view;
   const rank = shape.length;
   if (rank < 2) {
-    fail("shape", "diagonal", `${list(shape)} has ${count(rank, "axis", "axes")}.`, "A diagonal needs two axes.");
+    fail(
+      "shape",
+      "diagonal",
+      `${list(shape)} has ${count(rank, "axis", "axes")}.`,
+      "A diagonal needs two axes.",
+    );
   }
   const a = normalizeAxis("diagonal", axis1, rank);
   const b = normalizeAxis("diagonal", axis2, rank);
   if (a === b) {
-    fail("axis", "diagonal", `axes ${axis1} and ${axis2} are the same axis.`, "A diagonal needs two different axes.");
+    fail(
+      "axis",
+      "diagonal",
+      `axes ${axis1} and ${axis2} are the same axis.`,
+      "A diagonal needs two different axes.",
+    );
   }
   if (!Number.isSafeInteger(offset)) {
-    fail("value", "diagonal", `offset ${offset} is not an integer.`, "0 is the main diagonal, 1 the one above it.");
+    fail(
+      "value",
+      "diagonal",
+      `offset ${offset} is not an integer.`,
+      "0 is the main diagonal, 1 the one above it.",
+    );
   }
   const row = Math.max(-offset, 0);
   const column = Math.max(offset, 0);
@@ -265,7 +287,9 @@ export function slidingWindow(
       "shape",
       "slidingWindow",
       `${count(sizes.length, "window size", "window sizes")} for ${count(along.length, "axis", "axes")}.`,
-      axes === undefined ? "Give a size for every axis, or name the axes." : "Give one size for each named axis.",
+      axes === undefined
+        ? "Give a size for every axis, or name the axes."
+        : "Give one size for each named axis.",
     );
   }
   const starts = [...view.shape];
@@ -308,7 +332,12 @@ export function asStrided(
   }
   for (const stride of byteStrides) {
     if (!Number.isSafeInteger(stride)) {
-      fail("value", "asStrided", `stride ${stride} is not an integer.`, "Strides are whole numbers of bytes.");
+      fail(
+        "value",
+        "asStrided",
+        `stride ${stride} is not an integer.`,
+        "Strides are whole numbers of bytes.",
+      );
     }
   }
   if (!Number.isSafeInteger(byteOffset) || byteOffset < 0) {

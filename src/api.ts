@@ -1,0 +1,265 @@
+/** The functions of the public face: creation, the kernels over several tensors, and the named operations. */
+import type { DType, TypedArray } from "./dtype.ts";
+import { engine } from "./engine.ts";
+import { fail } from "./errors.ts";
+import { runScope } from "./memory/scope.ts";
+import * as create from "./ops/create.ts";
+import { elementwise } from "./ops/elementwise.ts";
+import { type Captured, callableOf } from "./ops/function.ts";
+import type { NamedOp } from "./ops/named.ts";
+import type * as reductions from "./ops/reductions.ts";
+import { type NamedOptions, namedOp, namedReduction, type Operand, Tensor, wrapResult } from "./tensor.ts";
+
+/* Creation --------------------------------------------------------------------------------------------- */
+
+interface TypedArrays {
+  u8: Uint8Array | Uint8ClampedArray;
+  i8: Int8Array;
+  u16: Uint16Array;
+  i16: Int16Array;
+  u32: Uint32Array;
+  i32: Int32Array;
+  u64: BigUint64Array;
+  i64: BigInt64Array;
+  f32: Float32Array;
+  f64: Float64Array;
+}
+/** The dtype a typed array brings. */
+type DTypeOfArray<A> = { [D in keyof TypedArrays]: A extends TypedArrays[D] ? D : never }[keyof TypedArrays];
+type Shape = number | readonly number[];
+
+/**
+ * From a number, nested arrays or a typed array. Numbers become f32, booleans bool, bigints i64, a typed array keeps
+ * its own dtype; { dtype } chooses another, { shape } arranges the elements.
+ */
+export function tensor<D extends DType>(
+  data: create.Nested | ArrayBufferView,
+  options: create.TensorOptions & { readonly dtype: D },
+): Tensor<D>;
+export function tensor<A extends TypedArray | Uint8ClampedArray>(
+  data: A,
+  options?: create.TensorOptions,
+): Tensor<DTypeOfArray<A>>;
+export function tensor(data: bigint, options?: create.TensorOptions): Tensor<"i64">;
+export function tensor(data: boolean, options?: create.TensorOptions): Tensor<"bool">;
+export function tensor(data: number, options?: create.TensorOptions): Tensor<"f32">;
+export function tensor(data: create.Nested | ArrayBufferView, options?: create.TensorOptions): Tensor;
+export function tensor(data: create.Nested | ArrayBufferView, options: create.TensorOptions = {}): Tensor {
+  return new Tensor(create.fromData(data, options));
+}
+
+export function zeros<D extends DType = "f32">(
+  shape: Shape,
+  options: { readonly dtype?: D } = {},
+): Tensor<D> {
+  return new Tensor(create.full("zeros", shape, 0, options.dtype ?? "f32")) as Tensor as Tensor<D>;
+}
+export function ones<D extends DType = "f32">(shape: Shape, options: { readonly dtype?: D } = {}): Tensor<D> {
+  return new Tensor(create.full("ones", shape, 1, options.dtype ?? "f32")) as Tensor as Tensor<D>;
+}
+/** Every element is `value`; its kind decides the dtype unless one is given. */
+export function full<D extends DType>(
+  shape: Shape,
+  value: create.Scalar,
+  options: { readonly dtype: D },
+): Tensor<D>;
+export function full(shape: Shape, value: create.Scalar, options?: create.CreateOptions): Tensor;
+export function full(shape: Shape, value: create.Scalar, options: create.CreateOptions = {}): Tensor {
+  return new Tensor(create.full("full", shape, value, options.dtype));
+}
+/** Memory as it is: write before you read. */
+export function empty<D extends DType = "f32">(
+  shape: Shape,
+  options: { readonly dtype?: D } = {},
+): Tensor<D> {
+  return new Tensor(create.empty("empty", shape, options.dtype ?? "f32")) as Tensor as Tensor<D>;
+}
+
+/** arange(stop), arange(start, stop) or arange(start, stop, step), with { dtype } last. */
+export function arange<D extends DType = "f32">(...args: (number | { readonly dtype?: D })[]): Tensor<D> {
+  const last = args.at(-1);
+  const options = typeof last === "object" ? (last as { readonly dtype?: D }) : {};
+  const numbers = args.filter((x): x is number => typeof x === "number");
+  if (numbers.length < 1 || numbers.length > 3) {
+    fail(
+      "value",
+      "arange",
+      `got ${numbers.length} numbers.`,
+      "Use arange(stop), arange(start, stop) or arange(start, stop, step).",
+    );
+  }
+  const [start, stop] = numbers.length === 1 ? [0, numbers[0]] : numbers;
+  return new Tensor(
+    create.arange(start, stop, numbers[2] ?? 1, options.dtype ?? "f32"),
+  ) as Tensor as Tensor<D>;
+}
+/** `count` numbers from start to stop, evenly spaced; stop is the last of them unless endpoint is false. */
+export function linspace<D extends DType = "f32">(
+  start: number,
+  stop: number,
+  count = 50,
+  options: { readonly dtype?: D; readonly endpoint?: boolean } = {},
+): Tensor<D> {
+  const made = create.linspace(start, stop, count, options.endpoint ?? true, options.dtype ?? "f32");
+  return new Tensor(made) as Tensor as Tensor<D>;
+}
+/** Ones on a diagonal of an n × m matrix. */
+export function eye<D extends DType = "f32">(
+  n: number,
+  options: { readonly columns?: number; readonly k?: number; readonly dtype?: D } = {},
+): Tensor<D> {
+  return new Tensor(
+    create.eye(n, options.columns ?? n, options.k ?? 0, options.dtype ?? "f32"),
+  ) as Tensor as Tensor<D>;
+}
+
+/** Interleaved or padded foreign memory, with its own byte strides; the reachable bytes are copied once. */
+export function fromBuffer<D extends DType>(
+  buffer: ArrayBufferLike | ArrayBufferView,
+  options: create.BufferOptions & { readonly dtype: D },
+): Tensor<D> {
+  return new Tensor(create.fromBuffer("fromBuffer", buffer, options)) as Tensor as Tensor<D>;
+}
+/** A ggml tensor: ne (sizes) and nb (byte strides) list the fastest axis first. */
+export function fromGgml(t: create.GgmlTensor): Tensor {
+  return new Tensor(create.fromGgml(t));
+}
+
+/* Kernels over several tensors ------------------------------------------------------------------------- */
+
+export interface ZipOptions<D extends DType = DType> {
+  readonly dtype?: D;
+  /** Write here instead of into a new tensor. */
+  readonly out?: Tensor;
+}
+
+/** fn of one element of each tensor, broadcast together. */
+export function zip(
+  tensors: readonly Tensor[],
+  fn: (...values: number[]) => number | bigint | boolean,
+  options: ZipOptions = {},
+): Tensor {
+  if (tensors.length === 0)
+    fail("value", "zip", "no tensors.", "Give at least one: zip([a, b], (a, b) => a + b).");
+  return wrapResult(
+    elementwise("zip", callableOf("zip", fn), tensors.map(alive("zip")), options),
+    options.out,
+  );
+}
+
+const alive = (operation: string) => (t: Tensor) => {
+  if (!(t instanceof Tensor))
+    fail("value", operation, `expected a tensor, got ${typeof t}.`, "Make one with tensor(…).");
+  return t;
+};
+
+/** Frees every tensor made inside that is not in the result (a tensor, or an array or object of them). */
+export function scope<R>(fn: () => R): R {
+  return runScope(engine().scopes, fn, collectTensors) as R;
+}
+
+function* collectTensors(value: unknown, depth = 0): Iterable<Tensor> {
+  if (value instanceof Tensor) yield value;
+  else if (depth > 8 || value === null || typeof value !== "object") return;
+  else if (value instanceof Map || value instanceof Set)
+    for (const v of value.values()) yield* collectTensors(v, depth + 1);
+  else if (!ArrayBuffer.isView(value))
+    for (const v of Object.values(value)) yield* collectTensors(v, depth + 1);
+}
+
+/* Named operations ------------------------------------------------------------------------------------- */
+
+const unary = (name: NamedOp) => (x: Tensor, options?: NamedOptions) => namedOp(name, [x], options);
+const binary = (name: NamedOp) => (a: Operand, b: Operand, options?: NamedOptions) =>
+  namedOp(name, [a, b], options);
+
+export const add = binary("add");
+export const sub = binary("sub");
+export const mul = binary("mul");
+export const div = binary("div");
+export const remainder = binary("remainder");
+export const floorDivide = binary("floorDivide");
+export const pow = binary("pow");
+export const maximum = binary("maximum");
+export const minimum = binary("minimum");
+export const atan2 = binary("atan2");
+export const hypot = binary("hypot");
+export const copysign = binary("copysign");
+export const neg = unary("neg");
+export const abs = unary("abs");
+export const sign = unary("sign");
+export const square = unary("square");
+export const reciprocal = unary("reciprocal");
+export const relu = unary("relu");
+export const sigmoid = unary("sigmoid");
+export const sqrt = unary("sqrt");
+export const cbrt = unary("cbrt");
+export const exp = unary("exp");
+export const exp2 = unary("exp2");
+export const expm1 = unary("expm1");
+export const log = unary("log");
+export const log2 = unary("log2");
+export const log10 = unary("log10");
+export const log1p = unary("log1p");
+export const sin = unary("sin");
+export const cos = unary("cos");
+export const tan = unary("tan");
+export const asin = unary("asin");
+export const acos = unary("acos");
+export const atan = unary("atan");
+export const sinh = unary("sinh");
+export const cosh = unary("cosh");
+export const tanh = unary("tanh");
+export const asinh = unary("asinh");
+export const acosh = unary("acosh");
+export const atanh = unary("atanh");
+export const floor = unary("floor");
+export const ceil = unary("ceil");
+export const trunc = unary("trunc");
+export const round = unary("round");
+export const equal = binary("equal");
+export const notEqual = binary("notEqual");
+export const less = binary("less");
+export const lessEqual = binary("lessEqual");
+export const greater = binary("greater");
+export const greaterEqual = binary("greaterEqual");
+export const logicalAnd = binary("logicalAnd");
+export const logicalOr = binary("logicalOr");
+export const logicalXor = binary("logicalXor");
+export const logicalNot = unary("logicalNot");
+export const isnan = unary("isnan");
+export const isfinite = unary("isfinite");
+export const isinf = unary("isinf");
+export const signbit = unary("signbit");
+export const bitwiseAnd = binary("bitwiseAnd");
+export const bitwiseOr = binary("bitwiseOr");
+export const bitwiseXor = binary("bitwiseXor");
+export const bitwiseNot = unary("bitwiseNot");
+export const leftShift = binary("leftShift");
+export const rightShift = binary("rightShift");
+/** condition ? a : b, element by element. */
+export const where = (condition: Tensor, a: Operand, b: Operand, options?: NamedOptions) =>
+  namedOp("where", [condition, a, b], options);
+/** x held between low and high. */
+export const clip = (x: Tensor, low: Operand, high: Operand, options?: NamedOptions) =>
+  namedOp("clip", [x, low, high], options);
+
+const reduction =
+  (name: reductions.Reduction) =>
+  (t: Tensor, options?: reductions.SumOptions): Tensor =>
+    namedReduction(name, t, options);
+
+export const sum = reduction("sum");
+export const prod = reduction("prod");
+/** Largest element; NaN if there is one. */
+export const max = reduction("max");
+export const min = reduction("min");
+export const any = reduction("any");
+export const all = reduction("all");
+export const countNonzero = reduction("countNonzero");
+export const mean = (t: Tensor, options?: reductions.SumOptions): Tensor => t.mean(options);
+export const argmax = (t: Tensor, options?: reductions.ArgOptions): Tensor<"i64"> => t.argmax(options);
+export const argmin = (t: Tensor, options?: reductions.ArgOptions): Tensor<"i64"> => t.argmin(options);
+export const cumsum = (t: Tensor, options?: reductions.CumulativeOptions): Tensor => t.cumsum(options);
+export const cumprod = (t: Tensor, options?: reductions.CumulativeOptions): Tensor => t.cumprod(options);
+export const matmul = (a: Tensor, b: Tensor): Tensor => a.matmul(b);

@@ -1,0 +1,94 @@
+/**
+ * The engine owns what has identity: the heap, the scopes of open `scope` calls, and who is listening (explain).
+ * Importing strided makes nothing; the one engine of this thread is made at first use.
+ */
+import { fail } from "./errors.ts";
+import { Heap } from "./memory/heap.ts";
+import { type Disposes, ScopeStack } from "./memory/scope.ts";
+
+/** One thing that happened, as `explain` tells it. */
+export type Event =
+  | {
+      readonly kind: "kernel";
+      readonly operation: string;
+      readonly backend: "wasm" | "interpreter" | "function";
+      readonly detail: unknown;
+    }
+  | { readonly kind: "copy"; readonly operation: string; readonly bytes: number; readonly why: string }
+  | { readonly kind: "fallback"; readonly operation: string; readonly why: string };
+
+export class Engine {
+  readonly heap: Heap;
+  readonly scopes = new ScopeStack<Disposes>();
+  /** Set while `explain` listens. */
+  listener: ((event: Event) => void) | null = null;
+
+  constructor(options: EngineOptions = {}) {
+    this.heap = new Heap(
+      options.maximumBytes === undefined ? {} : { maximumPages: Math.floor(options.maximumBytes / 65536) },
+    );
+  }
+}
+
+export interface EngineOptions {
+  /** The heap grows to this many bytes at the most; default 4 GiB. */
+  readonly maximumBytes?: number;
+}
+
+let current: Engine | undefined;
+let options: EngineOptions = {};
+
+export function engine(): Engine {
+  current ??= new Engine(options);
+  return current;
+}
+
+/** Settings of the engine; only before it is first used. */
+export function configure(settings: EngineOptions): void {
+  if (current !== undefined) {
+    fail(
+      "value",
+      "configure",
+      "the engine is already in use.",
+      "Call configure before the first tensor is made, for instance first thing in the program.",
+    );
+  }
+  const { maximumBytes } = settings;
+  if (
+    maximumBytes !== undefined &&
+    !(Number.isInteger(maximumBytes) && maximumBytes >= 262144 && maximumBytes <= 2 ** 32)
+  ) {
+    fail(
+      "value",
+      "configure",
+      `maximumBytes is ${maximumBytes}.`,
+      "Use a whole number from 262144 to 4294967296.",
+    );
+  }
+  options = { ...options, ...settings };
+}
+
+export interface MemoryReport {
+  /** Bytes held by live tensors, rounded up to blocks of 64. */
+  readonly bytes: number;
+  /** Tensors with memory of their own; views share. */
+  readonly tensors: number;
+  /** The most bytes ever held at once. */
+  readonly peakBytes: number;
+  /** Bytes the heap has taken from the system so far; it never shrinks. */
+  readonly capacityBytes: number;
+  readonly maximumBytes: number;
+}
+
+/** What the heap holds now. */
+export function memory(): MemoryReport {
+  const e = engine();
+  const s = e.heap.stats();
+  return {
+    bytes: s.bytesInUse,
+    tensors: s.blocks,
+    peakBytes: s.peakBytes,
+    capacityBytes: s.capacityBytes,
+    maximumBytes: s.maximumBytes,
+  };
+}

@@ -1,0 +1,20 @@
+/** strided: the public face. The only barrel; its exports are snapshot-tested. */
+export * from "./api.ts";
+export { type ArrayOf, type DType, dtypeNames, promote, type ScalarOf } from "./dtype.ts";
+export { configure, type EngineOptions, type MemoryReport, memory } from "./engine.ts";
+export { type ErrorCode, TensorError } from "./errors.ts";
+export type { FormatOptions } from "./format.ts";
+export { type Kernel, kernel } from "./kernel.ts";
+export type {
+  BufferOptions,
+  CreateOptions,
+  GgmlTensor,
+  Nested,
+  Scalar,
+  TensorOptions,
+} from "./ops/create.ts";
+export { type Raw, rawMap, rawMatmul, rawReduce, rawZip } from "./ops/raw.ts";
+export type { ReduceOptions, ScanOptions } from "./ops/reduce.ts";
+export type { ArgOptions, AxisOptions, CumulativeOptions, SumOptions } from "./ops/reductions.ts";
+export { type MapOptions, type NamedOptions, type Operand, Tensor } from "./tensor.ts";
+export type { SliceItem } from "./view/slice.ts";

@@ -1,0 +1,108 @@
+/** Strided copies: any layouts, any dtype pair, overlap-safe. The destination's other bytes stay untouched. */
+import { dtypes } from "../dtype.ts";
+import { engine } from "../engine.ts";
+import { fail, list } from "../errors.ts";
+import { interpretCopy } from "../run/interpret.ts";
+import { sizeOf } from "../view/layout.ts";
+import { planLoops } from "../view/loops.ts";
+import { overlaps } from "../view/overlap.ts";
+import { reshape } from "../view/reshape.ts";
+import { broadcastTo, contiguousView, type View } from "../view/view.ts";
+import { absolute, allocate, checkAlive, checkWritable, type Strided } from "./strided.ts";
+
+/** dst[…] = src[…], src broadcast to dst's shape; as if src had been copied first. */
+export function assign(operation: string, dst: Strided, src: Strided): void {
+  checkWritable(operation, dst);
+  checkAlive(operation, src);
+  const view = sameShape(dst.frame.shape, src.frame.shape)
+    ? src.frame
+    : broadcastFor(operation, dst.frame, src.frame);
+  copyElements(operation, dst, { ...src, frame: view });
+}
+
+/** ggml's copy: elements in C order of each side's own shape; only the counts must agree. */
+export function assignFlat(operation: string, dst: Strided, src: Strided): void {
+  checkWritable(operation, dst);
+  checkAlive(operation, src);
+  const have = sizeOf(src.frame.shape);
+  const want = sizeOf(dst.frame.shape);
+  if (have !== want) {
+    fail(
+      "shape",
+      operation,
+      `the element counts differ: source ${list(src.frame.shape)} has ${have}, destination ${list(dst.frame.shape)} has ${want}.`,
+      "Both sides are read in row-major order; slice or reshape one of them until the counts agree.",
+    );
+  }
+  copyElements(operation, dst, src);
+}
+
+/** A dense copy in C order, in the given dtype. */
+export function copyTo<D extends Strided["dtype"]>(operation: string, src: Strided, dtype: D): Strided<D> {
+  checkAlive(operation, src);
+  const out = allocate(operation, dtype, src.frame.shape);
+  copyElements(operation, out, src);
+  return out;
+}
+
+/** Equal element counts are given. */
+function copyElements(operation: string, dst: Strided, src: Strided): void {
+  if (sizeOf(dst.frame.shape) === 0) return;
+  if (dst.storage === src.storage && overlaps(dst.frame, src.frame)) {
+    if (dst.dtype === src.dtype && sameView(dst.frame, src.frame)) return;
+    const view = contiguousView(src.frame.shape, dtypes[src.dtype].bytes);
+    const copy = allocate(operation, src.dtype, src.frame.shape, view);
+    engine().listener?.({
+      kind: "copy",
+      operation,
+      bytes: copy.storage.bytes,
+      why: "source and destination overlap, so the source is copied first",
+    });
+    runCopy(copy, src);
+    runCopy(dst, copy);
+    copy.storage.release();
+    return;
+  }
+  runCopy(dst, src);
+}
+
+/** The two sides share no element. */
+function runCopy(dst: Strided, src: Strided): void {
+  const { heap } = engine();
+  const view = sameShape(dst.frame.shape, src.frame.shape) ? src.frame : reshape(src.frame, dst.frame.shape);
+  if (view !== null) {
+    // One shape on both sides: any order of visiting will do.
+    const nest = absolute(planLoops([dst.frame, view]), [dst, src]);
+    const side = (k: number) => ({ ...nest, strides: [nest.strides[k]], offsets: [nest.offsets[k]] });
+    interpretCopy(heap.view, side(0), side(1), dst.dtype, src.dtype);
+    return;
+  }
+  const inOrder = { keepOrder: true };
+  const to = absolute(planLoops([dst.frame], inOrder), [dst]);
+  const from = absolute(planLoops([src.frame], inOrder), [src]);
+  interpretCopy(heap.view, to, from, dst.dtype, src.dtype);
+}
+
+export function sameShape(a: readonly number[], b: readonly number[]): boolean {
+  if (a === b) return true;
+  if (a.length !== b.length) return false;
+  for (let d = 0; d < a.length; d++) if (a[d] !== b[d]) return false;
+  return true;
+}
+
+function sameView(a: View, b: View): boolean {
+  return a.offset === b.offset && sameShape(a.shape, b.shape) && sameShape(a.strides, b.strides);
+}
+
+function broadcastFor(operation: string, dst: View, src: View): View {
+  try {
+    return broadcastTo(src, dst.shape);
+  } catch {
+    return fail(
+      "shape",
+      operation,
+      `a source of shape ${list(src.shape)} does not broadcast to the destination's ${list(dst.shape)}.`,
+      "Sizes align at the right; each must be equal, or 1 in the source.",
+    );
+  }
+}

@@ -1,0 +1,348 @@
+/** New tensors: from values, from rules, and from foreign memory with byte strides. */
+import {
+  checkDType,
+  type DType,
+  dtypeOfArray,
+  dtypes,
+  fromScalar,
+  type TypedArray,
+  type Value,
+} from "../dtype.ts";
+import { engine } from "../engine.ts";
+import { fail, list } from "../errors.ts";
+import { checkReach, createStorage } from "../memory/storage.ts";
+import { checkShape, rowMajorStrides, sizeOf } from "../view/layout.ts";
+import { selfOverlaps } from "../view/overlap.ts";
+import { resolveShape } from "../view/reshape.ts";
+import { extent, type View } from "../view/view.ts";
+import { allocate, type Strided } from "./strided.ts";
+
+export type Scalar = number | bigint | boolean;
+export type Nested = Scalar | readonly Nested[];
+
+export interface CreateOptions {
+  readonly dtype?: DType;
+}
+export interface TensorOptions extends CreateOptions {
+  readonly shape?: readonly number[];
+}
+
+/** From a scalar, nested arrays (all rows of one length) or a typed array. */
+export function fromData(data: Nested | ArrayBufferView, options: TensorOptions): Strided {
+  const op = "tensor";
+  if (options.dtype !== undefined) checkDType(op, options.dtype);
+  if (ArrayBuffer.isView(data)) return fromTypedArray(op, data as TypedArray, options);
+  const shape: number[] = [];
+  for (let level: Nested = data; Array.isArray(level); level = level[0] as Nested) {
+    shape.push(level.length);
+    if (level.length === 0) break;
+  }
+  const flat: Scalar[] = [];
+  flatten(data, shape, 0, [], flat);
+  const dtype = options.dtype ?? guessDType(op, flat);
+  const values = flat.map((x) => fromScalar(op, x, dtype));
+  const out = allocate(
+    op,
+    dtype,
+    options.shape === undefined ? shape : shapeFor(op, options.shape, values.length),
+  );
+  writeAll(out, values);
+  return out;
+}
+
+function flatten(
+  level: Nested,
+  shape: readonly number[],
+  d: number,
+  path: readonly number[],
+  into: Scalar[],
+): void {
+  if (!Array.isArray(level)) {
+    if (d < shape.length) failRagged(path, `a ${typeof level}`, `an array of length ${shape[d]}`);
+    if (typeof level !== "number" && typeof level !== "bigint" && typeof level !== "boolean") {
+      fail(
+        "dtype",
+        "tensor",
+        `expected numbers, found ${level === null ? "null" : typeof level}${where(path)}.`,
+      );
+    }
+    into.push(level);
+    return;
+  }
+  if (d >= shape.length) failRagged(path, `an array of length ${level.length}`, "a scalar");
+  if (level.length !== shape[d]) {
+    failRagged(path, `an array of length ${level.length}`, `one of length ${shape[d]}`);
+  }
+  for (let i = 0; i < level.length; i++) flatten(level[i] as Nested, shape, d + 1, [...path, i], into);
+}
+
+const where = (path: readonly number[]) => (path.length === 0 ? "" : ` at ${list(path)}`);
+
+function failRagged(path: readonly number[], found: string, expected: string): never {
+  return fail(
+    "shape",
+    "tensor",
+    `the nested arrays are ragged: ${found}${where(path)}, expected ${expected}.`,
+    "Every row of one level needs the same length; pad the short ones.",
+  );
+}
+
+function guessDType(op: string, flat: readonly Scalar[]): DType {
+  if (flat.length === 0) return "f32";
+  const kinds = new Set(flat.map((x) => typeof x));
+  if (kinds.size > 1 && kinds.has("bigint")) {
+    fail(
+      "dtype",
+      op,
+      "numbers and bigints are mixed.",
+      'Use one kind, or say which: { dtype: "i64" } or { dtype: "f64" }.',
+    );
+  }
+  if (kinds.has("bigint")) return "i64";
+  return kinds.has("number") ? "f32" : "bool";
+}
+
+function shapeFor(op: string, shape: readonly number[], count: number): readonly number[] {
+  return resolveShape(op, shape, count);
+}
+
+function fromTypedArray(op: string, data: TypedArray, options: TensorOptions): Strided {
+  const own = dtypeOfArray(data);
+  if (own === null)
+    return fail(
+      "dtype",
+      op,
+      `no dtype holds a ${data.constructor.name}.`,
+      "Use a typed array, or fromBuffer for raw bytes.",
+    );
+  // Raw 16-bit floats arrive as Uint16Array: asking for f16 or bf16 takes the bits as they are.
+  const bits = data instanceof Uint16Array && (options.dtype === "f16" || options.dtype === "bf16");
+  const dtype = options.dtype ?? own;
+  const shape = options.shape === undefined ? [data.length] : shapeFor(op, options.shape, data.length);
+  const out = allocate(op, dtype, shape);
+  if (bits || dtype === own) {
+    const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+    engine().heap.u8.set(bytes, out.storage.address);
+    return out;
+  }
+  const values: Value[] = new Array(data.length);
+  for (let i = 0; i < data.length; i++) values[i] = fromScalar(op, data[i], dtype);
+  writeAll(out, values);
+  return out;
+}
+
+function writeAll(out: Strided, values: readonly Value[]): void {
+  const { write, bytes } = dtypes[out.dtype];
+  const memory = engine().heap.view;
+  let p = out.storage.address;
+  for (const v of values) {
+    write(memory, p, v);
+    p += bytes;
+  }
+}
+
+/** A shape given as a number is a vector's. */
+export function shapeOf(op: string, shape: number | readonly number[]): readonly number[] {
+  const s = typeof shape === "number" ? [shape] : shape;
+  checkShape(op, s);
+  return s;
+}
+
+export function full(op: string, shape: number | readonly number[], value: Scalar, dtype?: DType): Strided {
+  const d = dtype === undefined ? guessDType(op, [value]) : checkDType(op, dtype);
+  const v = fromScalar(op, value, d);
+  const zero = v === 0n || Object.is(v, 0);
+  const out = allocate(op, d, shapeOf(op, shape), undefined, zero);
+  if (!zero) fillDense(out, v);
+  return out;
+}
+
+function fillDense(out: Strided, value: Value): void {
+  const { write, bytes, Array: Typed } = dtypes[out.dtype];
+  const { address } = out.storage;
+  const n = out.storage.bytes / bytes;
+  if (n === 0) return;
+  const { heap } = engine();
+  write(heap.view, address, value);
+  const cells = new Typed(heap.buffer, address, n);
+  if (n > 1) (cells.fill as (x: Value) => unknown).call(cells, cells[0]);
+}
+
+export function empty(op: string, shape: number | readonly number[], dtype: DType): Strided {
+  return allocate(op, checkDType(op, dtype), shapeOf(op, shape));
+}
+
+/** start, start + step, … below stop (above it for a negative step). */
+export function arange(start: number, stop: number, step: number, dtype: DType): Strided {
+  const op = "arange";
+  checkDType(op, dtype);
+  for (const [name, x] of [
+    ["start", start],
+    ["stop", stop],
+    ["step", step],
+  ] as const) {
+    if (!Number.isFinite(x)) fail("value", op, `${name} is ${x}.`, "Use finite numbers.");
+  }
+  if (step === 0) fail("value", op, "the step is 0.", "Use a positive or a negative step.");
+  const n = Math.max(0, Math.ceil((stop - start) / step));
+  return fromRule(op, [n], dtype, (i) => start + i * step);
+}
+
+export function linspace(
+  start: number,
+  stop: number,
+  count: number,
+  endpoint: boolean,
+  dtype: DType,
+): Strided {
+  const op = "linspace";
+  checkDType(op, dtype);
+  checkShape(op, [count]);
+  const parts = endpoint ? count - 1 : count;
+  const step = parts > 0 ? (stop - start) / parts : 0;
+  return fromRule(op, [count], dtype, (i) =>
+    endpoint && i === count - 1 && i > 0 ? stop : start + i * step,
+  );
+}
+
+/** Ones on the k-th diagonal of an n × m matrix. */
+export function eye(n: number, m: number, k: number, dtype: DType): Strided {
+  const op = "eye";
+  checkDType(op, dtype);
+  const out = allocate(op, dtype, [n, m], undefined, true);
+  const { write, bytes } = dtypes[dtype];
+  const one = fromScalar(op, 1, dtype);
+  const memory = engine().heap.view;
+  for (let i = Math.max(0, -k); i < n && i + k < m; i++) {
+    write(memory, out.storage.address + (i * m + i + k) * bytes, one);
+  }
+  return out;
+}
+
+function fromRule(op: string, shape: readonly number[], dtype: DType, rule: (i: number) => number): Strided {
+  const out = allocate(op, dtype, shape);
+  const { write, bytes, big } = dtypes[dtype];
+  const memory = engine().heap.view;
+  const n = sizeOf(shape);
+  for (let i = 0, p = out.storage.address; i < n; i++, p += bytes) {
+    const x = rule(i);
+    write(memory, p, big ? fromScalar(op, Math.trunc(x), dtype) : fromScalar(op, x, dtype));
+  }
+  return out;
+}
+
+/* Foreign memory --------------------------------------------------------------------------------------- */
+
+export interface BufferOptions {
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+  /** Bytes from one index to the next, per axis; default: dense, row-major. */
+  readonly byteStrides?: readonly number[];
+  /** Byte position of the first element; default 0. */
+  readonly byteOffset?: number;
+}
+
+/**
+ * Interleaved or padded foreign memory with its own byte strides. The bytes the view reaches are copied to the heap
+ * once, as they are; the tensor's strides are those given.
+ */
+export function fromBuffer(
+  op: string,
+  buffer: ArrayBufferLike | ArrayBufferView,
+  options: BufferOptions,
+): Strided {
+  const bytes = bytesOf(op, buffer);
+  const dtype = checkDType(op, options.dtype);
+  const itemBytes = dtypes[dtype].bytes;
+  checkShape(op, options.shape);
+  const strides = options.byteStrides ?? rowMajorStrides(options.shape, itemBytes);
+  if (strides.length !== options.shape.length) {
+    fail(
+      "shape",
+      op,
+      `${strides.length} byteStrides for ${options.shape.length} sizes.`,
+      "Give one byte stride an axis.",
+    );
+  }
+  const foreign: View = {
+    shape: [...options.shape],
+    strides: [...strides],
+    offset: options.byteOffset ?? 0,
+    itemBytes,
+  };
+  checkReach(op, foreign, { bytes: bytes.byteLength });
+  const { start, end } = extent(foreign);
+  // Copy from a multiple of 8 so that elements aligned in the buffer are aligned in the heap.
+  const from = start - (start % 8);
+  const storage = createStorage(engine().heap, end - from, op);
+  engine().heap.u8.set(bytes.subarray(from, end), storage.address);
+  const view = { ...foreign, offset: foreign.offset - from };
+  return { dtype, storage, frame: view, readOnly: selfOverlaps(view) };
+}
+
+function bytesOf(op: string, buffer: ArrayBufferLike | ArrayBufferView): Uint8Array {
+  if (ArrayBuffer.isView(buffer)) return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
+  const isBuffer =
+    buffer instanceof ArrayBuffer || Object.prototype.toString.call(buffer) === "[object SharedArrayBuffer]";
+  if (!isBuffer)
+    fail(
+      "value",
+      op,
+      "the first argument is no buffer.",
+      "Give an ArrayBuffer, a typed array or a Node Buffer.",
+    );
+  return new Uint8Array(buffer);
+}
+
+/** ggml's type numbers, for those types that are not quantised. */
+const ggmlTypes: Readonly<Record<string, DType>> = {
+  0: "f32",
+  1: "f16",
+  24: "i8",
+  25: "i16",
+  26: "i32",
+  27: "i64",
+  28: "f64",
+  30: "bf16",
+};
+
+export interface GgmlTensor {
+  /** A dtype name, ggml's own (F32, f16 …) or its number. */
+  readonly type: DType | string | number;
+  /** Sizes, FASTEST axis first. */
+  readonly ne: readonly number[];
+  /** Strides in BYTES, fastest axis first. Default: dense. */
+  readonly nb?: readonly number[];
+  readonly data: ArrayBufferLike | ArrayBufferView;
+  /** Byte position of the first element. */
+  readonly offset?: number;
+}
+
+/** A ggml tensor: ne[0] is the fastest axis, so the shape is ne reversed. */
+export function fromGgml(t: GgmlTensor): Strided {
+  const op = "fromGgml";
+  const name = typeof t.type === "number" ? ggmlTypes[t.type] : String(t.type).toLowerCase();
+  if (name === undefined || !Object.hasOwn(dtypes, name)) {
+    fail(
+      "dtype",
+      op,
+      `ggml type ${JSON.stringify(t.type)} has no dtype here.`,
+      "Dequantise it first; known are f32 f16 bf16 f64 i8 i16 i32 i64.",
+    );
+  }
+  if (t.nb !== undefined && t.nb.length !== t.ne.length) {
+    fail(
+      "shape",
+      op,
+      `nb has ${t.nb.length} entries, ne has ${t.ne.length}.`,
+      "Both list the axes, fastest first.",
+    );
+  }
+  const shape = [...t.ne].reverse();
+  return fromBuffer(op, t.data, {
+    dtype: name as DType,
+    shape,
+    ...(t.nb === undefined ? {} : { byteStrides: [...t.nb].reverse() }),
+    byteOffset: t.offset ?? 0,
+  });
+}

@@ -1,0 +1,112 @@
+/**
+ * A function as operations see it: its template, or why it has none, and the programs already made of it. Known
+ * functions are found by identity, new closures of a known text by that text, so `a.map(x => x + 1)` in a loop
+ * parses once.
+ */
+import type { DType } from "../dtype.ts";
+import { fail, TensorError } from "../errors.ts";
+import { paramKind, specialize } from "../frontend/infer.ts";
+import { lowerFunction } from "../frontend/lower.ts";
+import { isRefusal, type Refusal, refusalMessage } from "../frontend/refusal.ts";
+import { captureValues } from "../frontend/template.ts";
+import type { Program, Template } from "../ir/node.ts";
+
+export type Captured = number | bigint | boolean;
+export type ScalarFunction = (...args: never[]) => unknown;
+
+export class Callable {
+  readonly template: Template | null;
+  readonly refusal: Refusal | null;
+  /** What the fallback calls; null for built-in operations, which always have a template. */
+  readonly fn: ScalarFunction | null;
+  /** Captured values, by param index. */
+  readonly values: readonly Captured[];
+  readonly #kinds: string;
+  readonly #programs: Map<string, Program>;
+
+  constructor(
+    template: Template | null,
+    refusal: Refusal | null,
+    fn: ScalarFunction | null,
+    values: readonly Captured[] = [],
+    programs = new Map<string, Program>(),
+  ) {
+    this.template = template;
+    this.refusal = refusal;
+    this.fn = fn;
+    this.values = values;
+    this.#kinds = values.map(paramKind).join();
+    this.#programs = programs;
+  }
+
+  /** The same function with other captured values. */
+  withValues(values: readonly Captured[]): Callable {
+    return new Callable(this.template, this.refusal, this.fn, values, this.#programs);
+  }
+
+  /** The program for these operand dtypes; null when the function could not be compiled. */
+  program(inputs: readonly DType[], dtype?: DType): Program | null {
+    if (this.template === null) return null;
+    const key = `${inputs.join()}|${this.#kinds}|${dtype ?? ""}`;
+    let program = this.#programs.get(key);
+    if (program === undefined) {
+      program = specialize(
+        this.template,
+        inputs,
+        this.values.map(paramKind),
+        dtype === undefined ? {} : { dtype },
+      );
+      this.#programs.set(key, program);
+    }
+    return program;
+  }
+}
+
+const byIdentity = new WeakMap<object, Callable>();
+/** Texts are kept while there are few of them: a program that makes functions without end must not fill memory. */
+const byText = new Map<string, Callable>();
+const MOST_TEXTS = 1000;
+
+/** The callable behind a plain function or a kernel. Never throws for a function that cannot be compiled. */
+export function callableOf(operation: string, fn: unknown): Callable {
+  if (typeof fn !== "function") {
+    return fail(
+      "kernel",
+      operation,
+      `expected a function, got ${fn === null ? "null" : typeof fn}.`,
+      "Pass a plain function of scalars such as x => x + 1, or a kernel.",
+    );
+  }
+  const known = byIdentity.get(fn);
+  if (known !== undefined) return known;
+  const text = Function.prototype.toString.call(fn);
+  let callable = byText.get(text);
+  if (callable === undefined || callable.template === null) {
+    // A function that cannot be compiled is called instead, so its identity matters.
+    const lowered = lowerFunction(fn as ScalarFunction);
+    callable = isRefusal(lowered)
+      ? new Callable(null, lowered, fn as ScalarFunction)
+      : new Callable(lowered, null, fn as ScalarFunction);
+    if (byText.size >= MOST_TEXTS) byText.clear();
+    byText.set(text, callable);
+  }
+  byIdentity.set(fn, callable);
+  return callable;
+}
+
+/** Lets `callableOf` find the callable of a kernel, which is a function of tensors. */
+export function registerCallable(fn: object, callable: Callable): void {
+  byIdentity.set(fn, callable);
+}
+
+/** A function with captured values, strictly: one that cannot be compiled is an error with a caret. */
+export function compileStrict(
+  operation: string,
+  fn: ScalarFunction,
+  captures: Readonly<Record<string, unknown>> = {},
+): Callable {
+  const lowered = lowerFunction(fn, captures);
+  if (isRefusal(lowered)) throw new TensorError("kernel", refusalMessage(operation, lowered));
+  const values = captureValues(lowered, captures) as Captured[];
+  return new Callable(lowered, null, fn, values);
+}

@@ -1,0 +1,142 @@
+/**
+ * The raw kernels, as minitorch's Numba kernels state them: plain storages with shape, strides and offset counted in
+ * ELEMENTS, a plain function, no tensors. They show the index arithmetic with nothing hidden, for any layout;
+ * the compiled kernels must agree with them.
+ */
+import { fail, list } from "../errors.ts";
+import { broadcastIndex, extentOf, normalizeAxis, positionOf, sizeOf, unravel } from "../view/layout.ts";
+import { sameShape } from "./copy.ts";
+
+/** Element i lives at storage[offset + Σ i[d]·strides[d]]. */
+export interface Raw {
+  readonly storage: { [position: number]: number; readonly length: number };
+  readonly shape: readonly number[];
+  readonly strides: readonly number[];
+  readonly offset?: number;
+}
+
+/** out[…] = fn(a[…]); a broadcasts to out. */
+export function rawMap(fn: (x: number) => number, out: Raw, a: Raw): void {
+  checkRaw("rawMap", { out, a });
+  checkBroadcasts("rawMap", out, a, "a");
+  const count = sizeOf(out.shape);
+  for (let ordinal = 0; ordinal < count; ordinal++) {
+    const index = unravel(ordinal, out.shape);
+    out.storage[at(out, index)] = fn(a.storage[at(a, broadcastIndex(index, a.shape))]);
+  }
+}
+
+/** out[…] = fn(a[…], b[…]); a and b broadcast to out. */
+export function rawZip(fn: (a: number, b: number) => number, out: Raw, a: Raw, b: Raw): void {
+  checkRaw("rawZip", { out, a, b });
+  checkBroadcasts("rawZip", out, a, "a");
+  checkBroadcasts("rawZip", out, b, "b");
+  const count = sizeOf(out.shape);
+  for (let ordinal = 0; ordinal < count; ordinal++) {
+    const index = unravel(ordinal, out.shape);
+    const x = a.storage[at(a, broadcastIndex(index, a.shape))];
+    const y = b.storage[at(b, broadcastIndex(index, b.shape))];
+    out.storage[at(out, index)] = fn(x, y);
+  }
+}
+
+/** out[…] = fn(… fn(fn(out[…], a[…0…]), a[…1…]) …): folds one axis, starting from what out holds. */
+export function rawReduce(fn: (acc: number, x: number) => number, out: Raw, a: Raw, axis: number): void {
+  checkRaw("rawReduce", { out, a });
+  const d = normalizeAxis("rawReduce", axis, a.shape.length);
+  const expected = a.shape.map((n, k) => (k === d ? 1 : n));
+  if (!sameShape(out.shape, expected)) {
+    fail(
+      "shape",
+      "rawReduce",
+      `the output is ${list(out.shape)}, folding axis ${d} of ${list(a.shape)} makes ${list(expected)}.`,
+      "The folded axis keeps size 1.",
+    );
+  }
+  const count = sizeOf(out.shape);
+  for (let ordinal = 0; ordinal < count; ordinal++) {
+    const index = unravel(ordinal, out.shape);
+    const position = at(out, index);
+    let p = at(a, index);
+    let acc = out.storage[position];
+    for (let k = 0; k < a.shape[d]; k++, p += a.strides[d]) acc = fn(acc, a.storage[p]);
+    out.storage[position] = acc;
+  }
+}
+
+/** out[n,i,j] = Σ_k a[n,i,k]·b[n,k,j] on 3-D storages; a batch of size 1 has batch stride 0. */
+export function rawMatmul(out: Raw, a: Raw, b: Raw): void {
+  checkRaw("rawMatmul", { out, a, b });
+  const shapes = `out ${list(out.shape)}, a ${list(a.shape)}, b ${list(b.shape)}`;
+  if (out.shape.length !== 3 || a.shape.length !== 3 || b.shape.length !== 3) {
+    fail("shape", "rawMatmul", `expected three 3-D storages, got ${shapes}.`, "Use matmul for other ranks.");
+  }
+  const [batches, m, n] = out.shape;
+  const k = a.shape[2];
+  const fits = (size: number) => size === batches || size === 1;
+  if (a.shape[1] !== m || b.shape[2] !== n || b.shape[1] !== k || !fits(a.shape[0]) || !fits(b.shape[0])) {
+    fail(
+      "shape",
+      "rawMatmul",
+      `the shapes do not fit: ${shapes}.`,
+      "They must be (n, i, j), (n or 1, i, k) and (n or 1, k, j).",
+    );
+  }
+  const aBatch = a.shape[0] === 1 ? 0 : a.strides[0];
+  const bBatch = b.shape[0] === 1 ? 0 : b.strides[0];
+  for (let batch = 0; batch < batches; batch++) {
+    for (let i = 0; i < m; i++) {
+      for (let j = 0; j < n; j++) {
+        let pa = (a.offset ?? 0) + batch * aBatch + i * a.strides[1];
+        let pb = (b.offset ?? 0) + batch * bBatch + j * b.strides[2];
+        let sum = 0;
+        for (let p = 0; p < k; p++, pa += a.strides[2], pb += b.strides[1])
+          sum += a.storage[pa] * b.storage[pb];
+        out.storage[at(out, [batch, i, j])] = sum;
+      }
+    }
+  }
+}
+
+const at = (t: Raw, index: readonly number[]) => positionOf(index, t.strides, t.offset ?? 0);
+
+function checkRaw(op: string, operands: Readonly<Record<string, Raw>>): void {
+  for (const [name, t] of Object.entries(operands)) {
+    if (t.strides.length !== t.shape.length) {
+      fail(
+        "shape",
+        op,
+        `${name} has ${t.shape.length} sizes and ${t.strides.length} strides.`,
+        "Give one stride an axis.",
+      );
+    }
+    const offset = t.offset ?? 0;
+    for (const x of [...t.shape, ...t.strides, offset]) {
+      if (!Number.isSafeInteger(x))
+        fail("value", op, `${name} has the size, stride or offset ${x}.`, "Use whole numbers.");
+    }
+    if (t.shape.some((n) => n < 0)) fail("shape", op, `${name} has a negative size: ${list(t.shape)}.`);
+    if (sizeOf(t.shape) === 0) continue;
+    const { min, max } = extentOf(t.shape, t.strides)!;
+    if (offset + min < 0 || offset + max >= t.storage.length) {
+      fail(
+        "bounds",
+        op,
+        `${name} reaches positions ${offset + min} … ${offset + max}, its storage has 0 … ${t.storage.length - 1}.`,
+        `shape ${list(t.shape)}, strides ${list(t.strides)}, offset ${offset} (all in elements).`,
+      );
+    }
+  }
+}
+
+function checkBroadcasts(op: string, out: Raw, t: Raw, name: string): void {
+  const skip = out.shape.length - t.shape.length;
+  const ok = skip >= 0 && t.shape.every((n, d) => n === 1 || n === out.shape[d + skip]);
+  if (ok) return;
+  fail(
+    "shape",
+    op,
+    `${name} is ${list(t.shape)}, which does not broadcast to the output's ${list(out.shape)}.`,
+    "Sizes align at the right; each must be equal, or 1.",
+  );
+}

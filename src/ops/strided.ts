@@ -1,0 +1,69 @@
+/**
+ * What operations work on: a dtype, a storage and a view of it. `Tensor` is one; operations know nothing of the
+ * class, take these and give back these. A result holds its storage (see Storage): whoever gets it releases it.
+ */
+import { type DType, dtypes } from "../dtype.ts";
+import { engine } from "../engine.ts";
+import { fail } from "../errors.ts";
+import { createStorage, type Storage } from "../memory/storage.ts";
+import { checkShape, sizeOf } from "../view/layout.ts";
+import type { LoopNest } from "../view/loops.ts";
+import { contiguousView, type View } from "../view/view.ts";
+
+export interface Strided<D extends DType = DType> {
+  readonly dtype: D;
+  readonly storage: Storage;
+  /** Shape, strides and offset of the elements, in bytes from the storage's start. */
+  readonly frame: View;
+  /** Broadcast and window views name one element many times: writing to them is an error. */
+  readonly readOnly: boolean;
+}
+
+/** A new dense tensor of any content, laid out as `view` says (C order if it is not given). */
+export function allocate<D extends DType>(
+  operation: string,
+  dtype: D,
+  shape: readonly number[],
+  view?: View,
+  zeroed = false,
+): Strided<D> {
+  checkShape(operation, shape);
+  const layout = view ?? contiguousView(shape, dtypes[dtype].bytes);
+  const storage = createStorage(engine().heap, sizeOf(shape) * dtypes[dtype].bytes, operation, { zeroed });
+  return { dtype, storage, frame: layout, readOnly: false };
+}
+
+/** Another view of the same storage, which it holds. */
+export function share<D extends DType>(of: Strided<D>, view: View, readOnly = of.readOnly): Strided<D> {
+  of.storage.retain();
+  return { dtype: of.dtype, storage: of.storage, frame: view, readOnly };
+}
+
+export function checkAlive(operation: string, t: Strided): void {
+  if (t.storage.disposed) failDisposed(operation);
+}
+
+export function failDisposed(operation: string): never {
+  return fail(
+    "disposed",
+    operation,
+    "this tensor has been disposed.",
+    "Its memory is free again. Keep it longer: dispose later, or return it from the scope that made it.",
+  );
+}
+
+export function checkWritable(operation: string, t: Strided): void {
+  checkAlive(operation, t);
+  if (!t.readOnly) return;
+  fail(
+    "readonly",
+    operation,
+    "the destination is a read-only view: several of its indices share one element.",
+    "Broadcast and window views are read-only. Write to the tensor they view, or to a copy made with clone().",
+  );
+}
+
+/** A loop nest's offsets as addresses in the heap, for the operands in the nest's order. */
+export function absolute(nest: LoopNest, operands: readonly Strided[]): LoopNest {
+  return { ...nest, offsets: nest.offsets.map((o, i) => o + operands[i].storage.address) };
+}

@@ -1,0 +1,631 @@
+/**
+ * The Tensor: storage + dtype + view, and methods that delegate. It holds its storage while it lives: `dispose`
+ * (or `using`, or the end of a `scope`) lets go, and the last one to let go frees the memory.
+ */
+import {
+  type ArrayOf,
+  checkDType,
+  type DType,
+  dtypes,
+  fromScalar,
+  type ScalarOf,
+  toScalar,
+  type Value,
+} from "./dtype.ts";
+import { engine } from "./engine.ts";
+import { fail, list } from "./errors.ts";
+import { type FormatOptions, formatHeader, formatValues } from "./format.ts";
+import { checkReach, type Storage } from "./memory/storage.ts";
+import { assign, assignFlat, copyTo } from "./ops/copy.ts";
+import { fromData, type Nested, type Scalar } from "./ops/create.ts";
+import { type ElementwiseOptions, elementwise } from "./ops/elementwise.ts";
+import { type Captured, callableOf } from "./ops/function.ts";
+import { matmul } from "./ops/matmul.ts";
+import { type NamedOp, namedCallable } from "./ops/named.ts";
+import { type ReduceOptions, reduce, type ScanOptions, scan } from "./ops/reduce.ts";
+import {
+  type ArgOptions,
+  argReduce,
+  type CumulativeOptions,
+  mean,
+  namedReduce,
+  namedScan,
+  type Reduction,
+  type SumOptions,
+} from "./ops/reductions.ts";
+import { checkAlive, checkWritable, failDisposed, type Strided, share } from "./ops/strided.ts";
+import { drawView } from "./view/draw.ts";
+import { normalizeIndex, sizeOf } from "./view/layout.ts";
+import { selfOverlaps } from "./view/overlap.ts";
+import { reshape, resolveShape } from "./view/reshape.ts";
+import { type SliceItem, slice } from "./view/slice.ts";
+import * as views from "./view/view.ts";
+import { isContiguous, type View } from "./view/view.ts";
+
+export type NestedArray<T> = T | NestedArray<T>[];
+export type MapFunction = (x: number) => number | bigint | boolean;
+export type FoldFunction = (acc: number, x: number) => number | bigint | boolean;
+export interface MapOptions<D extends DType = DType> {
+  readonly dtype?: D;
+  /** Write here instead of into a new tensor. */
+  readonly out?: Tensor;
+}
+
+const inspect = Symbol.for("nodejs.util.inspect.custom");
+const disposeSymbol: typeof Symbol.dispose = Symbol.dispose ?? (Symbol.for("Symbol.dispose") as never);
+
+export class Tensor<D extends DType = DType> implements Strided<D> {
+  readonly dtype: D;
+  readonly storage: Storage;
+  /** Shape, strides and offset in bytes. */
+  readonly frame: View;
+  readonly readOnly: boolean;
+  #disposed = false;
+
+  /** Takes over the hold on the storage that `of` has. Use `tensor`, `zeros` …, not this. */
+  constructor(of: Strided<D>) {
+    this.dtype = of.dtype;
+    this.storage = of.storage;
+    this.frame = of.frame;
+    this.readOnly = of.readOnly;
+    engine().scopes.track(this);
+  }
+
+  /* What it is ------------------------------------------------------------------------------------------ */
+
+  get shape(): readonly number[] {
+    return this.frame.shape;
+  }
+  /** Number of axes. */
+  get rank(): number {
+    return this.frame.shape.length;
+  }
+  /** Number of elements. */
+  get size(): number {
+    return sizeOf(this.frame.shape);
+  }
+  /** Elements to skip for one step along each axis. */
+  get strides(): readonly number[] {
+    return this.frame.strides.map((s) => s / this.frame.itemBytes);
+  }
+  get byteStrides(): readonly number[] {
+    return this.frame.strides;
+  }
+  /** Position of the first element in its storage, in elements. */
+  get offset(): number {
+    return this.frame.offset / this.frame.itemBytes;
+  }
+  get byteOffset(): number {
+    return this.frame.offset;
+  }
+  /** Row-major without gaps: the elements lie in the order they are counted. */
+  get isContiguous(): boolean {
+    return isContiguous(this.frame);
+  }
+  get isDisposed(): boolean {
+    return this.#disposed || this.storage.disposed;
+  }
+
+  /** The elements as a typed array over the live memory: no copy. f16 and bf16 show their raw bits. */
+  get data(): ArrayOf<D> {
+    this.#check("data");
+    const { Array: Typed, bytes } = dtypes[this.dtype];
+    const address = this.storage.address + this.frame.offset;
+    if (!isContiguous(this.frame) || address % bytes !== 0) {
+      fail(
+        "value",
+        "data",
+        `this view is not contiguous: shape ${list(this.shape)}, strides ${list(this.strides)}.`,
+        "Use toTypedArray() for a copy of its elements, or contiguous().data.",
+      );
+    }
+    return new Typed(this.storage.heap.buffer, address, this.size);
+  }
+
+  /* Lifetime -------------------------------------------------------------------------------------------- */
+
+  /** Lets go of the memory; freed when no other view holds it. Using this tensor afterwards is an error. */
+  dispose(): void {
+    if (this.#disposed) return;
+    this.#disposed = true;
+    this.storage.release();
+  }
+
+  [disposeSymbol](): void {
+    this.dispose();
+  }
+
+  #check(operation: string): this {
+    if (this.#disposed) failDisposed(operation);
+    checkAlive(operation, this);
+    return this;
+  }
+
+  /* Views: no element moves ----------------------------------------------------------------------------- */
+
+  #share(operation: string, view: View, readOnly = this.readOnly): Tensor<D> {
+    this.#check(operation);
+    checkReach(operation, view, this.storage);
+    return new Tensor(share(this, view, readOnly));
+  }
+
+  /** Per axis: an integer, "start:stop:step", [start, stop, step], null (a new axis) or "...". Always a view. */
+  slice(...items: SliceItem[]): Tensor<D> {
+    return this.#share("slice", slice(this.frame, items));
+  }
+  permute(...axes: number[] | [readonly number[]]): Tensor<D> {
+    return this.#share("permute", views.permute(this.frame, flat(axes)));
+  }
+  /** Axes in reverse order. */
+  transpose(): Tensor<D> {
+    return this.#share("transpose", views.transpose(this.frame));
+  }
+  get T(): Tensor<D> {
+    return this.transpose();
+  }
+  swapAxes(a: number, b: number): Tensor<D> {
+    return this.#share("swapAxes", views.swapAxes(this.frame, a, b));
+  }
+  moveAxis(source: number | readonly number[], destination: number | readonly number[]): Tensor<D> {
+    return this.#share("moveAxis", views.moveAxis(this.frame, source, destination));
+  }
+  /** Without the axes of size 1, or without those given. */
+  squeeze(axes?: number | readonly number[]): Tensor<D> {
+    return this.#share("squeeze", views.squeeze(this.frame, axes));
+  }
+  expandDims(axes: number | readonly number[]): Tensor<D> {
+    return this.#share("expandDims", views.expandDims(this.frame, axes));
+  }
+  flip(axes?: number | readonly number[]): Tensor<D> {
+    return this.#share("flip", views.flip(this.frame, axes));
+  }
+  /** Repeats along size-1 and new leading axes by stride 0; read-only. */
+  broadcastTo(...shape: number[] | [readonly number[]]): Tensor<D> {
+    const view = views.broadcastTo(this.frame, flat(shape));
+    return this.#share("broadcastTo", view, this.readOnly || views.hasBroadcastAxis(view));
+  }
+  diagonal(
+    options: { readonly offset?: number; readonly axis1?: number; readonly axis2?: number } = {},
+  ): Tensor<D> {
+    const view = views.diagonal(this.frame, options.offset ?? 0, options.axis1 ?? 0, options.axis2 ?? 1);
+    return this.#share("diagonal", view);
+  }
+  /** Every window of the given size, as new last axes; read-only. */
+  slidingWindow(window: number | readonly number[], axes?: number | readonly number[]): Tensor<D> {
+    const view = views.slidingWindow(this.frame, window, axes);
+    return this.#share("slidingWindow", view, this.readOnly || selfOverlaps(view));
+  }
+  /** Any shape, strides and offset (in elements, counted from the storage's start); must stay inside the storage. */
+  asStrided(shape: readonly number[], strides: readonly number[], offset = this.offset): Tensor<D> {
+    const { itemBytes } = this.frame;
+    const bytes = strides.map((s) => s * itemBytes);
+    this.#check("asStrided");
+    const view = views.asStrided(this.frame, shape, bytes, offset * itemBytes);
+    checkReach("asStrided", view, this.storage);
+    return this.#share("asStrided", view, this.readOnly || selfOverlaps(view));
+  }
+  /** A view whenever the strides allow it, else a copy; one size may be -1. */
+  reshape(...shape: number[] | [readonly number[]]): Tensor<D> {
+    this.#check("reshape");
+    const to = resolveShape("reshape", flat(shape), this.size);
+    const view = reshape(this.frame, to);
+    if (view !== null) return this.#share("reshape", view);
+    engine().listener?.({
+      kind: "copy",
+      operation: "reshape",
+      bytes: this.size * this.frame.itemBytes,
+      why: `no strides lay ${list(this.shape)} with strides ${list(this.strides)} out as ${list(to)}`,
+    });
+    const copy = copyTo("reshape", this, this.dtype);
+    return new Tensor({ ...copy, frame: views.contiguousView(to, this.frame.itemBytes) });
+  }
+  /** As reshape, but never copies: an error where no strides exist. */
+  view(...shape: number[] | [readonly number[]]): Tensor<D> {
+    this.#check("view");
+    const to = resolveShape("view", flat(shape), this.size);
+    const view = reshape(this.frame, to);
+    if (view !== null) return this.#share("view", view);
+    return fail(
+      "shape",
+      "view",
+      `shape ${list(this.shape)} with strides ${list(this.strides)} cannot be seen as ${list(to)} without a copy.`,
+      "Use reshape, which copies where it must, or contiguous() first.",
+    );
+  }
+
+  /* Elements -------------------------------------------------------------------------------------------- */
+
+  #address(operation: string, index: readonly number[]): number {
+    const { shape, strides } = this.frame;
+    if (index.length !== shape.length) {
+      fail(
+        "index",
+        operation,
+        `${index.length} indices for shape ${list(shape)}.`,
+        "Give one index an axis; slice() takes fewer.",
+      );
+    }
+    let address = this.storage.address + this.frame.offset;
+    for (let d = 0; d < shape.length; d++) {
+      address += normalizeIndex(operation, index[d], shape[d], d) * strides[d];
+    }
+    return address;
+  }
+
+  /** One element; negative indices count from the end. */
+  get(...index: number[]): ScalarOf<D> {
+    this.#check("get");
+    const address = this.#address("get", index);
+    return toScalar(dtypes[this.dtype].read(this.storage.heap.view, address), this.dtype);
+  }
+  set(index: readonly number[], value: Scalar): this {
+    this.#check("set");
+    checkWritable("set", this);
+    const address = this.#address("set", index);
+    dtypes[this.dtype].write(this.storage.heap.view, address, fromScalar("set", value, this.dtype));
+    return this;
+  }
+  /** The only element of a tensor of size 1. */
+  item(): ScalarOf<D> {
+    if (this.size !== 1) {
+      fail(
+        "shape",
+        "item",
+        `the tensor has ${this.size} elements.`,
+        "item() is for one element; use get(i, …) or toArray().",
+      );
+    }
+    return this.get(...this.shape.map(() => 0));
+  }
+  /** this[…] = source[…], broadcast and converted; overlapping memory behaves as if the source were copied first. */
+  assign(source: Tensor | Nested): this {
+    this.#check("assign");
+    if (source instanceof Tensor) {
+      assign("assign", this, source.#check("assign"));
+      return this;
+    }
+    checkWritable("assign", this);
+    const value = fromData(source, { dtype: this.dtype });
+    assign("assign", this, value);
+    value.storage.release();
+    return this;
+  }
+  /** Elements in row-major order of each side's own shape, as ggml copies: only the counts must agree. */
+  assignFlat(source: Tensor): this {
+    assignFlat("assignFlat", this.#check("assignFlat"), source.#check("assignFlat"));
+    return this;
+  }
+  fill(value: Scalar): this {
+    return this.assign(value);
+  }
+
+  /** A dense copy. */
+  clone(): Tensor<D> {
+    return new Tensor(copyTo("clone", this.#check("clone"), this.dtype));
+  }
+  /** This tensor if it is contiguous (another handle on it), else a dense copy. */
+  contiguous(): Tensor<D> {
+    return this.isContiguous ? this.#share("contiguous", this.frame) : this.clone();
+  }
+  /** The elements converted; the same dtype gives another handle on this tensor. */
+  to<E extends DType>(dtype: E): Tensor<E> {
+    checkDType("to", dtype);
+    this.#check("to");
+    if ((dtype as DType) === this.dtype) return this.#share("to", this.frame) as unknown as Tensor<E>;
+    return new Tensor(copyTo("to", this, dtype));
+  }
+
+  /* Kernels --------------------------------------------------------------------------------------------- */
+
+  map<E extends DType>(fn: MapFunction, options: MapOptions<E> & { readonly dtype: E }): Tensor<E>;
+  map(fn: MapFunction, options?: MapOptions): Tensor;
+  map(fn: MapFunction, options: MapOptions = {}): Tensor {
+    return wrapResult(elementwise("map", callableOf("map", fn), [this.#check("map")], options), options.out);
+  }
+  /** Folds axes with fn(acc, x). */
+  reduce(fn: FoldFunction, options: ReduceOptions = {}): Tensor {
+    return new Tensor(reduce("reduce", callableOf("reduce", fn), this.#check("reduce"), options));
+  }
+  /** Every step of the fold along one axis. */
+  scan(fn: FoldFunction, options: ScanOptions = {}): Tensor {
+    return new Tensor(scan("scan", callableOf("scan", fn), this.#check("scan"), options));
+  }
+  matmul(other: Tensor): Tensor {
+    return new Tensor(matmul(this.#check("matmul"), other.#check("matmul")));
+  }
+
+  /* Named operations, as NumPy means them; every other is a function of the same form ----------------------- */
+
+  add(other: Operand, options?: NamedOptions): Tensor {
+    return namedOp("add", [this, other], options);
+  }
+  sub(other: Operand, options?: NamedOptions): Tensor {
+    return namedOp("sub", [this, other], options);
+  }
+  mul(other: Operand, options?: NamedOptions): Tensor {
+    return namedOp("mul", [this, other], options);
+  }
+  div(other: Operand, options?: NamedOptions): Tensor {
+    return namedOp("div", [this, other], options);
+  }
+  remainder(other: Operand, options?: NamedOptions): Tensor {
+    return namedOp("remainder", [this, other], options);
+  }
+  floorDivide(other: Operand, options?: NamedOptions): Tensor {
+    return namedOp("floorDivide", [this, other], options);
+  }
+  pow(other: Operand, options?: NamedOptions): Tensor {
+    return namedOp("pow", [this, other], options);
+  }
+  maximum(other: Operand, options?: NamedOptions): Tensor {
+    return namedOp("maximum", [this, other], options);
+  }
+  minimum(other: Operand, options?: NamedOptions): Tensor {
+    return namedOp("minimum", [this, other], options);
+  }
+  equal(other: Operand, options?: NamedOptions): Tensor {
+    return namedOp("equal", [this, other], options);
+  }
+  notEqual(other: Operand, options?: NamedOptions): Tensor {
+    return namedOp("notEqual", [this, other], options);
+  }
+  less(other: Operand, options?: NamedOptions): Tensor {
+    return namedOp("less", [this, other], options);
+  }
+  lessEqual(other: Operand, options?: NamedOptions): Tensor {
+    return namedOp("lessEqual", [this, other], options);
+  }
+  greater(other: Operand, options?: NamedOptions): Tensor {
+    return namedOp("greater", [this, other], options);
+  }
+  greaterEqual(other: Operand, options?: NamedOptions): Tensor {
+    return namedOp("greaterEqual", [this, other], options);
+  }
+  logicalAnd(other: Operand, options?: NamedOptions): Tensor {
+    return namedOp("logicalAnd", [this, other], options);
+  }
+  logicalOr(other: Operand, options?: NamedOptions): Tensor {
+    return namedOp("logicalOr", [this, other], options);
+  }
+  bitwiseAnd(other: Operand, options?: NamedOptions): Tensor {
+    return namedOp("bitwiseAnd", [this, other], options);
+  }
+  bitwiseOr(other: Operand, options?: NamedOptions): Tensor {
+    return namedOp("bitwiseOr", [this, other], options);
+  }
+  bitwiseXor(other: Operand, options?: NamedOptions): Tensor {
+    return namedOp("bitwiseXor", [this, other], options);
+  }
+  neg(options?: NamedOptions): Tensor {
+    return namedOp("neg", [this], options);
+  }
+  abs(options?: NamedOptions): Tensor {
+    return namedOp("abs", [this], options);
+  }
+  sign(options?: NamedOptions): Tensor {
+    return namedOp("sign", [this], options);
+  }
+  square(options?: NamedOptions): Tensor {
+    return namedOp("square", [this], options);
+  }
+  reciprocal(options?: NamedOptions): Tensor {
+    return namedOp("reciprocal", [this], options);
+  }
+  relu(options?: NamedOptions): Tensor {
+    return namedOp("relu", [this], options);
+  }
+  sigmoid(options?: NamedOptions): Tensor {
+    return namedOp("sigmoid", [this], options);
+  }
+  sqrt(options?: NamedOptions): Tensor {
+    return namedOp("sqrt", [this], options);
+  }
+  exp(options?: NamedOptions): Tensor {
+    return namedOp("exp", [this], options);
+  }
+  log(options?: NamedOptions): Tensor {
+    return namedOp("log", [this], options);
+  }
+  sin(options?: NamedOptions): Tensor {
+    return namedOp("sin", [this], options);
+  }
+  cos(options?: NamedOptions): Tensor {
+    return namedOp("cos", [this], options);
+  }
+  tanh(options?: NamedOptions): Tensor {
+    return namedOp("tanh", [this], options);
+  }
+  floor(options?: NamedOptions): Tensor {
+    return namedOp("floor", [this], options);
+  }
+  ceil(options?: NamedOptions): Tensor {
+    return namedOp("ceil", [this], options);
+  }
+  trunc(options?: NamedOptions): Tensor {
+    return namedOp("trunc", [this], options);
+  }
+  round(options?: NamedOptions): Tensor {
+    return namedOp("round", [this], options);
+  }
+  isnan(options?: NamedOptions): Tensor {
+    return namedOp("isnan", [this], options);
+  }
+  isfinite(options?: NamedOptions): Tensor {
+    return namedOp("isfinite", [this], options);
+  }
+  logicalNot(options?: NamedOptions): Tensor {
+    return namedOp("logicalNot", [this], options);
+  }
+  bitwiseNot(options?: NamedOptions): Tensor {
+    return namedOp("bitwiseNot", [this], options);
+  }
+  clip(low: Operand, high: Operand, options?: NamedOptions): Tensor {
+    return namedOp("clip", [this, low, high], options);
+  }
+  sum(options?: SumOptions): Tensor {
+    return namedReduction("sum", this, options);
+  }
+  prod(options?: SumOptions): Tensor {
+    return namedReduction("prod", this, options);
+  }
+  max(options?: SumOptions): Tensor {
+    return namedReduction("max", this, options);
+  }
+  min(options?: SumOptions): Tensor {
+    return namedReduction("min", this, options);
+  }
+  any(options?: SumOptions): Tensor {
+    return namedReduction("any", this, options);
+  }
+  all(options?: SumOptions): Tensor {
+    return namedReduction("all", this, options);
+  }
+  mean(options?: SumOptions): Tensor {
+    return new Tensor(mean(this.#check("mean"), options));
+  }
+  /** Position of the largest element along an axis, or in the flattened tensor. */
+  argmax(options?: ArgOptions): Tensor<"i64"> {
+    return new Tensor(argReduce("argmax", this.#check("argmax"), options)) as Tensor as Tensor<"i64">;
+  }
+  argmin(options?: ArgOptions): Tensor<"i64"> {
+    return new Tensor(argReduce("argmin", this.#check("argmin"), options)) as Tensor as Tensor<"i64">;
+  }
+  cumsum(options?: CumulativeOptions): Tensor {
+    return new Tensor(namedScan("cumsum", this.#check("cumsum"), options));
+  }
+  cumprod(options?: CumulativeOptions): Tensor {
+    return new Tensor(namedScan("cumprod", this.#check("cumprod"), options));
+  }
+
+  /* Leaving --------------------------------------------------------------------------------------------- */
+
+  toArray(): NestedArray<ScalarOf<D>> {
+    this.#check("toArray");
+    const { read } = dtypes[this.dtype];
+    const memory = this.storage.heap.view;
+    const { shape, strides } = this.frame;
+    const level = (d: number, p: number): NestedArray<ScalarOf<D>> => {
+      if (d === shape.length) return toScalar(read(memory, p), this.dtype);
+      const row: NestedArray<ScalarOf<D>>[] = new Array(shape[d]);
+      for (let i = 0; i < shape[d]; i++) row[i] = level(d + 1, p + i * strides[d]);
+      return row;
+    };
+    return level(0, this.storage.address + this.frame.offset);
+  }
+  /** A copy of the elements in row-major order, outside the heap. */
+  toTypedArray(): ArrayOf<D> {
+    this.#check("toTypedArray");
+    const dense = this.contiguous();
+    const out = new dtypes[this.dtype].Array(this.size);
+    (out as { set(from: unknown): void }).set(dense.data);
+    dense.dispose();
+    return out;
+  }
+  toJSON(): { dtype: D; shape: readonly number[]; data: (number | boolean | string)[] } {
+    this.#check("toJSON");
+    const values = this.size === 0 ? [] : flatten(this.toArray());
+    return { dtype: this.dtype, shape: this.shape, data: values.map(jsonScalar) };
+  }
+  /** Along the first axis: views, or scalars of a vector. */
+  *[Symbol.iterator](): IterableIterator<Tensor<D> | ScalarOf<D>> {
+    this.#check("iterate");
+    if (this.rank === 0) fail("shape", "iterate", "a 0-d tensor has no axis to iterate over.", "Use item().");
+    for (let i = 0; i < this.shape[0]; i++) yield this.rank === 1 ? this.get(i) : this.slice(i);
+  }
+
+  /** A picture of the view over its memory. */
+  layout(): string {
+    this.#check("layout");
+    return drawView(this.frame, {
+      elements: this.storage.bytes / this.frame.itemBytes,
+      values: (byteOffset) => formatValues(this.dtype, scalarView(this.frame, byteOffset), this.#reader()),
+    });
+  }
+
+  #reader(): (byteOffset: number) => Value {
+    const { read } = dtypes[this.dtype];
+    const memory = this.storage.heap.view;
+    const { address } = this.storage;
+    return (byteOffset) => read(memory, address + byteOffset);
+  }
+
+  toString(options?: FormatOptions): string {
+    if (this.isDisposed) return `Tensor ${this.dtype} ${list(this.shape)}  disposed`;
+    const notes = this.readOnly ? ["read-only"] : [];
+    const header = formatHeader(this.dtype, this.frame, this.storage, notes);
+    return `${header}\n${formatValues(this.dtype, this.frame, this.#reader(), options)}`;
+  }
+  [inspect](): string {
+    return this.toString();
+  }
+}
+
+const flat = (axes: readonly (number | readonly number[])[]): readonly number[] =>
+  axes.length === 1 && typeof axes[0] !== "number" ? axes[0] : (axes as readonly number[]);
+
+const scalarView = (view: View, offset: number): View => ({ ...view, shape: [], strides: [], offset });
+
+function flatten(nested: unknown): Scalar[] {
+  return Array.isArray(nested) ? nested.flatMap(flatten) : [nested as Scalar];
+}
+
+/** JSON has no bigint, NaN or infinities: these become strings. */
+function jsonScalar(x: Scalar): number | boolean | string {
+  if (typeof x === "bigint" || (typeof x === "number" && !Number.isFinite(x))) return String(x);
+  return Object.is(x, -0) ? "-0" : (x as number | boolean);
+}
+
+/** An operation's result as a tensor; one written into `out` is that very tensor. */
+export function wrapResult(result: Strided, out: Tensor | undefined): Tensor {
+  return out !== undefined && result === (out as Strided) ? out : new Tensor(result);
+}
+
+/* Named operations ------------------------------------------------------------------------------------- */
+
+export type Operand = Tensor | number | bigint | boolean;
+export interface NamedOptions {
+  /** Operands are converted to this dtype first, as NumPy's dtype= does. */
+  readonly dtype?: DType;
+  /** Write here instead of into a new tensor. */
+  readonly out?: Tensor;
+}
+
+export function namedOp(name: NamedOp, operands: readonly Operand[], options: NamedOptions = {}): Tensor {
+  const tensors: Tensor[] = [];
+  const scalars: Captured[] = [];
+  const kinds: (DType | null)[] = [];
+  for (const x of operands) {
+    if (x instanceof Tensor) {
+      if (x.isDisposed) failDisposed(name);
+      tensors.push(x);
+      kinds.push(x.dtype);
+      continue;
+    }
+    if (typeof x !== "number" && typeof x !== "bigint" && typeof x !== "boolean") {
+      fail(
+        "value",
+        name,
+        `expected a tensor or a number, got ${x === null ? "null" : typeof x}.`,
+        "Wrap arrays with tensor(…).",
+      );
+    }
+    scalars.push(x);
+    kinds.push(null);
+  }
+  if (tensors.length === 0) {
+    fail(
+      "value",
+      name,
+      "no operand is a tensor.",
+      "Make one with tensor(…), or use JavaScript's own arithmetic.",
+    );
+  }
+  const callable = namedCallable(name, kinds, scalars, options.dtype);
+  const out: ElementwiseOptions = options.out === undefined ? {} : { out: options.out };
+  return wrapResult(elementwise(name, callable, tensors, out), options.out);
+}
+
+export function namedReduction(name: Reduction, t: Tensor, options?: SumOptions): Tensor {
+  if (t.isDisposed) failDisposed(name);
+  return new Tensor(namedReduce(name, t, options));
+}

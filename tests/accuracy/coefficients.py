@@ -1,0 +1,156 @@
+"""Derives the polynomial coefficients of src/optimize/decompose*.ts.
+
+    python3 tests/accuracy/coefficients.py [name ...]
+
+Each row approximates g(z) by sum c[j] z^j on [lo, hi], with the largest w(z) * |error| as small as possible
+(Remez exchange in 60 digits). Coefficients are then rounded to the working precision one at a time, lowest
+first, the others being fitted again after each, so that the rounded polynomial is nearly minimax too.
+Prints the coefficients, lowest power first, and log2 of the largest weighted error.
+"""
+import struct
+import sys
+from mpmath import mp, mpf, matrix, lu_solve, cos, pi, exp, expm1, log, log1p, sin, tan, tanh, atan, asin, sqrt
+
+mp.dps = 60
+ONE = mpf(1)
+LN2 = log(mpf(2))
+
+
+def f32(x):
+    return mpf(struct.unpack("f", struct.pack("f", float(x)))[0])
+
+
+def f64(x):
+    return mpf(float(x))
+
+
+def remez(g, w, powers, lo, hi, points=1200, rounds=30):
+    """Minimax over span{z^p} of g with weight w. Returns (coefficients, largest weighted error)."""
+    n = len(powers)
+    grid = [(lo + hi) / 2 - (hi - lo) / 2 * cos(pi * (i + mpf(1) / 2) / points) for i in range(points)]
+    if lo not in grid:
+        grid = [lo] + grid + [hi]
+    grid = [z for z in grid if w(z) != 0]
+    G = [g(z) for z in grid]
+    W = [w(z) for z in grid]
+    ref = [round((len(grid) - 1) * (1 - float(cos(pi * i / n))) / 2) for i in range(n + 1)]
+    best = None
+    for _ in range(rounds):
+        A = matrix(n + 1, n + 1)
+        B = matrix(n + 1, 1)
+        for i, k in enumerate(ref):
+            for j, p in enumerate(powers):
+                A[i, j] = grid[k] ** p
+            A[i, n] = (-1) ** i / W[k]
+            B[i] = G[k]
+        s = lu_solve(A, B)
+        c = [s[j] for j in range(n)]
+        err = []
+        for k, z in enumerate(grid):
+            v = mpf(0)
+            for j in range(n - 1, -1, -1):
+                v = v * z ** (powers[j] - powers[j - 1] if j else powers[0]) if j == n - 1 else v
+                v = v
+            v = sum(c[j] * z ** powers[j] for j in range(n))
+            err.append((G[k] - v) * W[k])
+        worst = max(abs(e) for e in err)
+        if best is None or worst < best[1]:
+            best = (c, worst)
+        # new reference: the largest error of each run of one sign, then the best alternating n + 1 of them
+        ext = []
+        for k, e in enumerate(err):
+            if ext and (err[ext[-1]] > 0) == (e > 0):
+                if abs(e) > abs(err[ext[-1]]):
+                    ext[-1] = k
+            else:
+                ext.append(k)
+        while len(ext) > n + 1:
+            if len(ext) == n + 2:
+                ext.pop(0 if abs(err[ext[0]]) < abs(err[ext[-1]]) else -1)
+            else:
+                k = min(range(len(ext)), key=lambda i: abs(err[ext[i]]))
+                if 0 < k < len(ext) - 1:
+                    ext.pop(k)
+                    ext.pop(k if abs(err[ext[k]]) < abs(err[ext[k - 1]]) else k - 1)
+                else:
+                    ext.pop(k)
+        if len(ext) < n + 1:
+            break
+        if abs(worst / abs(s[n]) - 1) < 1e-4 or ext == ref:
+            break
+        ref = ext
+    return best
+
+
+def fit(g, w, powers, lo, hi, cast, fixed=(), free_bits=0):
+    """`fixed`: {power: value} given beforehand. The top `free_bits` coefficients are rounded together."""
+    fixed = dict(fixed)
+    todo = [p for p in powers if p not in fixed]
+    c, worst = remez(lambda z: g(z) - sum(v * z**p for p, v in fixed.items()), w, todo, lo, hi)
+    ideal = worst
+    while todo:
+        fixed[todo[0]] = cast(c[0])
+        todo = todo[1:]
+        if todo:
+            c, worst = remez(lambda z: g(z) - sum(v * z**p for p, v in fixed.items()), w, todo, lo, hi, points=400)
+    k = 2000
+    worst = mpf(0)
+    for i in range(k + 1):
+        z = lo + (hi - lo) * i / k
+        if w(z) != 0:
+            worst = max(worst, abs(w(z) * (g(z) - sum(v * z**p for p, v in fixed.items()))))
+    return [fixed[p] for p in powers], worst, ideal
+
+
+def series(f, z, tiny=mpf("1e-12")):
+    """f(z), taking the limit at 0 by a small step where the formula is 0/0 (only used for weights near 0)."""
+    return f(z) if abs(z) > tiny else f(tiny)
+
+
+def odd(f, k=1):
+    """z = x^2 -> (f(x)/x - k) / z, the tail of an odd function f(x) = k x + ..."""
+    return lambda z: series(lambda y: (f(sqrt(y)) / sqrt(y) - k) / y, z, mpf("1e-20"))
+
+
+def odd_weight(f):
+    """Relative error of f(x) when the tail is off by 1."""
+    return lambda z: series(lambda y: y * sqrt(y) / f(sqrt(y)), z, mpf("1e-20"))
+
+
+def log_tail(f):
+    return series(lambda y: (log1p(y) - y + y * y / 2) / y**3, f, mpf("1e-15"))
+
+
+rows = {}
+
+
+def row(name, *args, **kw):
+    rows[name] = (args, kw)
+
+
+# name, g, w, powers, lo, hi, cast, fixed
+half = LN2 / 2
+row("exp32_wide", exp, lambda r: exp(-r), range(8), -LN2 * mpf("1.001"), LN2 * mpf("1.001"), f32, {0: ONE, 1: ONE})
+row("exp32", exp, lambda r: exp(-r), range(7), -half * mpf("1.001"), half * mpf("1.001"), f32, {0: ONE, 1: ONE})
+row("exp2_32", lambda r: mpf(2) ** r, lambda r: mpf(2) ** -r, range(7), -mpf("0.5"), mpf("0.5"), f32, {0: ONE})
+row("log32", log_tail, lambda f: abs(f**3 / log1p(f)) if f else 0, range(8), sqrt(mpf("0.5")) - 1, sqrt(mpf(2)) - 1, f32)
+row("tanh32", odd(tanh), odd_weight(tanh), range(5), mpf(0), mpf("0.625") ** 2, f32)
+row("tanh32_4", odd(tanh), odd_weight(tanh), range(4), mpf(0), mpf("0.625") ** 2, f32)
+row("exp32_tanh", lambda r: exp(2 * r), lambda r: exp(-2 * r), range(7), -half / 2 * mpf("1.001"), half / 2 * mpf("1.001"), f32, {0: ONE, 1: mpf(2)})
+half_tanh = lambda x: tanh(x / 2) / 2
+row("sigmoid32", odd(half_tanh, ONE / 4), lambda z: z * sqrt(z) / (ONE / 2 - half_tanh(sqrt(z))), range(4), mpf(0), mpf("1.25"), f32)
+row("sin32", odd(sin), odd_weight(sin), range(4), mpf(0), (pi / 2 * mpf("1.001")) ** 2, f32)
+row("tan32", odd(tan), odd_weight(tan), range(6), mpf(0), (pi / 4 * mpf("1.001")) ** 2, f32)
+
+
+def show(name):
+    args, kw = rows[name]
+    powers = list(args[2])
+    c, worst, ideal = fit(*args[:2], powers, *args[3:], **kw)
+    print(f"{name}: 2^{float(log(worst, 2)):.2f} (ideal 2^{float(log(ideal, 2)):.2f})")
+    print("  [" + ", ".join(repr(float(x)) for x in c) + "]", flush=True)
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or rows:
+        show(name)
