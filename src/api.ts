@@ -5,7 +5,7 @@ import { fail } from "./errors.ts";
 import { runScope } from "./memory/scope.ts";
 import * as create from "./ops/create.ts";
 import { elementwise } from "./ops/elementwise.ts";
-import { type Captured, callableOf } from "./ops/function.ts";
+import { callableOf } from "./ops/function.ts";
 import type { NamedOp } from "./ops/named.ts";
 import type * as reductions from "./ops/reductions.ts";
 import { type NamedOptions, namedOp, namedReduction, type Operand, Tensor, wrapResult } from "./tensor.ts";
@@ -169,9 +169,14 @@ function* collectTensors(value: unknown, depth = 0): Iterable<Tensor> {
 
 /* Named operations ------------------------------------------------------------------------------------- */
 
-const unary = (name: NamedOp) => (x: Tensor, options?: NamedOptions) => namedOp(name, [x], options);
-const binary = (name: NamedOp) => (a: Operand, b: Operand, options?: NamedOptions) =>
-  namedOp(name, [a, b], options);
+const unary =
+  (name: NamedOp) =>
+  (x: Tensor, options?: NamedOptions): Tensor =>
+    namedOp(name, [x], options);
+const binary =
+  (name: NamedOp) =>
+  (a: Operand, b: Operand, options?: NamedOptions): Tensor =>
+    namedOp(name, [a, b], options);
 
 export const add = binary("add");
 export const sub = binary("sub");
@@ -238,10 +243,10 @@ export const bitwiseNot = unary("bitwiseNot");
 export const leftShift = binary("leftShift");
 export const rightShift = binary("rightShift");
 /** condition ? a : b, element by element. */
-export const where = (condition: Tensor, a: Operand, b: Operand, options?: NamedOptions) =>
+export const where = (condition: Tensor, a: Operand, b: Operand, options?: NamedOptions): Tensor =>
   namedOp("where", [condition, a, b], options);
 /** x held between low and high. */
-export const clip = (x: Tensor, low: Operand, high: Operand, options?: NamedOptions) =>
+export const clip = (x: Tensor, low: Operand, high: Operand, options?: NamedOptions): Tensor =>
   namedOp("clip", [x, low, high], options);
 
 const reduction =

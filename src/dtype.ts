@@ -308,7 +308,7 @@ export function promote(a: DType, b: DType): DType {
 export function convert(value: Value, from: DType, to: DType): Value {
   if (from === to) return value;
   const target = dtypes[to];
-  if (target.kind === "bool") return value ? 1 : 0; // NaN is true, as in NumPy
+  if (target.kind === "bool") return Number(value) === 0 ? 0 : 1; // NaN is true, as in NumPy
   if (target.kind === "float") {
     if (typeof value === "number") return target.wrap(value);
     return to === "f64" ? Number(value) : target.wrap(numberWithSticky(value));

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 /**
  * The Tensor: storage + dtype + view, and methods that delegate. It holds its storage while it lives: `dispose`
  * (or `using`, or the end of a `scope`) lets go, and the last one to let go frees the memory.

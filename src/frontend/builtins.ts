@@ -39,17 +39,11 @@ const unary = [
   .split(" ") as OpName[];
 const binary = ["atan2", "imul", "pow"] as const satisfies readonly OpName[];
 
-/** JavaScript's ToNumber: only a boolean changes, into a weak 1 or 0. */
-export function toNumber(t: TemplateBuilder, x: Id, span?: Span): Id {
-  if (t.typeOf(x) !== "boolean") return x;
-  return t.op("select", [x, t.literal(1, span), t.literal(0, span)], span);
-}
-
 /** Missing arguments are undefined, which is NaN to Math (0 to its integer functions). Extra ones are ignored. */
 const fixed =
   (op: OpName, arity: number): Builtin =>
   (t, args, span) => {
-    const given = args.slice(0, arity);
+    const given = args.slice(0, arity).map((x) => t.toNumber(x, span));
     while (given.length < arity) given.push(t.literal(NaN, span));
     return t.op(op, given, span);
   };
@@ -59,16 +53,14 @@ const chain =
   (op: OpName, none: number): Builtin =>
   (t, args, span) => {
     if (args.length === 0) return t.literal(none, span);
-    if (args.length === 1) return toNumber(t, args[0], span);
-    return args.reduce((a, b) => t.op(op, [a, b], span));
+    return args.map((x) => t.toNumber(x, span)).reduce((a, b) => t.op(op, [a, b], span));
   };
 
 const hypot: Builtin = (t, args, span) => {
   const zero = t.literal(0, span);
+  const [first = zero, ...rest] = args.map((x) => t.toNumber(x, span));
   if (args.length === 0) return zero;
-  return args.length === 1
-    ? t.op("hypot", [args[0], zero], span)
-    : args.reduce((a, b) => t.op("hypot", [a, b], span));
+  return (rest.length === 0 ? [zero] : rest).reduce((a, b) => t.op("hypot", [a, b], span), first);
 };
 
 /** `Number.isX(v)` is false for anything but a number; the global twins convert first. */
@@ -102,7 +94,7 @@ export const functions: ReadonlyMap<string, Builtin> = new Map<string, Builtin>(
   ["Number.isFinite", onNumbers(fixed("isFinite", 1))],
   ["Number.isInteger", onNumbers(isInteger)],
   ["Number.isSafeInteger", onNumbers(isSafeInteger)],
-  ["Number", (t, args, span) => (args.length === 0 ? t.literal(0, span) : toNumber(t, args[0], span))],
+  ["Number", (t, args, span) => (args.length === 0 ? t.literal(0, span) : t.toNumber(args[0], span))],
   [
     "Boolean",
     (t, args, span) => (args.length === 0 ? t.literal(false, span) : t.op("truthy", [args[0]], span)),
@@ -113,4 +105,14 @@ export const functions: ReadonlyMap<string, Builtin> = new Map<string, Builtin>(
 /** The full name of `object.name`: members of globalThis are the globals themselves. */
 export function memberName(object: string, name: string): string {
   return object === "globalThis" ? name : `${object}.${name}`;
+}
+
+/** The name of a function of the host that kernels know: `Math.sqrt` for Math.sqrt itself. */
+export function builtinName(fn: unknown): string | null {
+  for (const name of functions.keys()) {
+    let value: unknown = globalThis;
+    for (const key of name.split(".")) value = (value as Record<string, unknown> | undefined)?.[key];
+    if (value === fn) return name;
+  }
+  return null;
 }

@@ -6,14 +6,14 @@
  */
 import { unreachable } from "../errors.ts";
 import type { Id, Span, Template } from "../ir/node.ts";
-import type { OpName } from "../ir/ops.ts";
-import { type Builtin, constants, functions, memberName, namespaces, toNumber } from "./builtins.ts";
+import { type OpName, ops } from "../ir/ops.ts";
+import { builtinName, constants, functions, memberName, namespaces } from "./builtins.ts";
+import { declaredNames, freeNames, propertyName, rootName, varNames } from "./names.ts";
 import type {
   AnyFunction,
   AnyNode,
   AssignmentExpression,
   BinaryExpression,
-  BlockStatement,
   CallExpression,
   Expression,
   FunctionNode,
@@ -21,20 +21,23 @@ import type {
   MemberExpression,
   ParsedFunction,
   Pattern,
+  ReturnStatement,
   Statement,
   UnaryExpression,
   UpdateExpression,
   VariableDeclaration,
 } from "./parse.ts";
 import { parseFunction, spanOf } from "./parse.ts";
+import { notEveryPath, nullValue, Paths, Scope, type Slot, undefinedValue, type Val } from "./paths.ts";
 import { isRefusal, type Refusal, refusal } from "./refusal.ts";
-import { inlineTemplate, isKernelLike, TemplateBuilder } from "./template.ts";
+import { inlineTemplate, isKernelLike, type JSType, TemplateBuilder } from "./template.ts";
 
 export { isRefusal, type Refusal, refusalMessage } from "./refusal.ts";
 export type { KernelLike } from "./template.ts";
 
 export type Captures = Readonly<Record<string, unknown>>;
 
+const notANumber = "cannot compute with this; it is not a number on every path.";
 const limits = { nodes: 10_000, steps: 50_000, depth: 800, iterations: 64 };
 
 /**
@@ -46,6 +49,8 @@ const limits = { nodes: 10_000, steps: 50_000, depth: 800, iterations: 64 };
  */
 export function lowerFunction(fn: AnyFunction | string, captures: Captures = {}): Template | Refusal {
   if (isKernelLike(fn)) return fn.template;
+  const name = typeof fn === "function" ? builtinName(fn) : null;
+  if (name !== null) return lowerBuiltin(name, (fn as AnyFunction).length);
   const parsed = parseFunction(fn);
   if (isRefusal(parsed)) return parsed;
   try {
@@ -60,6 +65,16 @@ export function lowerFunction(fn: AnyFunction | string, captures: Captures = {})
   }
 }
 
+/** `Math.sqrt` itself, given as the function. */
+function lowerBuiltin(name: string, inputs: number): Template | Refusal {
+  const t = new TemplateBuilder();
+  const span = { start: 0, end: name.length };
+  const args = Array.from({ length: inputs }, (_, i) => t.input(i, span));
+  const result = functions.get(name)!(t, args, span);
+  if (typeof result === "string") return refusal(result, name, span);
+  return t.finish(result, { inputs, source: name, name: name.replace(/^.*\./, "") });
+}
+
 /** Unwinds to lowerFunction; never leaves this file. */
 class Refused extends Error {
   readonly refusal: Refusal;
@@ -67,65 +82,6 @@ class Refused extends Error {
     super(refused.reason);
     this.refusal = refused;
   }
-}
-
-/* What names and expressions stand for ------------------------------------------------------------------ */
-
-type Val =
-  | { readonly kind: "node"; readonly id: Id }
-  | { readonly kind: "undefined" }
-  /** A `let` before its line, or a variable that holds different kinds of things on different paths. */
-  | { readonly kind: "unusable"; readonly why: string }
-  | { readonly kind: "function"; readonly node: FunctionNode; readonly scope: Scope }
-  | {
-      readonly kind: "template";
-      readonly template: Template;
-      readonly params: readonly Id[];
-      readonly name: string;
-    }
-  | { readonly kind: "namespace"; readonly name: string }
-  | { readonly kind: "builtin"; readonly apply: Builtin };
-
-const undefinedValue: Val = { kind: "undefined" };
-
-interface Slot {
-  readonly name: string;
-  readonly constant: boolean;
-}
-
-class Scope {
-  readonly parent: Scope | null;
-  readonly slots = new Map<string, Slot>();
-
-  constructor(parent: Scope | null) {
-    this.parent = parent;
-  }
-
-  find(name: string): Slot | null {
-    let scope: Scope | null = this;
-    while (scope !== null) {
-      const slot = scope.slots.get(name);
-      if (slot !== undefined) return slot;
-      scope = scope.parent;
-    }
-    return null;
-  }
-}
-
-type Vars = Map<Slot, Val>;
-
-/** One way through the function up to here. */
-interface Path {
-  vars: Vars;
-  /** Elements that have returned already, first match wins: `test` holds → `value`. */
-  exits: Exit[];
-  /** Set once every remaining element has returned. */
-  returned: Val | null;
-}
-interface Exit {
-  readonly test: Id;
-  readonly value: Val;
-  readonly vars: Vars;
 }
 
 const binaryOps: Readonly<Record<string, OpName>> = {
@@ -152,7 +108,7 @@ const binaryOps: Readonly<Record<string, OpName>> = {
 };
 
 /** What a refused piece of syntax is called in its message. */
-const refusedSyntax: Readonly<Record<string, string>> = {
+const refusedValues: Readonly<Record<string, string>> = {
   ArrayExpression: "an array",
   ObjectExpression: "an object",
   TemplateLiteral: "a string",
@@ -160,13 +116,11 @@ const refusedSyntax: Readonly<Record<string, string>> = {
   NewExpression: "`new`",
   ThisExpression: "`this`",
   Super: "`super`",
-  MetaProperty: "this",
-  YieldExpression: "`yield`",
-  AwaitExpression: "`await`",
-  ImportExpression: "`import`",
   ClassExpression: "a class",
-  ClassDeclaration: "a class",
   ChainExpression: "optional chaining",
+};
+const refusedStatements: Readonly<Record<string, string>> = {
+  ClassDeclaration: "a class",
   SwitchStatement: "`switch`",
   ThrowStatement: "`throw`",
   TryStatement: "`try`",
@@ -175,8 +129,6 @@ const refusedSyntax: Readonly<Record<string, string>> = {
   BreakStatement: "`break`",
   ContinueStatement: "`continue`",
   LabeledStatement: "a label",
-  WithStatement: "`with`",
-  DebuggerStatement: "`debugger`",
 };
 
 class Lowering {
@@ -187,7 +139,7 @@ class Lowering {
   /** Captures that free identifiers of the function name. */
   readonly #free = new Map<string, Val>();
   readonly #calls: FunctionNode[] = [];
-  #path: Path = { vars: new Map(), exits: [], returned: null };
+  readonly #paths = new Paths(this.#t);
   #steps = 0;
   #depth = 0;
 
@@ -201,8 +153,8 @@ class Lowering {
     const scope = new Scope(null);
     const inputs = this.#bindParameters(scope);
     const value = this.#runBody(node, scope);
-    if (value.kind === "undefined") {
-      this.#refuse(node, "cannot compile a function that does not return a value on every path.");
+    if (value.kind === "nothing") {
+      this.#refuse(node, notEveryPath);
     }
     const result = this.#asNode(value, node);
     return this.#t.finish(result, { inputs, params: this.#params, source, name });
@@ -219,7 +171,14 @@ class Lowering {
   }
 
   #refuseSyntax(node: AnyNode): never {
-    const what = refusedSyntax[node.type] ?? "this";
+    const statement = refusedStatements[node.type];
+    if (statement !== undefined) {
+      this.#refuse(
+        node,
+        `cannot compile ${statement}; a kernel has if, return and loops with literal bounds.`,
+      );
+    }
+    const what = refusedValues[node.type] ?? "this";
     return this.#refuse(node, `cannot compile ${what}; a kernel computes with numbers and booleans.`);
   }
 
@@ -254,7 +213,11 @@ class Lowering {
         const key = propertyName(property);
         const value = key === null ? undefined : values.get(key);
         if (key === null || value === undefined) {
-          this.#refuse(property, `expects a captured value "${key}".`, `Pass it: kernel(fn, { ${key} }).`);
+          this.#refuse(
+            property,
+            `the function expects a captured value "${key}".`,
+            `Pass it: kernel(fn, { ${key} }).`,
+          );
         }
         this.#declare(scope, property.value.name, false, value);
         waiting.delete(key);
@@ -294,27 +257,26 @@ class Lowering {
     }
   }
 
-  /** The last parameters take the captures that nothing else has taken, in order. */
+  /**
+   * The last parameters take the captures that nothing else has taken, in order. A minifier may have renamed them,
+   * even to each other's names; but if every capture is a parameter's name, and not in that order, it may as well
+   * be meant that way: then the function is refused rather than guessed at.
+   */
   #countOperands(names: readonly string[], rest: readonly string[]): number {
     const { node } = this.#fn;
     const inputs = names.length - rest.length;
     const quoted = rest.map((key) => `"${key}"`).join(", ");
-    const remedy = `Write them in one object: (x, { ${rest.join(", ")} }) => …`;
     if (inputs < 0) {
-      this.#refuse(node, `does not use the captured ${quoted}.`, "Leave them out, or read them by name.");
+      const reason = `the function does not use the captured ${quoted}.`;
+      this.#refuse(node, reason, "Leave them out, or read them by name.");
     }
-    const misplaced = rest.find((key, i) => names.includes(key) && names[inputs + i] !== key);
-    if (misplaced !== undefined) {
+    const misplaced = rest.find((key, i) => names[inputs + i] !== key);
+    if (misplaced !== undefined && rest.every((key) => names.includes(key))) {
       this.#refuse(
         node.params[names.indexOf(misplaced)],
         `captured parameters come last, in the order of their keys: ${quoted}.`,
-        remedy,
+        `Write them in one object: (x, { ${rest.join(", ")} }) => …`,
       );
-    }
-    const [readable] = rest.filter((key) => names.includes(key));
-    const strange = rest.find((key) => !names.includes(key));
-    if (readable !== undefined && strange !== undefined) {
-      this.#refuse(node, `does not use the captured "${strange}".`, remedy);
     }
     return inputs;
   }
@@ -335,6 +297,8 @@ class Lowering {
         "Pass a tensor as one more operand.",
       );
     }
+    const builtin = isFunction ? builtinName(value as AnyFunction) : null;
+    if (builtin !== null) return { kind: "builtin", apply: functions.get(builtin)! };
     const template = isKernelLike(value) ? value.template : lowerFunction(value as AnyFunction);
     if (isRefusal(template)) {
       return this.#refuse(node, `captured function "${key}": ${template.reason}`, template.remedy);
@@ -351,31 +315,41 @@ class Lowering {
   #declare(scope: Scope, name: string, constant: boolean, value: Val): void {
     const slot: Slot = { name, constant };
     scope.slots.set(name, slot);
-    this.#path.vars.set(slot, value);
+    this.#paths.set(slot, value);
   }
 
   #read(name: string, scope: Scope, node: AnyNode): Val {
     const slot = scope.find(name);
     if (slot !== null) {
-      return this.#path.vars.get(slot) ?? unreachable(`variable ${name} has no value`);
+      const value = this.#paths.get(slot) ?? unreachable(`variable ${name} has no value`);
+      return value.kind === "unusable" ? this.#refuse(node, value.why) : value;
     }
     const captured = this.#free.get(name);
     if (captured !== undefined) return captured;
     const known = globalValue(name, this.#t, this.#span(node));
     if (known !== null) return known;
-    return this.#refuse(node, `reads the outer variable "${name}".`, `Pass it: kernel(fn, { ${name} }).`);
+    if (name === "arguments") this.#refuse(node, "cannot compile `arguments`; name the parameters.");
+    return this.#refuse(
+      node,
+      `the function reads the outer variable "${name}".`,
+      `Pass it: kernel(fn, { ${name} }).`,
+    );
   }
 
   #write(target: Pattern | Expression, scope: Scope, value: Val): void {
     if (target.type !== "Identifier") {
-      return this.#refuse(target, "cannot compile this assignment; only local variables can be assigned.");
+      this.#refuse(target, "cannot compile this assignment; only local variables can be assigned.");
     }
     const slot = scope.find(target.name);
     if (slot === null) {
-      this.#refuse(target, `writes the outer variable "${target.name}".`, "A kernel only returns a value.");
+      this.#refuse(
+        target,
+        `the function writes the outer variable "${target.name}".`,
+        "A kernel only returns a value.",
+      );
     }
-    if (slot.constant) this.#refuse(target, `assigns to the constant "${target.name}".`);
-    this.#path.vars.set(slot, value);
+    if (slot.constant) this.#refuse(target, `the function assigns to the constant "${target.name}".`);
+    this.#paths.set(slot, value);
   }
 
   /** The number or boolean an expression gives; anything else is refused. */
@@ -383,86 +357,13 @@ class Lowering {
     switch (value.kind) {
       case "node":
         return value.id;
-      case "undefined":
-        return this.#refuse(node, "cannot compute with undefined; every variable needs a number.");
+      case "nothing":
+        return this.#refuse(node, `cannot compute with ${value.name}; every variable needs a number.`);
       case "unusable":
         return this.#refuse(node, value.why);
       default:
         return this.#refuse(node, "cannot use a function or an object as a number.");
     }
-  }
-
-  /* Paths ------------------------------------------------------------------------------------------------ */
-
-  /** Runs both sides of a choice, each on its own copy of the variables, and joins them. */
-  #branch<T>(test: Id, yes: () => T, no: () => T): [T, T] {
-    const before = this.#path;
-    this.#path = { vars: new Map(before.vars), exits: [], returned: null };
-    const a = yes();
-    const p = this.#path;
-    this.#path = { vars: new Map(before.vars), exits: [], returned: null };
-    const b = no();
-    const q = this.#path;
-    this.#path = this.#join(before.exits, test, p, q);
-    return [a, b];
-  }
-
-  #join(exits: readonly Exit[], test: Id, p: Path, q: Path): Path {
-    const t = this.#t;
-    const not = () => t.op("not", [test]);
-    if (p.returned !== null && q.returned !== null) {
-      const [a, b] = [this.#settle(p), this.#settle(q)];
-      const returned = this.#choose(test, a.value, b.value);
-      return { vars: this.#mergeVars(test, a.vars, b.vars), exits: [...exits], returned };
-    }
-    if (p.returned !== null) {
-      return { ...q, exits: [...exits, { test, ...this.#settle(p) }, ...q.exits] };
-    }
-    if (q.returned !== null) {
-      return { ...p, exits: [...exits, { test: not(), ...this.#settle(q) }, ...p.exits] };
-    }
-    const both = [
-      ...p.exits.map((e) => ({ ...e, test: t.op("and", [test, e.test]) })),
-      ...q.exits.map((e) => ({ ...e, test: t.op("and", [not(), e.test]) })),
-    ];
-    return { vars: this.#mergeVars(test, p.vars, q.vars), exits: [...exits, ...both], returned: null };
-  }
-
-  /** What a path returns, and the variables as they then are: its early exits chosen one after another. */
-  #settle(path: Path): { value: Val; vars: Vars } {
-    let value = path.returned ?? undefinedValue;
-    let vars = path.vars;
-    for (const exit of path.exits.toReversed()) {
-      value = this.#choose(exit.test, exit.value, value);
-      vars = this.#mergeVars(exit.test, exit.vars, vars);
-    }
-    return { value, vars };
-  }
-
-  #mergeVars(test: Id, a: Vars, b: Vars): Vars {
-    if (a === b) return a;
-    const merged: Vars = new Map();
-    for (const [slot, x] of a) {
-      const y = b.get(slot);
-      if (y !== undefined) merged.set(slot, this.#choose(test, x, y, slot.name));
-    }
-    return merged;
-  }
-
-  #choose(test: Id, a: Val, b: Val, name?: string): Val {
-    if (a === b) return a;
-    if (a.kind === "node" && b.kind === "node") {
-      const span = this.#t.nodes[test].span;
-      return a.id === b.id ? a : { kind: "node", id: this.#t.op("select", [test, a.id, b.id], span) };
-    }
-    if (a.kind === "undefined" && b.kind === "undefined") return a;
-    if (name === undefined) {
-      return {
-        kind: "unusable",
-        why: "cannot compile a function that does not return a value on every path.",
-      };
-    }
-    return { kind: "unusable", why: `"${name}" is not a number on every path to here.` };
   }
 
   /* Functions -------------------------------------------------------------------------------------------- */
@@ -471,16 +372,13 @@ class Lowering {
   #runBody(node: FunctionNode, scope: Scope): Val {
     const { body } = node;
     if (body.type !== "BlockStatement") return this.#expression(body, scope);
-    const outer = this.#path;
-    this.#path = { vars: outer.vars, exits: [], returned: null };
-    for (const name of varNames(body)) {
-      if (!scope.slots.has(name)) this.#declare(scope, name, false, undefinedValue);
-    }
-    this.#hoist(body.body, scope);
-    this.#statements(body.body, scope);
-    const { value, vars } = this.#settle(this.#path);
-    this.#path = { ...outer, vars };
-    return value;
+    return this.#paths.frame(() => {
+      for (const name of varNames(body)) {
+        if (!scope.slots.has(name)) this.#declare(scope, name, false, undefinedValue);
+      }
+      this.#hoist(body.body, scope);
+      this.#statements(body.body, scope);
+    });
   }
 
   #callFunction(fn: Val & { kind: "function" }, args: readonly Val[], call: CallExpression): Val {
@@ -494,7 +392,7 @@ class Lowering {
       let target: Pattern = param;
       if (param.type === "AssignmentPattern") {
         target = param.left;
-        if (value.kind === "undefined") value = this.#expression(param.right, scope);
+        if (value === undefinedValue) value = this.#expression(param.right, scope);
       }
       if (target.type !== "Identifier")
         this.#refuse(param, "cannot compile this parameter; only plain names.");
@@ -515,7 +413,7 @@ class Lowering {
         this.#declare(scope, s.id.name, false, { kind: "function", node: s, scope });
       } else if (s.type === "VariableDeclaration" && s.kind !== "var") {
         for (const name of declaredNames(s)) {
-          const why = `reads "${name}" before its declaration.`;
+          const why = `the function reads "${name}" before its declaration.`;
           this.#declare(scope, name, s.kind === "const", { kind: "unusable", why });
         }
       }
@@ -524,7 +422,7 @@ class Lowering {
 
   #statements(statements: readonly Statement[], scope: Scope): void {
     for (const s of statements) {
-      if (this.#path.returned !== null) return;
+      if (this.#paths.hasReturned) return;
       this.#statement(s, scope);
     }
   }
@@ -552,20 +450,14 @@ class Lowering {
         this.#block(s.body, scope);
         break;
       case "ReturnStatement":
-        if (!s.argument && this.#calls.length === 0) {
-          this.#refuse(s, "cannot compile a return without a value.");
-        }
-        this.#path.returned = s.argument ? this.#expression(s.argument, scope) : undefinedValue;
-        if (this.#calls.length === 0) {
-          this.#path.returned = { kind: "node", id: this.#asNode(this.#path.returned, s.argument ?? s) };
-        }
+        this.#return(s, scope);
         break;
       case "IfStatement": {
         const test = this.#condition(s.test, scope);
         const known = this.#t.literalOf(test);
         const yes = () => this.#block([s.consequent], scope);
         const no = () => (s.alternate ? this.#block([s.alternate], scope) : undefined);
-        if (known === undefined) this.#branch(test, yes, no);
+        if (known === undefined) this.#paths.branch(test, yes, no);
         else if (known) yes();
         else no();
         break;
@@ -578,7 +470,7 @@ class Lowering {
         } else if (s.init) this.#expression(s.init, inner);
         this.#loop(s, s.test ?? null, inner, () => {
           this.#block([s.body], inner);
-          if (s.update && this.#path.returned === null) this.#expression(s.update, inner);
+          if (s.update && !this.#paths.hasReturned) this.#expression(s.update, inner);
         });
         break;
       }
@@ -595,9 +487,16 @@ class Lowering {
     this.#depth--;
   }
 
+  #return(s: ReturnStatement, scope: Scope): void {
+    const value = s.argument ? this.#expression(s.argument, scope) : undefinedValue;
+    const isOutermost = this.#calls.length === 0;
+    if (isOutermost && !s.argument) this.#refuse(s, "cannot compile a return without a value.");
+    this.#paths.leave(isOutermost ? { kind: "node", id: this.#asNode(value, s.argument ?? s) } : value);
+  }
+
   /** Unrolls a loop whose test is a literal every time round. */
   #loop(loop: Statement, test: Expression | null, scope: Scope, round: () => void): void {
-    for (let i = 0; this.#path.returned === null; i++) {
+    for (let i = 0; !this.#paths.hasReturned; i++) {
       const going = test === null ? true : this.#t.literalOf(this.#condition(test, scope));
       if (going === undefined) {
         this.#refuse(test ?? loop, "cannot compile this loop; its bounds must be literals.");
@@ -630,7 +529,7 @@ class Lowering {
       this.#refuse(target, "cannot compile this declaration; only plain names can be declared.");
     }
     const slot = scope.find(target.name) ?? unreachable(`${target.name} was not hoisted`);
-    this.#path.vars.set(slot, value);
+    this.#paths.set(slot, value);
   }
 
   /* Expressions ------------------------------------------------------------------------------------------ */
@@ -655,8 +554,8 @@ class Lowering {
         if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") {
           return { kind: "node", id: this.#t.literal(value, span) };
         }
-        const what =
-          typeof value === "string" ? "a string" : value === null ? "null" : "a regular expression";
+        if (value === null && !node.regex) return nullValue;
+        const what = typeof value === "string" ? "a string" : "a regular expression";
         return this.#refuse(node, `cannot compile ${what}; a kernel computes with numbers and booleans.`);
       }
       case "Identifier":
@@ -677,12 +576,12 @@ class Lowering {
         const test = this.#condition(node.test, scope);
         const known = this.#t.literalOf(test);
         if (known !== undefined) return this.#expression(known ? node.consequent : node.alternate, scope);
-        const [a, b] = this.#branch(
+        const [a, b] = this.#paths.branch(
           test,
           () => this.#expression(node.consequent, scope),
           () => this.#expression(node.alternate, scope),
         );
-        return this.#select(test, a, b, node);
+        return this.#paths.choose(test, a, b, notANumber, span);
       }
       case "SequenceExpression":
         return node.expressions.map((e) => this.#expression(e, scope)).at(-1)!;
@@ -698,15 +597,6 @@ class Lowering {
       default:
         return this.#refuseSyntax(node);
     }
-  }
-
-  /** A choice between two values of an expression. */
-  #select(test: Id, a: Val, b: Val, node: Expression): Val {
-    if (a.kind !== "node" || b.kind !== "node") {
-      const same = a === b || (a.kind === "undefined" && b.kind === "undefined");
-      return same ? a : { kind: "unusable", why: "this is not a number on every path." };
-    }
-    return { kind: "node", id: this.#t.op("select", [test, a.id, b.id], this.#span(node)) };
   }
 
   /** An expression as a test: JavaScript's truth of it, with && || ! as logic. */
@@ -731,7 +621,7 @@ class Lowering {
       } else {
         const right = () => this.#condition(node.right, scope);
         const skip = () => t.literal(!isAnd, span);
-        const [a, b] = this.#branch(left, isAnd ? right : skip, isAnd ? skip : right);
+        const [a, b] = this.#paths.branch(left, isAnd ? right : skip, isAnd ? skip : right);
         id = isAnd ? t.op("and", [left, a], span) : t.op("or", [left, b], span);
       }
       this.#depth--;
@@ -753,24 +643,18 @@ class Lowering {
 
   /** `left op right()`, where right runs only for the elements that need it. */
   #shortCircuit(operator: string, left: Val, leftNode: AnyNode, node: Expression, right: () => Val): Val {
-    if (operator === "??") return left.kind === "undefined" ? right() : left;
+    if (operator === "??") return left.kind === "nothing" ? right() : left;
     const isAnd = operator === "&&";
-    if (left.kind === "undefined") return isAnd ? left : right();
+    if (left.kind === "nothing") return isAnd ? left : right();
     const test = this.#truth(this.#asNode(left, leftNode), this.#span(leftNode));
     const known = this.#t.literalOf(test);
     if (known !== undefined) return !!known === isAnd ? right() : left;
-    const keep = () => left;
-    const [a, b] = this.#branch(test, isAnd ? right : keep, isAnd ? keep : right);
-    if (a.kind === "node" && b.kind === "node") {
-      const logic = this.#t.typeOf(a.id) === "boolean" && this.#t.typeOf(b.id) === "boolean";
-      if (logic) {
-        return {
-          kind: "node",
-          id: this.#t.op(isAnd ? "and" : "or", [test, isAnd ? a.id : b.id], this.#span(node)),
-        };
-      }
-    }
-    return this.#select(test, a, b, node);
+    // Where a boolean decides, its value is known: `x > 0 && y` is false there.
+    const isBoolean = left.kind === "node" && this.#t.typeOf(left.id) === "boolean";
+    const kept: Val = isBoolean ? { kind: "node", id: this.#t.literal(!isAnd, this.#span(leftNode)) } : left;
+    const keep = () => kept;
+    const [a, b] = this.#paths.branch(test, isAnd ? right : keep, isAnd ? keep : right);
+    return this.#paths.choose(test, a, b, notANumber, this.#span(node));
   }
 
   /** Left-leaning chains (x + x + x + …) are walked, not recursed into. */
@@ -798,14 +682,15 @@ class Lowering {
     if (op === undefined) return this.#refuse(node, `cannot compile the operator ${operator}.`);
     const t = this.#t;
     const span = this.#span(node);
-    if ((op === "eq" || op === "ne") && (a.kind === "undefined" || b.kind === "undefined")) {
-      const same = a.kind === b.kind;
-      if (!same) this.#asNode(a.kind === "undefined" ? b : a, node);
+    if ((op === "eq" || op === "ne") && (a.kind === "nothing" || b.kind === "nothing")) {
+      const both = a.kind === "nothing" && b.kind === "nothing";
+      const same = both && (operator.length === 2 || a.name === b.name);
+      if (!both) this.#asNode(a.kind === "nothing" ? b : a, node); // a number is never undefined
       return t.literal(same === (op === "eq"), span);
     }
     const x = this.#asNode(a, aNode);
     const y = this.#asNode(b, bNode);
-    if ((operator === "===" || operator === "!==") && t.typeOf(x) !== t.typeOf(y)) {
+    if ((operator === "===" || operator === "!==") && !comparable(t.typeOf(x), t.typeOf(y))) {
       if (t.literalOf(x) !== undefined && t.literalOf(y) !== undefined) {
         return t.literal(operator === "!==", span);
       }
@@ -815,7 +700,10 @@ class Lowering {
         `Use ${operator.slice(0, 2)}, which compares a boolean as 0 or 1.`,
       );
     }
-    return t.op(op, [x, y], span);
+    const isBit = (id: Id) => t.typeOf(id) === "boolean" || t.typeOf(id) === "bit";
+    const { rule } = ops[op];
+    if (rule === "compare" || (rule === "bits" && isBit(x) && isBit(y))) return t.op(op, [x, y], span);
+    return t.op(op, [t.toNumber(x, span), t.toNumber(y, span)], span);
   }
 
   #unary(node: UnaryExpression, scope: Scope): Val {
@@ -828,11 +716,17 @@ class Lowering {
         this.#expression(node.argument, scope);
         return undefinedValue;
       case "-":
-        return { kind: "node", id: t.op("neg", [this.#number(node.argument, scope)], span) };
+        return {
+          kind: "node",
+          id: t.op("neg", [t.toNumber(this.#number(node.argument, scope), span)], span),
+        };
       case "+":
-        return { kind: "node", id: toNumber(t, this.#number(node.argument, scope), span) };
+        return { kind: "node", id: t.toNumber(this.#number(node.argument, scope), span) };
       case "~":
-        return { kind: "node", id: t.op("bitNot", [this.#number(node.argument, scope)], span) };
+        return {
+          kind: "node",
+          id: t.op("bitNot", [t.toNumber(this.#number(node.argument, scope), span)], span),
+        };
       default:
         return this.#refuse(node, `cannot compile \`${node.operator}\`.`);
     }
@@ -840,7 +734,7 @@ class Lowering {
 
   #update(node: UpdateExpression, scope: Scope): Val {
     const span = this.#span(node);
-    const before = toNumber(this.#t, this.#number(node.argument, scope), span);
+    const before = this.#t.toNumber(this.#number(node.argument, scope), span);
     const op = node.operator === "++" ? "add" : "sub";
     const big = typeof this.#t.literalOf(before) === "bigint";
     const after = this.#t.op(op, [before, this.#t.literal(big ? 1n : 1, span)], span);
@@ -895,7 +789,7 @@ class Lowering {
   #member(object: Val & { kind: "namespace" }, key: string, node: AnyNode): Val {
     const name = memberName(object.name, key);
     const known = globalValue(name, this.#t, this.#span(node));
-    return known ?? this.#refuse(node, `does not know ${object.name}.${key}.`);
+    return known ?? this.#refuse(node, `there is no ${object.name}.${key} for kernels.`);
   }
 
   #call(node: CallExpression, scope: Scope): Val {
@@ -935,7 +829,7 @@ class Lowering {
         if (args.length < template.inputs) {
           this.#refuse(node, `"${name}" takes ${template.inputs} arguments, got ${args.length}.`);
         }
-        const ids = args.map((a, i) => this.#asNode(a, node.arguments[i]));
+        const ids = args.map((a, i) => this.#t.toNumber(this.#asNode(a, node.arguments[i]), span));
         return { kind: "node", id: inlineTemplate(this.#t, template, ids, params, span) };
       }
       case "builtin": {
@@ -950,7 +844,7 @@ class Lowering {
 
   /** Math.f(undefined) computes with NaN. */
   #builtinArgument(value: Val, node: AnyNode): Id {
-    return value.kind === "undefined" ? this.#t.literal(NaN, this.#span(node)) : this.#asNode(value, node);
+    return value === undefinedValue ? this.#t.literal(NaN, this.#span(node)) : this.#asNode(value, node);
   }
 
   #calledValue(callee: Expression, scope: Scope): Val {
@@ -967,6 +861,11 @@ class Lowering {
   }
 }
 
+/** Whether === can be told from the values alone: both are numbers, or both booleans. */
+function comparable(a: JSType, b: JSType): boolean {
+  return a !== "either" && b !== "either" && (a === "boolean") === (b === "boolean");
+}
+
 /* Globals ------------------------------------------------------------------------------------------------ */
 
 function globalValue(name: string, t: TemplateBuilder, span?: Span): Val | null {
@@ -976,91 +875,6 @@ function globalValue(name: string, t: TemplateBuilder, span?: Span): Val | null 
   const constant = constants.get(name);
   if (constant !== undefined) return { kind: "node", id: t.literal(constant, span) };
   return null;
-}
-
-/** `Math` of `Math.max`, null if the chain does not begin with a name. */
-function rootName(node: MemberExpression): string | null {
-  let object: AnyNode = node;
-  while (object.type === "MemberExpression") object = object.object;
-  return object.type === "Identifier" ? object.name : null;
-}
-
-/* Names in a syntax tree --------------------------------------------------------------------------------- */
-
-function propertyName(property: { readonly computed: boolean; readonly key: AnyNode }): string | null {
-  const { key, computed } = property;
-  if (key.type === "Identifier") return computed ? null : key.name;
-  return key.type === "Literal" && typeof key.value === "string" ? key.value : null;
-}
-
-function declaredNames(declaration: VariableDeclaration): string[] {
-  return declaration.declarations.flatMap(({ id }) => patternNames(id));
-}
-
-function patternNames(pattern: Pattern): string[] {
-  switch (pattern.type) {
-    case "Identifier":
-      return [pattern.name];
-    case "ObjectPattern":
-      return pattern.properties.flatMap((p) => patternNames(p.type === "Property" ? p.value : p.argument));
-    case "ArrayPattern":
-      return pattern.elements.flatMap((p) => (p === null ? [] : patternNames(p)));
-    case "AssignmentPattern":
-      return patternNames(pattern.left);
-    case "RestElement":
-      return patternNames(pattern.argument);
-    default:
-      return [];
-  }
-}
-
-/** Names that `var` declares anywhere in a function's body, not inside inner functions. */
-function varNames(body: BlockStatement): Set<string> {
-  const names = new Set<string>();
-  walk(body, (node) => {
-    if (node.type === "VariableDeclaration" && node.kind === "var") {
-      for (const name of declaredNames(node)) names.add(name);
-    }
-    return !isFunctionNode(node);
-  });
-  return names;
-}
-
-/** Names a function reads and does not declare anywhere inside. */
-function freeNames(fn: FunctionNode): Set<string> {
-  const used = new Set<string>();
-  const declared = new Set<string>();
-  walk(fn, (node) => {
-    if (node.type === "Identifier") used.add(node.name);
-    if (node.type === "VariableDeclaration") for (const name of declaredNames(node)) declared.add(name);
-    if (isFunctionNode(node)) {
-      if (node.id) declared.add(node.id.name);
-      for (const param of node.params) for (const name of patternNames(param)) declared.add(name);
-    }
-    return true;
-  });
-  for (const name of declared) used.delete(name);
-  return used;
-}
-
-const isFunctionNode = (node: AnyNode): node is FunctionNode =>
-  node.type === "FunctionExpression" ||
-  node.type === "FunctionDeclaration" ||
-  node.type === "ArrowFunctionExpression";
-
-/** Visits a tree; names that are only keys (`a.key`, `{ key: v }`) are left out. */
-function walk(root: AnyNode, visit: (node: AnyNode) => boolean): void {
-  const work: AnyNode[] = [root];
-  for (let node = work.pop(); node !== undefined; node = work.pop()) {
-    if (!visit(node)) continue;
-    const isKey = "computed" in node && !node.computed;
-    for (const [field, child] of Object.entries(node)) {
-      if (isKey && (field === "property" || field === "key")) continue;
-      for (const item of Array.isArray(child) ? child : [child]) {
-        if (typeof item === "object" && item !== null && typeof item.type === "string") work.push(item);
-      }
-    }
-  }
 }
 
 function describe(value: unknown): string {

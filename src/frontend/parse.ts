@@ -25,6 +25,7 @@ export type {
   LogicalExpression,
   MemberExpression,
   Pattern,
+  ReturnStatement,
   Statement,
   UnaryExpression,
   UpdateExpression,
@@ -62,8 +63,11 @@ export function parseFunction(fn: AnyFunction | string): ParsedFunction | Refusa
   try {
     found = asExpression(source) ?? asMethod(source);
   } catch (error) {
-    if (error instanceof RangeError) return refuse("cannot compile this function; it is nested too deeply.");
-    return refuse(`cannot read this function's source; ${lowerFirst(String((error as Error).message))}.`);
+    if (isStackOverflow(error)) return refuse("cannot compile this function; it is nested too deeply.");
+    if (!(error instanceof SyntaxError)) throw error;
+    const what = error.message.replace(/ \(\d+:\d+\)$/, "").replace(/^./, (c) => c.toLowerCase());
+    const { pos = 0 } = error as { pos?: number };
+    return refuse(`cannot read this function's source; ${what}.`, { start: pos, end: pos + 1 });
   }
   if (found === null) return refuse("cannot compile this; it is not a plain function.");
   const { node, shift } = found;
@@ -73,18 +77,22 @@ export function parseFunction(fn: AnyFunction | string): ParsedFunction | Refusa
   return { node, source, name, shift };
 }
 
-const lowerFirst = (text: string) => text.charAt(0).toLowerCase() + text.slice(1);
+/** The parser words it in a syntax error of its own. */
+const isStackOverflow = (error: unknown) =>
+  error instanceof RangeError || (error instanceof SyntaxError && /stack space/.test(error.message));
+
+const onlyComments = /^(?:[\s;]|\/\/.*|\/\*[\s\S]*?\*\/)*$/;
 
 function asExpression(source: string): { node: FunctionNode; shift: number } | null {
   let node: Expression;
   try {
     node = parseExpressionAt(source, 0, { ecmaVersion: "latest" });
   } catch (error) {
-    if (error instanceof RangeError || looksLikeFunction(source)) throw error;
+    if (isStackOverflow(error) || looksLikeFunction(source)) throw error;
     return null;
   }
   if (node.type !== "ArrowFunctionExpression" && node.type !== "FunctionExpression") return null;
-  return /^[\s;]*$/.test(source.slice(node.end)) ? { node, shift: 0 } : null;
+  return onlyComments.test(source.slice(node.end)) ? { node, shift: 0 } : null;
 }
 
 /** A source that only these forms can have: then the first parser's complaint is the one to show. */
@@ -94,8 +102,14 @@ const looksLikeFunction = (source: string) =>
 /** Methods print without the object or class around them: `f(x) { … }`. */
 function asMethod(source: string): { node: FunctionNode; shift: number } | null {
   const before = "(class{";
-  const body = (parseExpressionAt(`${before}${source}\n})`, 0, { ecmaVersion: "latest" }) as ClassExpression)
-    .body;
+  let body: ClassExpression["body"];
+  try {
+    const text = `${before}${source}\n})`;
+    body = (parseExpressionAt(text, 0, { ecmaVersion: "latest" }) as ClassExpression).body;
+  } catch (error) {
+    if (isStackOverflow(error)) throw error;
+    return null;
+  }
   const method = body.body[0];
   if (body.body.length !== 1 || method.type !== "MethodDefinition" || method.static) return null;
   return method.kind === "method" || method.kind === "constructor"

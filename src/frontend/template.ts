@@ -10,8 +10,11 @@ import { type OpName, ops } from "../ir/ops.ts";
 
 export type Literal = number | bigint | boolean;
 
-/** What JavaScript's typeof would say: `either` where a choice mixes the two (`x > 0 && x`). */
-export type JSType = "number" | "boolean" | "either";
+/**
+ * What JavaScript's typeof would say. `either` where a choice mixes the two (`x > 0 && x`), `bit` for a number
+ * made of booleans that is still held as a bool (`(x > 0) & (x < 1)`).
+ */
+export type JSType = "number" | "boolean" | "either" | "bit";
 
 /** Something that can be called inside a kernel: it is inlined. */
 export interface KernelLike {
@@ -87,7 +90,20 @@ export class TemplateBuilder {
   op(op: OpName, args: readonly Id[], span?: Span): Id {
     const simpler = this.#simplify(op, args, span);
     if (simpler !== null) return simpler;
-    return this.#add(`${op}:${args.join(",")}`, this.#resultType(op, args), { op, args, ...at(span) });
+    const type = this.#resultType(op, args);
+    const isMixed = op === "select" && this.typeOf(args[1]) !== this.typeOf(args[2]);
+    const taken = isMixed ? [args[0], this.toNumber(args[1], span), this.toNumber(args[2], span)] : args;
+    return this.#add(`${op}:${taken.join(",")}:${type}`, type, { op, args: taken, ...at(span) });
+  }
+
+  /**
+   * JavaScript's ToNumber. A boolean becomes a choice between 1 and 0, so that `(x > 0) * y` is computed in y's
+   * dtype, and on f64 exactly as JavaScript does it; all else is a number already.
+   */
+  toNumber(x: Id, span?: Span): Id {
+    const type = this.typeOf(x);
+    if (type !== "boolean" && type !== "bit") return x;
+    return this.op("select", [x, this.literal(1, span), this.literal(0, span)], span);
   }
 
   /** The template, with only the nodes its result needs, in the order their values are wanted. */
@@ -133,8 +149,11 @@ export class TemplateBuilder {
         return "boolean";
       case "select": {
         const [a, b] = [this.typeOf(args[1]), this.typeOf(args[2])];
-        return a === b ? a : "either";
+        if (a === b) return a;
+        return [a, b].some((type) => type === "boolean" || type === "either") ? "either" : "number";
       }
+      case "bits":
+        return args.every((a) => this.typeOf(a) === "boolean" || this.typeOf(a) === "bit") ? "bit" : "number";
       default:
         return "number";
     }
@@ -159,9 +178,14 @@ export class TemplateBuilder {
         if (isFalse(b) && isTrue(c)) return this.op("not", [a], span);
         return null;
       }
-      case "truthy":
+      case "truthy": {
         if (isBoolean(a)) return a;
-        break;
+        const node = this.nodes[a];
+        if (node.op !== "select") break;
+        const [yes, no] = [this.literalOf(node.args[1]), this.literalOf(node.args[2])];
+        if (yes === undefined || no === undefined) break;
+        return this.op("select", [node.args[0], this.literal(!!yes, span), this.literal(!!no, span)], span);
+      }
       case "not": {
         const node = this.nodes[a];
         if (node.op === "not" && isBoolean(node.args[0])) return node.args[0];

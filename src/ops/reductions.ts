@@ -44,7 +44,7 @@ interface ReductionRow {
 /** NumPy: sums and products of integers narrower than 64 bits are 64-bit. */
 const wide = (d: DType): DType => (isFloat(d) ? d : dtypes[d].kind === "uint" ? "u64" : "i64");
 const same = (d: DType): DType => d;
-const always = (d: DType) => () => d;
+const always = (d: DType) => (): DType => d;
 
 const rows = {
   sum: { make: (t, acc, x) => t.op("add", [acc, x]), init: 0, result: wide },
@@ -124,7 +124,7 @@ export function namedScan(name: Scan, t: Strided, options: CumulativeOptions = {
 export function argReduce(name: "argmax" | "argmin", t: Strided, options: ArgOptions = {}): Strided {
   checkAlive(name, t);
   const { kept, folded, shape } = splitAxes(name, t.frame, options.axis, options.keepdims ?? false);
-  if (folded.shape.includes(0) && !kept.shape.includes(0)) {
+  if (folded.shape.includes(0)) {
     fail(
       "shape",
       name,

@@ -26,7 +26,10 @@ export function broadcastShapes(op: string, shapes: readonly (readonly number[])
   return out;
 }
 
-/** The common shape, and each view expanded to it. Views that have the shape already are returned as they are. */
+/**
+ * The common shape, and each view expanded to it. Views that have the shape already are returned as they
+ * are.
+ */
 export function broadcastViews(
   op: string,
   views: readonly View[],

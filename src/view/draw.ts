@@ -43,9 +43,12 @@ function header(view: View, unit: number, name = "view"): string {
   return `${name}: shape ${list(view.shape)}, strides ${strides}, offset ${view.offset / unit}${what}`;
 }
 
-// ---- memory ------------------------------------------------------------------------------------------------
+// ---- memory -----------------------------------------------------------------------------------------
 
-/** Rows of cells, each under its ruler of positions if they hold values; the view's own cells are in brackets. */
+/**
+ * Rows of cells, each under its ruler of positions if they hold values; the view's own cells are in
+ * brackets.
+ */
 function drawMemory(view: View, unit: number, options: DrawOptions): string[] {
   const count = Math.floor((options.elements * view.itemBytes) / unit);
   if (count === 0) return ["memory: empty"];
@@ -115,9 +118,12 @@ function skipped(cells: number): string {
   return `   … ${cells} more`;
 }
 
-// ---- the logical grid --------------------------------------------------------------------------------------
+// ---- the logical grid -------------------------------------------------------------------------------
 
-/** The last two axes as a grid, one grid for each index of the axes before them. Cells are `value@position`. */
+/**
+ * The last two axes as a grid, one grid for each index of the axes before them. Cells are
+ * `value@position`.
+ */
 function drawGrid(view: View, unit: number, options: DrawOptions): string[] {
   const { shape, strides } = view;
   if (sizeOf(shape) === 0) return ["view: no elements"];

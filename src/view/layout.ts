@@ -42,7 +42,10 @@ export function checkShape(op: string, shape: readonly number[]): void {
   }
 }
 
-/** C-order strides: the last axis steps by `unit`, each other one by what lies inside it. Size 0 counts as 1. */
+/**
+ * C-order strides: the last axis steps by `unit`, each other one by what lies inside it. Size 0 counts as
+ * 1.
+ */
 export function rowMajorStrides(shape: readonly number[], unit = 1): number[] {
   const strides = new Array<number>(shape.length);
   let step = unit;

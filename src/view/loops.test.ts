@@ -143,6 +143,12 @@ test("the output decides the order where the operands disagree", () => {
   });
 });
 
+test("an operand that repeats along an axis has no say in that axis's place", () => {
+  const repeated = broadcastTo(contiguousView([3, 1], 4), [3, 5]);
+  const source = transpose(contiguousView([5, 3], 4));
+  expect(planLoops([repeated, source]).order).toEqual([[1], [0]]);
+});
+
 test("a stepped inner axis merges with the rows around it only if the rows have no gap", () => {
   const base = contiguousView([4, 6], 4);
   expect(planLoops([slice(base, [":", "::2"])])).toMatchObject({ shape: [12], strides: [[8]] });

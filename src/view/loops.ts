@@ -1,9 +1,10 @@
 /**
  * The loop nest of several views of one shape: the fewest loops that visit every element of all of them.
  *
- * Size-1 axes are dropped, axes that all operands walk backwards are turned round, axes are sorted so that small
- * strides are innermost, and neighbours that form one run in every operand are merged. Only data comes out:
- * who visits the elements, and how, is decided elsewhere. This runs on every call, hence the plain loops.
+ * Size-1 axes are dropped, axes that all operands walk backwards are turned round, axes are sorted so that
+ * small strides are innermost, and neighbours that form one run in every operand are merged. Only data comes
+ * out: who visits the elements, and how, is decided elsewhere. This runs on every call, hence the plain
+ * loops.
  */
 import { unreachable } from "../errors.ts";
 import { isContiguous, type View } from "./view.ts";
@@ -27,7 +28,10 @@ export interface LoopOptions {
   readonly keepOrder?: boolean;
 }
 
-/** The loop nest of views that have one common shape. The first view, the output, decides ties of axis order. */
+/**
+ * The loop nest of views that have one common shape. The first view, the output, decides ties of axis
+ * order.
+ */
 export function planLoops(views: readonly View[], options?: LoopOptions): LoopNest {
   const shape = commonShape(views);
   const axes: number[] = [];
@@ -76,14 +80,18 @@ export function viewInOrder(
   return { shape: shape.slice(), strides, offset, itemBytes };
 }
 
-// ---- axis order --------------------------------------------------------------------------------------------
+// ---- axis order -------------------------------------------------------------------------------------
 
-/** Should axis p, now inside axis q, stay there? 1: yes. -1: q's steps are smaller, q goes inside. 0: no matter. */
+/**
+ * Should axis p, now inside axis q, stay there? 1: yes. -1: q's steps are smaller, q goes inside. 0: no
+ * matter.
+ */
 type Vote = (steps: readonly (readonly number[])[], p: number, q: number) => number;
 
 /**
- * Insertion sort of axes (outermost first) by the operands' vote, as NumPy's iterator does it: each axis is tried
- * further and further inside the axes after it. A draw moves nothing, but does not end the search either.
+ * Insertion sort of axes (outermost first) by the operands' vote, as NumPy's iterator does it: each axis is
+ * tried further and further inside the axes after it. A draw moves nothing, but does not end the search
+ * either.
  */
 function sortAxes(axes: number[], steps: readonly (readonly number[])[], vote: Vote): void {
   for (let k = axes.length - 2; k >= 0; k--) {
@@ -135,9 +143,12 @@ function alignedStrides(view: View, rank: number): number[] {
   return strides;
 }
 
-// ---- building the nest -------------------------------------------------------------------------------------
+// ---- building the nest ------------------------------------------------------------------------------
 
-/** Outer to inner: turn an axis round if that helps, then merge it into the loop around it if the two are one run. */
+/**
+ * Outer to inner: turn an axis round if that helps, then merge it into the loop around it if the two are
+ * one run.
+ */
 function mergeAxes(
   views: readonly View[],
   shape: readonly number[],

@@ -19,7 +19,10 @@ export function mayShareMemory(a: View, b: View): boolean {
   return p.start < q.end && q.start < p.end;
 }
 
-/** Does some element of `a` share a byte with some element of `b`? True when the search is too long to tell. */
+/**
+ * Does some element of `a` share a byte with some element of `b`? True when the search is too long to
+ * tell.
+ */
 export function overlaps(a: View, b: View): boolean {
   if (!mayShareMemory(a, b)) return false;
   if (a.offset === b.offset) return true; // their first elements meet
@@ -47,7 +50,8 @@ export function selfOverlaps(view: View): boolean {
   }
   // Each step clears all that lies inside it: no two elements meet.
   if (nested) return false;
-  // Two indices that meet differ by some d ≠ 0. Up to sign, its first non-zero entry is positive: try each axis.
+  // Two indices that meet differ by some d ≠ 0. Up to sign, its first non-zero entry is positive: try each
+  // axis.
   const slack = view.itemBytes - 1;
   for (let first = 0; first < axes.length; first++) {
     const terms: Term[] = [{ step: axes[first].step, low: 1, high: axes[first].size - 1 }];
@@ -57,7 +61,10 @@ export function selfOverlaps(view: View): boolean {
   return false;
 }
 
-/** Does every index reach the same bytes in both? Then an elementwise result may replace its input in place. */
+/**
+ * Does every index reach the same bytes in both? Then an elementwise result may replace its input in
+ * place.
+ */
 export function sameElements(a: View, b: View): boolean {
   if (a === b) return true;
   if (a.offset !== b.offset || a.itemBytes !== b.itemBytes || a.shape.length !== b.shape.length) return false;
@@ -68,7 +75,7 @@ export function sameElements(a: View, b: View): boolean {
   return true;
 }
 
-// ---- Σ step·x + t = target, low ≤ x ≤ high, 0 ≤ t ≤ slack ---------------------------------------------------
+// ---- Σ step·x + t = target, low ≤ x ≤ high, 0 ≤ t ≤ slack -------------------------------------------
 
 interface Term {
   readonly step: number;
@@ -76,7 +83,10 @@ interface Term {
   readonly high: number;
 }
 
-/** Positive steps, largest first, with 0 ≤ x ≤ bounds[k]; and of terms k and later, their highest sum and gcd. */
+/**
+ * Positive steps, largest first, with 0 ≤ x ≤ bounds[k]; and of terms k and later, their highest sum and
+ * gcd.
+ */
 interface Search {
   readonly steps: readonly number[];
   readonly bounds: readonly number[];

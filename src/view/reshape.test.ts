@@ -20,7 +20,10 @@ function factor(size: number, numbers: readonly number[]): number[] {
   return shape;
 }
 
-/** Do strides exist that give `shape` these addresses in C order? Any such stride shows at index 1 of its axis. */
+/**
+ * Do strides exist that give `shape` these addresses in C order? Any such stride shows at index 1 of its
+ * axis.
+ */
 function stridesExist(flat: readonly number[], shape: readonly number[]): boolean {
   const all = indices(shape);
   const ordinal = new Map(all.map((index, k) => [index.join(), k]));

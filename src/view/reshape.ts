@@ -1,14 +1,17 @@
 /**
  * Reshaping without a copy, exactly when strides for it exist.
  *
- * Both shapes are cut, from the left, into the shortest groups of axes with equal products. Inside a group the
- * old axes must form one run (stride[i] = stride[i+1]·size[i+1]); the new axes then subdivide that run.
+ * Both shapes are cut, from the left, into the shortest groups of axes with equal products. Inside a group
+ * the old axes must form one run (stride[i] = stride[i+1]·size[i+1]); the new axes then subdivide that run.
  */
 import { fail, list } from "../errors.ts";
 import { checkShape, rowMajorStrides, sizeOf } from "./layout.ts";
 import type { View } from "./view.ts";
 
-/** The same elements in the same C order under another shape (one size may be -1), or null: it needs a copy. */
+/**
+ * The same elements in the same C order under another shape (one size may be -1), or null: it needs a
+ * copy.
+ */
 export function reshape(view: View, shape: readonly number[]): View | null {
   const size = sizeOf(view.shape);
   const next = resolveShape("reshape", shape, size);
@@ -54,7 +57,10 @@ export function resolveShape(op: string, shape: readonly number[], count: number
   return filled;
 }
 
-/** Strides of `shape` over the elements of a view that has some, or null. Size-1 axes never stand in the way. */
+/**
+ * Strides of `shape` over the elements of a view that has some, or null. Size-1 axes never stand in the
+ * way.
+ */
 function regroup(view: View, shape: readonly number[]): number[] | null {
   const sizes: number[] = [];
   const steps: number[] = [];

@@ -2,7 +2,8 @@
  * Slicing, by Python's rules: always a view, never a copy.
  *
  * One item an axis, from the left: an integer (drops the axis), "start:stop:step" or [start, stop, step]
- * (keeps it), null (a new axis of size 1), "..." (all axes that no other item takes). Axes left over stay whole.
+ * (keeps it), null (a new axis of size 1), "..." (all axes that no other item takes). Axes left over stay
+ * whole.
  */
 import { fail, list } from "../errors.ts";
 import { checkShape, normalizeIndex } from "./layout.ts";
@@ -32,7 +33,10 @@ type Parsed =
 
 const WHOLE: ParsedRange = { kind: "range", start: null, stop: null, step: null };
 
-/** The view that `items` select. An integer i moves the offset by i·stride; a step k makes the stride k·stride. */
+/**
+ * The view that `items` select. An integer i moves the offset by i·stride; a step k makes the stride
+ * k·stride.
+ */
 export function slice(view: View, items: readonly SliceItem[]): View {
   const rank = view.shape.length;
   const parsed = items.map(parseItem);
@@ -78,7 +82,8 @@ export function slice(view: View, items: readonly SliceItem[]): View {
 
 /**
  * Python's `slice.indices`: bounds count from the end when negative, then clamp to the axis.
- * A step longer than the axis selects one element at most, so it is cut to the axis and its stride stays exact.
+ * A step longer than the axis selects one element at most, so it is cut to the axis and its stride stays
+ * exact.
  */
 function resolveRange(range: ParsedRange, size: number): { start: number; length: number; step: number } {
   const limit = Math.max(size, 1);
@@ -94,7 +99,7 @@ function clamp(bound: number, size: number, low: number, high: number): number {
   return Math.min(Math.max(bound < 0 ? bound + size : bound, low), high);
 }
 
-// ---- reading the items -------------------------------------------------------------------------------------
+// ---- reading the items ------------------------------------------------------------------------------
 
 function parseItem(item: SliceItem): Parsed {
   if (item === null) return { kind: "newAxis" };

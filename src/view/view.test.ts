@@ -384,7 +384,7 @@ test("mistakes name the operation, the fact, the values and the remedy", () => {
       Use a window no longer than the axis.
     slidingWindow: window size -1 is not a size.
       Sizes are integers from 0.
-    asStrided: [2, 2] has 2 axes, [4] has 1.
+    asStrided: shape [2, 2] and strides [4] differ in length.
       Give one stride for each axis.
     asStrided: stride 0.5 is not an integer.
       Strides are whole numbers of bytes.

@@ -28,7 +28,7 @@ export function rearranged(view: View, shape: number[], strides: number[], offse
   return { shape, strides, offset: sizeOf(shape) === 0 ? view.offset : offset, itemBytes: view.itemBytes };
 }
 
-// ---- questions ---------------------------------------------------------------------------------------------
+// ---- questions --------------------------------------------------------------------------------------
 
 /** C order without gaps: stride[d] = itemBytes · Π sizes inside d. Size-1 axes may have any stride. */
 export function isContiguous(view: View): boolean {
@@ -92,7 +92,7 @@ export function extent(view: View): { start: number; end: number } {
   return { start: view.offset + reach.min, end: view.offset + reach.max + view.itemBytes };
 }
 
-// ---- axes --------------------------------------------------------------------------------------------------
+// ---- axes -------------------------------------------------------------------------------------------
 
 /** Axis k of the result is axis axes[k] of the view; every axis is named once. */
 export function permute(view: View, axes: readonly number[]): View {
@@ -194,7 +194,7 @@ export function flip(view: View, axes?: number | readonly number[]): View {
   return rearranged(view, [...view.shape], strides, offset);
 }
 
-// ---- sizes -------------------------------------------------------------------------------------------------
+// ---- sizes ------------------------------------------------------------------------------------------
 
 /** Repeats size-1 and missing leading axes to reach `shape`, by stride 0. Shapes align at the right. */
 export function broadcastTo(view: View, shape: readonly number[]): View {
@@ -314,7 +314,10 @@ export function slidingWindow(
   return { ...view, shape, strides: [...view.strides, ...along.map((d) => view.strides[d])] };
 }
 
-/** Any shape, strides and offset over the same memory, all in bytes. The storage checks that it stays inside. */
+/**
+ * Any shape, strides and offset over the same memory, all in bytes. The storage checks that it stays
+ * inside.
+ */
 export function asStrided(
   view: View,
   shape: readonly number[],
@@ -326,7 +329,7 @@ export function asStrided(
     fail(
       "shape",
       "asStrided",
-      `${list(shape)} has ${count(shape.length, "axis", "axes")}, ${list(byteStrides)} has ${byteStrides.length}.`,
+      `shape ${list(shape)} and strides ${list(byteStrides)} differ in length.`,
       "Give one stride for each axis.",
     );
   }
@@ -346,7 +349,7 @@ export function asStrided(
   return { shape: [...shape], strides: [...byteStrides], offset: byteOffset, itemBytes: view.itemBytes };
 }
 
-// ---- helpers -----------------------------------------------------------------------------------------------
+// ---- helpers ----------------------------------------------------------------------------------------
 
 function take(view: View, axes: readonly number[]): View {
   return { ...view, shape: axes.map((d) => view.shape[d]), strides: axes.map((d) => view.strides[d]) };

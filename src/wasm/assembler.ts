@@ -152,6 +152,8 @@ export class ModuleBuilder {
     init: number | bigint | Uint8Array,
     options: { readonly name?: string; readonly export?: string } = {},
   ): Global {
+    const problem = constantProblem(type, init);
+    if (problem) wrong(`global: ${problem}`);
     const index = this.#globals.length;
     const global = { kind: "global", index, type, mutable, name: options.name ?? null, init } as const;
     this.#globals.push(global);
@@ -162,6 +164,8 @@ export class ModuleBuilder {
   /** Bytes copied to `offset` of the memory at instantiation. */
   data(offset: number, bytes: Uint8Array): this {
     if (!this.#memory) wrong("data: the module has no memory; call importMemory first");
+    const problem = constantProblem("i32", offset);
+    if (problem) wrong(`data: offset: ${problem}`);
     this.#data.push({ offset, bytes });
     return this;
   }
@@ -181,7 +185,7 @@ export class ModuleBuilder {
     return index;
   }
 
-  /** The module, complete; `names` adds the names of functions and locals for debuggers. */
+  /** The module, complete; `names` adds those of functions, locals and globals, for debuggers. */
   toBytes(options: { readonly names?: boolean } = {}): Uint8Array<ArrayBuffer> {
     for (const func of this.#funcs) func.finish();
     const importTypes = this.#imports.map((func) => this.typeIndex(func.type));
@@ -251,22 +255,14 @@ export class ModuleBuilder {
 
   #writeNames(out: ByteBuffer): void {
     out.name("name");
-    out.section(nameSections.functions, () => {
-      out.vector([...this.#imports, ...this.#funcs], (func) => {
-        out.u32(func.index);
-        out.name(func.name);
-      });
-    });
+    out.section(nameSections.functions, () => writeNames(out, [...this.#imports, ...this.#funcs]));
     out.section(nameSections.locals, () => {
       out.vector(this.#funcs, (func) => {
         out.u32(func.index);
-        const named = func.locals.filter((local) => local.name !== null);
-        out.vector(named, (local) => {
-          out.u32(local.index);
-          out.name(local.name!);
-        });
+        writeNames(out, func.locals);
       });
     });
+    out.section(nameSections.globals, () => writeNames(out, this.#globals));
   }
 }
 
@@ -323,7 +319,7 @@ export class FuncBuilder implements Callable {
 
   param(which: number | string): Local {
     const found = this.params.find((param) => param.index === which || param.name === which);
-    return found ?? this.#fail(`no parameter ${JSON.stringify(which)}`);
+    return found ?? this.#reject(`no parameter ${JSON.stringify(which)}`);
   }
 
   /** A new local; it starts as zero. */
@@ -342,8 +338,8 @@ export class FuncBuilder implements Callable {
   release(local: Local): this {
     this.#own(local);
     const free = this.#free.get(local.type);
-    if (local.index < this.params.length) this.#fail(`release: ${describe(local)} is a parameter`);
-    if (free?.includes(local)) this.#fail(`release: ${describe(local)} is free already`);
+    if (local.index < this.params.length) this.#reject(`release: ${describe(local)} is a parameter`);
+    if (free?.includes(local)) this.#reject(`release: ${describe(local)} is free already`);
     if (free) free.push(local);
     else this.#free.set(local.type, [local]);
     return this;
@@ -439,7 +435,7 @@ export class FuncBuilder implements Callable {
   lane(name: LaneOp, lane: number): this {
     const instr = instruction(name);
     this.#begin(instr);
-    this.#index("lane", lane, Number(instr.imm!.slice("lane".length)));
+    this.#laneIndex(lane, Number(instr.imm!.slice("lane".length)));
     return this.#apply(instr);
   }
 
@@ -448,7 +444,7 @@ export class FuncBuilder implements Callable {
     const instr = instruction("i8x16.shuffle");
     this.#begin(instr);
     if (lanes.length !== 16) this.#fail(`expected 16 lane indices, got ${lanes.length}`);
-    for (let i = 0; i < 16; i++) this.#index("lane", lanes[i], 32);
+    for (let i = 0; i < 16; i++) this.#laneIndex(lanes[i], 32);
     return this.#apply(instr);
   }
 
@@ -496,7 +492,6 @@ export class FuncBuilder implements Callable {
     then(label);
     if (otherwise) {
       this.#leave("else");
-      this.#begin(instruction("else"));
       this.#frame.unreachable = false;
       otherwise(label);
     } else if (results.length > 0) {
@@ -563,9 +558,8 @@ export class FuncBuilder implements Callable {
   /** Checks the results and ends the body; nothing can be emitted after it. */
   finish(): void {
     if (this.#finished) return;
-    if (this.#frames.length > 1) this.#fail(`a ${this.#frame.opener} is still open`);
+    if (this.#frames.length > 1) this.#reject(`a ${this.#frame.opener} is still open`);
     this.#leave("end");
-    this.#begin(instruction("end"));
     this.#finished = true;
   }
 
@@ -599,7 +593,7 @@ export class FuncBuilder implements Callable {
 
   #start(instr: Instruction): void {
     this.#at = instr.name;
-    if (this.#finished) this.#fail("the function is finished: its module was encoded");
+    if (this.#finished) this.#reject(`${this.#at}: the function is finished: its module was encoded`);
     this.#count++;
   }
 
@@ -630,16 +624,15 @@ export class FuncBuilder implements Callable {
     }
     this.#code.u32(log2);
     this.#code.u32(offset);
-    if (lane !== undefined) this.#index("lane", lane, 16 / bytes);
+    if (lane !== undefined) this.#laneIndex(lane, 16 / bytes);
     return this.#apply(instr);
   }
 
-  /** One byte: a number below `limit`. */
-  #index(what: string, value: number, limit: number): void {
-    if (!(Number.isInteger(value) && value >= 0 && value < limit)) {
-      this.#fail(`${what} must be an integer from 0 to ${limit - 1}, got ${value}`);
+  #laneIndex(lane: number, count: number): void {
+    if (!(Number.isInteger(lane) && lane >= 0 && lane < count)) {
+      this.#fail(`lane must be an integer from 0 to ${count - 1}, got ${lane}`);
     }
-    this.#code.u8(value);
+    this.#code.u8(lane);
   }
 
   /** Encodes how many frames lie between here and the label's, and gives that frame. */
@@ -670,7 +663,6 @@ export class FuncBuilder implements Callable {
 
   #close(): this {
     this.#leave("end");
-    this.#begin(instruction("end"));
     this.#frames.pop();
     const { results } = this.#frame;
     this.#frame = this.#frames[this.#frames.length - 1];
@@ -681,6 +673,7 @@ export class FuncBuilder implements Callable {
   /** At the end of a block, the stack must hold its results and no more. */
   #leave(by: "end" | "else"): void {
     const { opener, results, height } = this.#frame;
+    this.#begin(instruction(by));
     this.#at = `${by} of ${opener}`;
     this.#popAll(results, "result");
     if (this.#stack.length > height) {
@@ -729,18 +722,21 @@ export class FuncBuilder implements Callable {
   // Messages
 
   #own(local: Local): void {
-    if (this.#locals[local.index] === local) return;
-    this.#at = "local";
-    this.#fail(`${describe(local)} belongs to another function`);
+    if (this.#locals[local.index] !== local) this.#reject(`${describe(local)} belongs to another function`);
   }
 
   #needMemory(): void {
     if (!this.module.hasMemory) this.#fail("the module has no memory; call importMemory first");
   }
 
+  /** The instruction under way is wrong. */
   #fail(fact: string): never {
-    const place = `function "${this.name}", instruction ${Math.max(0, this.#count - 1)}`;
-    return wrong(`${this.#at ? `${this.#at}: ` : ""}${fact} (${place})`);
+    return wrong(`${this.#at}: ${fact} (function "${this.name}", instruction ${this.#count - 1})`);
+  }
+
+  /** A call that emits nothing is wrong. */
+  #reject(fact: string): never {
+    return wrong(`${fact} (function "${this.name}")`);
   }
 }
 
@@ -781,8 +777,8 @@ function constantProblem(type: ValType, value: number | bigint | Uint8Array): st
     return fits ? null : `expected an integer of 32 bits, got ${value}`;
   }
   if (type === "i64") {
-    const integer = typeof value === "bigint" || Number.isSafeInteger(value);
-    const fits = integer && Number(value) >= -(2 ** 63) && BigInt(value as bigint) < 1n << 64n;
+    const integer = typeof value === "bigint" || Number.isSafeInteger(value) ? BigInt(value as bigint) : null;
+    const fits = integer !== null && integer >= -(1n << 63n) && integer < 1n << 64n;
     return fits ? null : `expected an integer of 64 bits, got ${value}`;
   }
   if (type === "v128") {
@@ -808,6 +804,14 @@ function writeConstant(out: ByteBuffer, type: ValType, value: number | bigint | 
   else if (type === "f32") out.f32(value as number);
   else if (type === "f64") out.f64(value as number);
   else out.raw(value as Uint8Array);
+}
+
+function writeNames(out: ByteBuffer, items: readonly { index: number; name: string | null }[]): void {
+  const named = items.filter((item) => item.name !== null);
+  out.vector(named, ({ index, name }) => {
+    out.u32(index);
+    out.name(name!);
+  });
 }
 
 function writeMemory(out: ByteBuffer, memory: { from: string; name: string; limits: MemoryLimits }): void {

@@ -27,7 +27,7 @@ export const sections = {
   data: 11,
 } as const;
 /** Parts of the custom section "name". */
-export const nameSections = { functions: 1, locals: 2 } as const;
+export const nameSections = { functions: 1, locals: 2, globals: 7 } as const;
 /** What an import or an export is. */
 export const kinds = { func: 0, memory: 2, global: 3 } as const;
 
@@ -242,7 +242,7 @@ export class ByteReader {
       fail(
         "value",
         "disassemble",
-        `${count} bytes expected at ${start}, but only ${this.#bytes.length} exist`,
+        `${count} bytes expected at ${start}, but the end is at ${this.#bytes.length}`,
       );
     }
     this.at += count;

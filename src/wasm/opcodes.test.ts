@@ -352,10 +352,10 @@ const inputs = [
   noise(1234),
 ];
 
-/** Argument lists for a signature: every pair for two, a walk through triples for three. */
+/** Argument lists: every second pair (equal ones too) for two, a walk through triples for three. */
 function argumentsFor(count: number, values: readonly Uint8Array[] = inputs): Uint8Array[][] {
   if (count === 1) return values.map((a) => [a]);
-  const pairs = values.flatMap((a) => values.map((b) => [a, b]));
+  const pairs = values.flatMap((a, i) => values.filter((_, j) => (i + j) % 2 === 0).map((b) => [a, b]));
   return count === 2 ? pairs : pairs.map((pair, i) => [...pair, values[(5 * i + 1) % values.length]]);
 }
 
@@ -379,19 +379,29 @@ function pushArguments(f: FuncBuilder, params: readonly ValType[], skip = 0): vo
   for (let k = skip; k < params.length; k++) f.i32(0).load(`${params[k]}.load`, 16 * k);
 }
 
-/** `() => memory[64] = op(memory[0], memory[16], …)`. */
+/**
+ * `() => memory[64] = op(memory[0], memory[16], …)`. The arguments come from locals: the baseline compiler of
+ * Node 20 computes `relaxed_dot_…_add_s` wrongly when its operands die on the stack.
+ */
 function calculation(
   instr: Instruction,
   emit: (f: FuncBuilder) => void,
 ): (args: Uint8Array[]) => Uint8Array | typeof trap {
+  const { params, results } = instr;
   const { wat, run } = build([], (f) => {
+    const args = params.map((type) => f.local(type));
+    for (const [k, arg] of args.entries())
+      f.i32(0)
+        .load(`${arg.type}.load`, 16 * k)
+        .set(arg);
     f.i32(0);
-    pushArguments(f, instr.params);
+    for (const arg of args) f.get(arg);
     emit(f);
-    f.store(`${instr.results[0]}.store`, resultAt);
+    f.store(`${results[0]}.store`, resultAt);
   });
-  const pushed = instr.params.flatMap((type) => ["i32.const", `${type}.load`]);
-  expect(mnemonics(wat)).toEqual(["i32.const", ...pushed, instr.name, `${instr.results[0]}.store`]);
+  const loads = params.flatMap((type) => ["i32.const", `${type}.load`, "local.set"]);
+  const gets = params.map(() => "local.get");
+  expect(mnemonics(wat)).toEqual([...loads, "i32.const", ...gets, instr.name, `${results[0]}.store`]);
   return (args) => {
     for (const [k, arg] of args.entries()) bytes.set(arg, 16 * k);
     try {
@@ -430,7 +440,7 @@ describe("the table", () => {
     expect(counts).toEqual({
       structure: 19, // 12 of control, drop, select, 5 of variables
       constants: 5,
-      numeric: 123 + 5 + 8 + 187, // MVP, sign extension, saturating truncation, SIMD
+      numeric: 123 + 5 + 8 + 198, // MVP, sign extension, saturating truncation, SIMD
       relaxed: 20,
       lanes: 15,
       atomics: 22,
@@ -485,7 +495,8 @@ function widthOf(type: ValType): number {
 }
 
 describe("relaxed instructions agree with the strict ones where every processor must", () => {
-  const small = [f32s(1, -2, 3, 0.5), f32s(4, 8, -16, 2), f32s(-1, 5, 7, -9), f64s(3, -0.25), f64s(6, 12)];
+  const singles = [f32s(1, -2, 3, 0.5), f32s(4, 8, -16, 2), f32s(-1, 5, 7, -9)];
+  const doubles = [f64s(3, -0.25), f64s(6, 12), f64s(-1, 0.5)];
   const indices = [i8x16(0), i8x16(...Array.from({ length: 16 }, (_, i) => 15 - i)), i8x16(5)];
   const masks = [i8x16(0), i8x16(-1), f64s(0, 0).fill(255, 8), f64s(0, 0).fill(255, 0, 8)];
   const unsigned = [f32s(0, 1.5, 200.25, 65536), f64s(7.75, 4e9), f64s(0, 3)];
@@ -495,6 +506,7 @@ describe("relaxed instructions agree with the strict ones where every processor 
   const domain = (op: string): readonly Uint8Array[][] => {
     if (op.includes("swizzle")) return [inputs, indices];
     if (op.includes("laneselect")) return [inputs, inputs, masks];
+    const small = op.includes("f64x2") ? doubles : singles;
     if (op.includes("trunc")) return [op.includes("_u") ? unsigned : small];
     if (op.includes("q15mulr")) return [spread, spread];
     if (op.includes("dot")) return [inputs, seven, inputs];
@@ -714,19 +726,28 @@ describe("atomics", () => {
   });
 
   test("wait says at once that the value differs, or that the time is over; notify wakes nobody; fence is a fence", () => {
-    const { wat, run } = build(["i32", "i32", "i32", "i32", "i32"], (f) => {
-      f.i32(at).i32(5).i64(-1).atomic("memory.atomic.wait32", 8);
-      f.i32(at).i32(4).i64(1000).atomic("memory.atomic.wait32", 8);
-      f.i32(at).i64(5).i64(-1).atomic("memory.atomic.wait64", 8);
-      f.i32(at)
-        .i64((9n << 32n) | 4n)
-        .i64(1000)
-        .atomic("memory.atomic.wait64", 8);
-      f.op("atomic.fence").i32(at).i32(1).atomic("memory.atomic.notify", 8);
-    });
+    const answers: [number, (f: FuncBuilder) => void][] = [
+      [1, (f) => f.i32(at).i32(5).i64(-1).atomic("memory.atomic.wait32", 8)],
+      [2, (f) => f.i32(at).i32(4).i64(1000).atomic("memory.atomic.wait32", 8)],
+      [1, (f) => f.i32(at).i64(4).i64(-1).atomic("memory.atomic.wait64", 8)],
+      [
+        2,
+        (f) =>
+          f
+            .i32(at)
+            .i64((9n << 32n) | 4n)
+            .i64(1000)
+            .atomic("memory.atomic.wait64", 8),
+      ],
+      [0, (f) => f.op("atomic.fence").i32(at).i32(1).atomic("memory.atomic.notify", 8)],
+    ];
     bytes.set([4, 0, 0, 0, 9, 0, 0, 0], at + 8);
-    expect(run()).toEqual([1, 2, 1, 2, 0]);
-    const tested = new Set([...mnemonics(wat), ...readWrite.map((i) => i.name)]);
+    const tested = new Set<string>(readWrite.map((i) => i.name));
+    for (const [answer, emit] of answers) {
+      const { wat, run } = build(["i32"], emit);
+      expect(run()).toBe(answer);
+      for (const name of mnemonics(wat)) tested.add(name);
+    }
     for (const { name } of groups.atomics) expect(tested).toContain(name);
   });
 });

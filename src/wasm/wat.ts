@@ -22,6 +22,15 @@ interface Module {
   data: string[];
   funcNames: Map<number, string>;
   localNames: Map<number, Map<number, string>>;
+  globalNames: Map<number, string>;
+}
+
+/** How things are written inside a body, by index. */
+interface Scope {
+  readonly types: readonly Signature[];
+  readonly funcs: readonly string[];
+  readonly globals: readonly string[];
+  readonly locals: readonly string[];
 }
 
 const typeNames = new Map(Object.entries(typeCodes).map(([name, code]) => [code, name as ValType]));
@@ -30,55 +39,58 @@ const typeNames = new Map(Object.entries(typeCodes).map(([name, code]) => [code,
 export function disassemble(bytes: Uint8Array): string {
   const module = readModule(bytes);
   const lines = ["(module"];
-  const names = uniqueNames(module.funcNames, module.funcs.length);
+  const funcs = uniqueNames(module.funcNames, module.funcs.length);
+  const globals = uniqueNames(module.globalNames, module.globals.length);
   let imported = 0;
   for (const { from, name, what } of module.imports) {
     const item =
       "memory" in what
         ? `(memory ${what.memory})`
-        : `(func${label(names[imported++])}${signature(module.types[what.type])})`;
+        : `(func${label(funcs[imported++])}${signature(module.types[what.type])})`;
     lines.push(`  (import ${quote(from)} ${quote(name)} ${item})`);
   }
   for (const [i, global] of module.globals.entries()) {
-    lines.push(`  (global${exportsOf(module, kinds.global, i)} ${global})`);
+    lines.push(`  (global${label(globals[i])}${exportsOf(module, kinds.global, i)} ${global})`);
   }
   for (const [i, body] of module.bodies.entries()) {
-    lines.push(...funcLines(module, names, imported + i, body));
+    lines.push(...funcLines(module, funcs, globals, imported + i, body));
   }
   for (const data of module.data) lines.push(`  ${data}`);
   return `${lines.join("\n")})\n`;
 }
 
-function funcLines(module: Module, names: readonly string[], index: number, body: Uint8Array): string[] {
+function funcLines(
+  module: Module,
+  funcs: readonly string[],
+  globals: readonly string[],
+  index: number,
+  body: Uint8Array,
+): string[] {
   const { params, results } = module.types[module.funcs[index]];
   const reader = new ByteReader(body);
-  const locals = [...params];
+  const localTypes = [...params];
   for (let runs = reader.u32(); runs > 0; runs--) {
     const count = reader.u32();
     const type = valType(reader);
-    for (let i = 0; i < count; i++) locals.push(type);
+    for (let i = 0; i < count; i++) localTypes.push(type);
   }
-  const localNames = uniqueNames(module.localNames.get(index) ?? new Map(), locals.length);
+  const locals = uniqueNames(module.localNames.get(index) ?? new Map(), localTypes.length);
   const declare = (what: string, from: number, to: number) =>
-    locals.slice(from, to).map((type, i) => ` (${what}${label(localNames[from + i])} ${type})`);
+    localTypes.slice(from, to).map((type, i) => ` (${what}${label(locals[from + i])} ${type})`);
 
   const exported = exportsOf(module, kinds.func, index);
   const head = declare("param", 0, params.length).join("") + list("result", results);
-  const lines = [`  (func${label(names[index])}${exported}${head}`];
-  const declared = declare("local", params.length, locals.length).join("");
+  const lines = [`  (func${label(funcs[index])}${exported}${head}`];
+  const declared = declare("local", params.length, localTypes.length).join("");
   if (declared) lines.push(`   ${declared}`);
-  for (const line of codeLines(reader, module.types, names, localNames)) lines.push(`    ${line}`);
+  const scope = { types: module.types, funcs, globals, locals };
+  for (const line of codeLines(reader, scope)) lines.push(`    ${line}`);
   lines[lines.length - 1] += ")";
   return lines;
 }
 
 /** The instructions up to the `end` of the body, which is left out: the closing parenthesis stands for it. */
-function codeLines(
-  reader: ByteReader,
-  types: readonly Signature[],
-  funcs: readonly string[],
-  locals: readonly string[],
-): string[] {
+function codeLines(reader: ByteReader, scope: Scope): string[] {
   const lines: string[] = [];
   const labels: string[] = [];
   let blocks = 0;
@@ -88,13 +100,14 @@ function codeLines(
   };
   const immediates: Record<Immediate, (instr: Instruction) => string> = {
     ...plainImmediates(reader),
-    local: () => locals[reader.u32()],
-    func: () => funcs[reader.u32()],
+    local: () => scope.locals[reader.u32()],
+    global: () => scope.globals[reader.u32()],
+    func: () => scope.funcs[reader.u32()],
     label: branch,
     labels: () => [...reader.vector(branch), branch()].join(" "),
     block: ({ name }) => {
       labels.push(`$${name}${blocks++}`);
-      return labels.at(-1) + blockType(reader, types);
+      return labels.at(-1) + blockType(reader, scope.types);
     },
   };
   for (;;) {
@@ -136,7 +149,6 @@ function plainImmediates(reader: ByteReader) {
     lane16: lane,
     memarg,
     memlane: (instr: Instruction) => [memarg(instr), lane()].filter(Boolean).join(" "),
-    global: () => String(reader.u32()),
   };
 }
 
@@ -160,6 +172,7 @@ function readModule(bytes: Uint8Array): Module {
     data: [],
     funcNames: new Map(),
     localNames: new Map(),
+    globalNames: new Map(),
   };
   const reader = new ByteReader(bytes);
   if (reader.raw(8).join() !== "0,97,115,109,1,0,0,0") {
@@ -227,14 +240,14 @@ function readNames(r: ByteReader, module: Module): void {
     if (id === nameSections.functions) module.funcNames = nameMap();
     if (id === nameSections.locals)
       module.localNames = new Map(r.vector(() => [r.u32(), nameMap()] as const));
+    if (id === nameSections.globals) module.globalNames = nameMap();
     r.at = end;
   }
 }
 
 /** `(i32.const 5)`: an initial value, up to its `end`. */
 function constant(r: ByteReader): string {
-  const text = codeLines(r, [], [], []).join(" ");
-  return `(${text})`;
+  return `(${codeLines(r, { types: [], funcs: [], globals: [], locals: [] }).join(" ")})`;
 }
 
 function limits(r: ByteReader): string {
@@ -299,7 +312,7 @@ function float(value: number, single: boolean): string {
   if (Number.isNaN(value)) return "nan";
   if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
   if (Object.is(value, -0)) return "-0";
-  for (let digits = 6; single && digits < 9; digits++) {
+  for (let digits = 1; single && digits < 9; digits++) {
     const short = Number(value.toPrecision(digits));
     if (Math.fround(short) === value) return String(short);
   }

@@ -1,0 +1,485 @@
+/**
+ * From a Template to a Program: every node gets a dtype, every conversion becomes a `cast`.
+ *
+ * THE LAW. Operands have dtypes; literals and captured numbers are WEAK, as Python scalars are to NumPy 2:
+ * - with a float dtype they take it (f16 and bf16 too)
+ * - an integer-valued one takes an integer dtype; a literal must fit it (`x + 300` on u8 is an error), but a
+ *   COMPARISON with a literal that does not fit is done in f64
+ * - one that is no integer makes an integer or bool dtype f64; an integer makes bool i32
+ * - a bigint takes an integer or float dtype, and makes bool i64
+ * - weak with weak stays weak: literals fold as in JavaScript, captured numbers are computed in f64 (bigints in
+ *   i64) and converted where they meet an operand; a choice between weak values is converted branch by branch
+ * - still weak at the end: f64, i64 for bigints
+ * Booleans are not weak: true, false and captured booleans are bool.
+ *
+ * Then by rule (ir/ops.ts), on the promoted dtype d:
+ *   arith     d, bool as i32                     lattice   d
+ *   float     d, integers and bool as f64        integral  integers unchanged, bool as i32
+ *   compare   in d, gives bool                   classify  in its own dtype, gives bool
+ *   logic     in bool                            select    [bool, d, d]
+ *   bits      integer d; floats through ToInt32 in i32 (`>>>` in u32), and back to d; shift: bool as i32
+ *   int32     in i32; back to d if d is a float
+ *
+ * A captured number is passed in the one dtype it is used in; used in several it is passed as f64 (bigint: i64)
+ * and cast.
+ */
+import { convert, type DType, dtypes, isFloat, isInteger, promote, type Value } from "../dtype.ts";
+import { fail, TensorError, unreachable } from "../errors.ts";
+import { Builder } from "../ir/build.ts";
+import type { Id, Program, Span, Template, TemplateNode } from "../ir/node.ts";
+import { type OpName, ops, type Rule } from "../ir/ops.ts";
+import { verify } from "../ir/verify.ts";
+import { withCaret } from "./refusal.ts";
+import { fold, type Literal } from "./template.ts";
+
+/** The weak kind of a captured scalar: an integer-valued number, another number, a bigint, a boolean. */
+export type ParamKind = "int" | "float" | "big" | "bool";
+
+export interface SpecializeOptions {
+  /** The result is cast to it at the end. */
+  readonly dtype?: DType;
+  /** Named in messages; the template's own name otherwise. */
+  readonly operation?: string;
+}
+
+export function specialize(
+  template: Template,
+  inputs: readonly DType[],
+  params: readonly ParamKind[] = [],
+  options: SpecializeOptions = {},
+): Program {
+  const operation = options.operation ?? (template.name || "kernel");
+  if (inputs.length !== template.inputs) {
+    fail("kernel", operation, `the function takes ${template.inputs} operands, got ${inputs.length}.`);
+  }
+  if (params.length !== template.params.length) {
+    unreachable(`${operation} has ${template.params.length} captured values, got ${params.length} kinds`);
+  }
+  const carriers = params.map(carrierOf);
+  const first = new Inference(template, inputs, params, carriers, operation);
+  const program = first.run(options.dtype);
+  const direct = first.uses.map((uses, i) => (uses.size === 1 ? [...uses][0] : carriers[i]));
+  const settled = direct.every((d, i) => d === carriers[i])
+    ? program
+    : new Inference(template, inputs, params, direct, operation).run(options.dtype);
+  return verify(settled, "inference");
+}
+
+/* Captured scalars --------------------------------------------------------------------------------------- */
+
+export function paramKind(value: unknown): ParamKind {
+  switch (typeof value) {
+    case "number":
+      return Number.isInteger(value) ? "int" : "float";
+    case "bigint":
+      return "big";
+    case "boolean":
+      return "bool";
+    default:
+      return unreachable(`a captured ${typeof value}`);
+  }
+}
+
+/** The value to pass for a captured scalar, in the dtype its program asks for. */
+export function paramValue(value: unknown, dtype: DType, operation = "kernel"): Value {
+  if (typeof value === "boolean") return convert(Number(value), "bool", dtype);
+  if (typeof value !== "number" && typeof value !== "bigint")
+    return unreachable(`a captured ${typeof value}`);
+  const whole = typeof value === "bigint" || Number.isInteger(value);
+  if (whole && isInteger(dtype) && dtype !== "i64" && !fits(value, dtype)) {
+    fail(
+      "dtype",
+      operation,
+      `the captured value ${value} does not fit ${dtype}.`,
+      "Convert the operands first.",
+    );
+  }
+  return literalAs(value, dtype);
+}
+
+const carrierOf = (kind: ParamKind): DType => (kind === "big" ? "i64" : kind === "bool" ? "bool" : "f64");
+
+/* Weak values -------------------------------------------------------------------------------------------- */
+
+type WeakKind = "int" | "float" | "big";
+
+/** A number that takes its dtype from what it meets. */
+type Weak = { readonly weak: WeakKind; readonly span: Span | undefined } & (
+  | { readonly form: "literal"; readonly value: number | bigint }
+  | { readonly form: "param"; readonly index: number }
+  /** Computed, in f64 or i64. */
+  | { readonly form: "computed"; readonly id: Id }
+  | {
+      readonly form: "choice";
+      readonly test: Id;
+      readonly a: Weak;
+      readonly b: Weak;
+      readonly leaves: number;
+    }
+);
+/** A typed node, or a weak value. */
+type Operand = Id | Weak;
+
+const isWeak = (x: Operand): x is Weak => typeof x !== "number";
+
+function fits(value: number | bigint, dtype: DType): boolean {
+  const { min, max } = dtypes[dtype];
+  if (isFloat(dtype)) return true;
+  return (typeof value === "bigint" || Number.isInteger(value)) && value >= min && value <= max;
+}
+
+/** A literal in a dtype: floats round, integers that do not fit saturate as casts do. */
+function literalAs(value: number | bigint, dtype: DType): Value {
+  if (typeof value === "number") return convert(value, "f64", dtype);
+  return dtype === "i64" ? BigInt.asIntN(64, value) : convert(value, "i64", dtype);
+}
+
+/** Operations on choices between up to this many literals are done now, branch by branch. */
+const maxLeaves = 16;
+
+/** Operations that keep integers integers, so that their weak results still take an integer dtype. */
+function weakResult(op: OpName, args: readonly Weak[]): WeakKind {
+  const { rule } = ops[op];
+  if (rule === "float") return "float";
+  if (args.some((a) => a.weak === "big")) return "big";
+  if (rule === "integral" || rule === "bits" || rule === "shift" || rule === "int32") return "int";
+  if (op === "pow") {
+    const [base, exponent] = args;
+    const whole = exponent.form === "literal" && exponent.weak === "int" && exponent.value >= 0;
+    return whole ? base.weak : "float";
+  }
+  return args.every((a) => a.weak === "int") ? "int" : "float";
+}
+
+/* The walk ----------------------------------------------------------------------------------------------- */
+
+class Inference {
+  /** For each captured scalar, the dtypes it is used in. */
+  readonly uses: readonly Set<DType>[];
+  readonly #b = new Builder();
+  readonly #template: Template;
+  readonly #inputs: readonly DType[];
+  readonly #kinds: readonly ParamKind[];
+  readonly #params: readonly DType[];
+  readonly #operation: string;
+
+  constructor(
+    template: Template,
+    inputs: readonly DType[],
+    kinds: readonly ParamKind[],
+    params: readonly DType[],
+    operation: string,
+  ) {
+    this.#template = template;
+    this.#inputs = inputs;
+    this.#kinds = kinds;
+    this.#params = params;
+    this.#operation = operation;
+    this.uses = kinds.map(() => new Set());
+  }
+
+  run(dtype: DType | undefined): Program {
+    const { nodes, result } = this.#template;
+    const wanted = reachable(this.#template);
+    const values: Operand[] = [];
+    nodes.forEach((node, id) => {
+      values.push(wanted[id] ? this.#node(node, values) : 0);
+    });
+    const value = values[result];
+    const typed = isWeak(value) ? this.#take(value, dtype ?? natural(value)) : value;
+    const stored = dtype === undefined ? typed : this.#b.cast(dtype, typed);
+    return this.#b.finish(stored, this.#inputs, this.#params);
+  }
+
+  #node(node: TemplateNode, values: readonly Operand[]): Operand {
+    const { span } = node;
+    switch (node.op) {
+      case "input":
+        return this.#b.input(node.index, this.#inputs[node.index], span);
+      case "param": {
+        const { index } = node;
+        const kind = this.#kinds[index];
+        if (kind !== "bool") return { form: "param", weak: kind, index, span };
+        return this.#b.param(index, "bool", span);
+      }
+      case "literal":
+        return this.#literal(node.value, span);
+      case "cast": {
+        const x = values[node.args[0]];
+        return isWeak(x) ? this.#take(x, node.dtype) : this.#b.cast(node.dtype, x, span);
+      }
+      default:
+        return this.#op(
+          node.op,
+          node.args.map((a) => values[a]),
+          span,
+        );
+    }
+  }
+
+  #literal(value: Literal, span: Span | undefined): Operand {
+    if (typeof value === "boolean") return this.#b.constant("bool", value ? 1 : 0, span);
+    const weak = typeof value === "bigint" ? "big" : Number.isInteger(value) ? "int" : "float";
+    return { form: "literal", weak, value, span };
+  }
+
+  #op(op: OpName, args: readonly Operand[], span: Span | undefined): Operand {
+    if (op === "select") return this.#select(args, span);
+    if (args.every(isWeak)) return this.#weakOp(op, args, span);
+    return this.#typedOp(op, args, span);
+  }
+
+  /* Weak with weak ----------------------------------------------------------------------------------- */
+
+  #weakOp(op: OpName, args: readonly Weak[], span: Span | undefined): Operand {
+    const choice = args.find((a) => a.form === "choice");
+    if (args.every((a) => a.form === "literal")) {
+      const folded = fold(
+        op,
+        args.map((a) => a.value),
+      );
+      if (folded !== null) return this.#literal(folded, span);
+    } else if (choice !== undefined && args.reduce((n, a) => n * leavesOf(a), 1) <= maxLeaves) {
+      const branch = (side: Weak) =>
+        this.#weakOp(
+          op,
+          args.map((a) => (a === choice ? side : a)),
+          span,
+        );
+      return this.#choose(choice.test, branch(choice.a), branch(choice.b), span);
+    }
+    const bigs = args.filter((a) => a.weak === "big").length;
+    const isMix = bigs > 0 && bigs < args.length;
+    if (isMix && ops[op].rule !== "compare") this.#mixes(span);
+    const carrier = bigs === args.length ? "i64" : "f64";
+    const isConstant = args.every((a) => a.form === "literal");
+    const typed = args.map((a) => (a.form === "literal" && !isConstant ? a : this.#take(a, carrier)));
+    const id = this.#typedOp(op, typed, span);
+    if (this.#b.dtypeOf(id) === "bool") return id;
+    const weak = weakResult(op, args);
+    return {
+      form: "computed",
+      weak,
+      id: weak === "big" ? this.#b.cast("i64", id) : this.#b.cast("f64", id),
+      span,
+    };
+  }
+
+  #mixes(span: Span | undefined): never {
+    return this.#error(
+      "this mixes a bigint and a number.",
+      span,
+      "Write both as numbers, or both as bigints.",
+    );
+  }
+
+  /* Choices ------------------------------------------------------------------------------------------ */
+
+  #select(args: readonly Operand[], span: Span | undefined): Operand {
+    const [test, a, b] = args;
+    if (isWeak(test) && test.form === "literal") return test.value ? a : b;
+    return this.#choose(this.#truth(test, span), a, b, span);
+  }
+
+  #choose(test: Id, a: Operand, b: Operand, span: Span | undefined): Operand {
+    if (isWeak(a) && isWeak(b)) {
+      if ((a.weak === "big") !== (b.weak === "big")) this.#mixes(span);
+      const weak = a.weak === b.weak ? a.weak : "float";
+      return { form: "choice", weak, test, a, b, leaves: leavesOf(a) + leavesOf(b), span };
+    }
+    const d = this.#common([a, b], "strict", span);
+    return this.#b.opAt(span, "select", [test, this.#as(a, d), this.#as(b, d)]);
+  }
+
+  /** JavaScript's truth of a value: bool. */
+  #truth(x: Operand, span: Span | undefined): Id {
+    const id = isWeak(x) ? this.#take(x, natural(x)) : x;
+    return this.#b.dtypeOf(id) === "bool" ? id : this.#b.opAt(span, "truthy", [id]);
+  }
+
+  /* Typed operations, by rule ------------------------------------------------------------------------ */
+
+  /** At least one operand has a dtype. */
+  #typedOp(op: OpName, args: readonly Operand[], span: Span | undefined): Id {
+    const b = this.#b;
+    const { rule } = ops[op];
+    const all = (d: DType) =>
+      b.opAt(
+        span,
+        op,
+        args.map((a) => this.#as(a, d)),
+      );
+    switch (rule) {
+      case "arith": {
+        const d = this.#common(args, "strict", span);
+        return all(d === "bool" ? "i32" : d);
+      }
+      case "lattice":
+        return all(this.#common(args, "strict", span));
+      case "float": {
+        const d = this.#common(args, "loose", span);
+        if (op === "fround" && isFloat(d) && d !== "f64") return this.#as(args[0], d);
+        return all(isFloat(d) ? d : "f64");
+      }
+      case "integral": {
+        const d = this.#common(args, "strict", span);
+        return isFloat(d) ? all(d) : this.#as(args[0], d === "bool" ? "i32" : d);
+      }
+      case "compare":
+        return all(this.#common(args, "widen", span));
+      case "logic":
+        return all("bool");
+      case "classify": {
+        const [x] = args;
+        return op === "truthy" ? this.#truth(x, span) : b.opAt(span, op, [this.#as(x, this.#natural(x))]);
+      }
+      case "bits":
+      case "shift":
+        return this.#bits(op, rule, args, span);
+      case "int32": {
+        const d = this.#common(args, "loose", span);
+        const ints = args.map((a) => this.#toInt32(a, "i32", span));
+        if (op === "toInt32") return ints[0];
+        const result = b.opAt(span, op, ints);
+        return isFloat(d) ? b.cast(d, result, span) : result;
+      }
+      default:
+        return unreachable(`no typed rule for ${op}`);
+    }
+  }
+
+  #bits(op: OpName, rule: Rule, args: readonly Operand[], span: Span | undefined): Id {
+    const b = this.#b;
+    const integers = args.every((a) => isWeak(a) || !isFloat(b.dtypeOf(a)));
+    const d = this.#common(args, "strict", span);
+    if (!isFloat(d)) {
+      const working = d === "bool" && rule === "shift" ? "i32" : d;
+      return b.opAt(
+        span,
+        op,
+        args.map((a) => this.#as(a, working)),
+      );
+    }
+    if (integers && args.every((a) => !isWeak(a))) {
+      const names = args.map((a) => b.dtypeOf(a as Id)).join(" and ");
+      this.#error(`no integer dtype holds both ${names}.`, span, "Convert one of them first.");
+    }
+    const working = args.map((a) => this.#toInt32(a, op === "shru" ? "u32" : "i32", span));
+    return b.cast(d, b.opAt(span, op, working), span);
+  }
+
+  /** ToInt32 and ToUint32: modulo 2^32. */
+  #toInt32(x: Operand, d: "i32" | "u32", span: Span | undefined): Id {
+    const b = this.#b;
+    if (isWeak(x) && x.form === "literal") {
+      const low = typeof x.value === "bigint" ? Number(BigInt.asIntN(32, x.value)) : x.value | 0;
+      return b.constant(d, convert(low, "i32", d), x.span);
+    }
+    const id = isWeak(x) ? this.#take(x, natural(x)) : x;
+    return b.cast(d, isFloat(b.dtypeOf(id)) ? b.opAt(span, "toInt32", [id]) : b.cast("i32", id, span));
+  }
+
+  /* Common dtypes ------------------------------------------------------------------------------------ */
+
+  #natural(x: Operand): DType {
+    return isWeak(x) ? natural(x) : this.#b.dtypeOf(x);
+  }
+
+  /**
+   * The dtype the operands meet in. An integer literal that does not fit is an error (strict), makes it f64
+   * (widen), or does not matter because the operation leaves the integers anyway (loose).
+   */
+  #common(args: readonly Operand[], mode: "strict" | "widen" | "loose", span: Span | undefined): DType {
+    let d: DType | null = null;
+    for (const a of args) {
+      if (!isWeak(a)) d = d === null ? this.#b.dtypeOf(a) : promote(d, this.#b.dtypeOf(a));
+    }
+    for (const a of args) {
+      if (isWeak(a)) d = d === null ? natural(a) : this.#meet(d, a, mode, span);
+    }
+    return d ?? unreachable("an operation without operands");
+  }
+
+  #meet(d: DType, weak: Weak, mode: "strict" | "widen" | "loose", span: Span | undefined): DType {
+    if (isFloat(d)) return d;
+    if (weak.weak === "float") return "f64";
+    const target = d !== "bool" ? d : weak.weak === "big" ? "i64" : "i32";
+    const outside = misfit(weak, target);
+    if (outside === null || mode === "loose") return target;
+    if (mode === "widen" || d === "bool") return "f64";
+    return this.#error(
+      `literal ${outside.value}${typeof outside.value === "bigint" ? "n" : ""} does not fit ${d}.`,
+      outside.span ?? span,
+      `${d} holds ${dtypes[d].min} to ${dtypes[d].max}; convert the operand first, for example to("${wider(d)}").`,
+    );
+  }
+
+  #as(x: Operand, d: DType): Id {
+    return isWeak(x) ? this.#take(x, d) : this.#b.cast(d, x);
+  }
+
+  /** A weak value in a dtype. Choices are walked with a stack of their own: they may be deep. */
+  #take(weak: Weak, d: DType): Id {
+    const b = this.#b;
+    const made = new Map<Weak, Id>();
+    const work: Weak[] = [weak];
+    while (work.length > 0) {
+      const w = work[work.length - 1];
+      if (w.form === "choice") {
+        const missing = [w.a, w.b].find((side) => !made.has(side));
+        if (missing !== undefined && !made.has(w)) {
+          work.push(missing);
+          continue;
+        }
+        if (!made.has(w)) made.set(w, b.opAt(w.span, "select", [w.test, made.get(w.a)!, made.get(w.b)!]));
+      } else if (w.form === "literal") made.set(w, b.constant(d, literalAs(w.value, d), w.span));
+      else if (w.form === "computed") made.set(w, b.cast(d, w.id, w.span));
+      else {
+        this.uses[w.index].add(d);
+        made.set(w, b.cast(d, b.param(w.index, this.#params[w.index], w.span)));
+      }
+      work.pop();
+    }
+    return made.get(weak)!;
+  }
+
+  #error(fact: string, span: Span | undefined, remedy: string): never {
+    throw new TensorError(
+      "dtype",
+      withCaret(`${this.#operation}: ${fact}`, this.#template.source, span, remedy),
+    );
+  }
+}
+
+/** The dtype of a weak value that meets nothing. */
+const natural = (weak: Weak): DType => (weak.weak === "big" ? "i64" : "f64");
+
+/** How many literals a value is chosen from; no end of them if it is computed. */
+const leavesOf = (weak: Weak): number =>
+  weak.form === "choice" ? weak.leaves : weak.form === "literal" ? 1 : Infinity;
+
+/** A literal in it that the integer dtype cannot hold. */
+function misfit(weak: Weak, dtype: DType): (Weak & { form: "literal" }) | null {
+  const seen = new Set<Weak>();
+  const work: Weak[] = [weak];
+  for (let w = work.pop(); w !== undefined; w = work.pop()) {
+    if (seen.has(w)) continue;
+    seen.add(w);
+    if (w.form === "choice") work.push(w.b, w.a);
+    else if (w.form === "literal" && !fits(w.value, dtype)) return w;
+  }
+  return null;
+}
+
+const wider = (d: DType): DType => (dtypes[d].bytes < 4 ? "i32" : "f64");
+
+/** Which nodes the result needs. */
+function reachable(template: Template): boolean[] {
+  const wanted = template.nodes.map(() => false);
+  wanted[template.result] = true;
+  for (let id = template.nodes.length - 1; id >= 0; id--) {
+    const node = template.nodes[id];
+    if (wanted[id] && "args" in node) for (const a of node.args) wanted[a] = true;
+  }
+  return wanted;
+}

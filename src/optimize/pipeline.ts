@@ -1,0 +1,39 @@
+/** The passes between the front end and the emitter, in order; each is checked by the verifier. */
+import type { Program } from "../ir/node.ts";
+import { verify } from "../ir/verify.ts";
+import { decompose, widenHalf } from "./decompose.ts";
+import { simplify } from "./rules.ts";
+import { lowerStorage } from "./storage.ts";
+
+export interface Pass {
+  readonly name: string;
+  readonly says: string;
+  readonly run: (program: Program, options: OptimizeOptions) => Program;
+}
+
+export interface OptimizeOptions {
+  /** The host fuses a·b + c (relaxed SIMD). */
+  readonly fma: boolean;
+}
+
+export const passes: readonly Pass[] = [
+  { name: "simplify", says: "exact algebra on what the function says", run: (p) => simplify(p) },
+  { name: "widen", says: "f16 and bf16 compute in f32", run: widenHalf },
+  { name: "decompose", says: "functions become arithmetic", run: decompose },
+  { name: "storage", says: "casts and 16-bit floats become lane operations", run: lowerStorage },
+  { name: "clean", says: "exact algebra on what that made", run: (p) => simplify(p) },
+];
+
+/** The program as the emitter wants it; `seen` hears of every step. */
+export function optimize(
+  program: Program,
+  options: OptimizeOptions,
+  seen?: (pass: string, program: Program) => void,
+): Program {
+  let p = program;
+  for (const pass of passes) {
+    p = verify(pass.run(p, options), pass.name);
+    seen?.(pass.name, p);
+  }
+  return p;
+}

@@ -1,0 +1,53 @@
+/**
+ * The plan of an elementwise kernel, as data: how each operand is walked along the innermost loop, how many elements
+ * one turn computes, and which nodes are computed once a call, once a row or once an element. The emitter spends it.
+ */
+import { type DType, dtypes } from "../dtype.ts";
+import type { Program } from "../ir/node.ts";
+
+/** How an operand moves from one element of a row to the next. */
+export type LayoutClass = "contiguous" | "broadcast" | "strided" | "reversed";
+
+export const classLetters = { contiguous: "C", broadcast: "B", strided: "S", reversed: "R" } as const;
+
+export function layoutClass(stride: number, itemBytes: number): LayoutClass {
+  if (stride === itemBytes) return "contiguous";
+  if (stride === 0) return "broadcast";
+  return stride === -itemBytes ? "reversed" : "strided";
+}
+
+/** When a node's value can change: never during a call, with the row, or with the element. */
+export type Level = 0 | 1 | 2;
+
+export interface KernelPlan {
+  readonly program: Program;
+  /** Out first, then the inputs. */
+  readonly classes: readonly LayoutClass[];
+  readonly levels: readonly Level[];
+  /** Elements a vector step computes; 0: scalar code only. */
+  readonly width: 0 | 4;
+  /** Vector steps a turn of the main loop. */
+  readonly unroll: 1 | 2 | 4;
+}
+
+export function planKernel(program: Program, classes: readonly LayoutClass[], simd: boolean): KernelPlan {
+  const levels: Level[] = [];
+  for (const node of program.nodes) {
+    let level: Level = 0;
+    if (node.op === "input") level = classes[node.index + 1] === "broadcast" ? 1 : 2;
+    for (const a of node.args) if (levels[a] > level) level = levels[a];
+    levels.push(level);
+  }
+  return { program, classes, levels, width: simd ? 4 : 0, unroll: unrollFor(program, levels) };
+}
+
+/** Small bodies are unrolled to hide latency; large ones would only spill the 15 vector registers. */
+function unrollFor(program: Program, levels: readonly Level[]): 1 | 2 | 4 {
+  let weight = 0;
+  program.nodes.forEach((node, id) => {
+    if (levels[id] === 2) weight += registersOf(node.dtype);
+  });
+  return weight <= 8 ? 4 : weight <= 60 ? 2 : 1;
+}
+
+const registersOf = (d: DType): number => (dtypes[d].lane === "i64" || dtypes[d].lane === "f64" ? 2 : 1);

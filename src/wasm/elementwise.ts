@@ -1,0 +1,355 @@
+/**
+ * The elementwise kernel: out[i,j] = program(in0[i,j], in1[i,j], …) over m rows of n elements. Sizes, addresses and
+ * strides come from a descriptor in memory, so one kernel serves every shape of its layout class.
+ *
+ *     i32 n, m, then per operand (out first): i32 address, stride, rowStride; then 8 bytes a captured value
+ */
+import { type DType, dtypes } from "../dtype.ts";
+import { unreachable } from "../errors.ts";
+import type { Id, Node } from "../ir/node.ts";
+import type { KernelPlan, LayoutClass } from "../optimize/vectorize.ts";
+import { type FuncBuilder, type Local, ModuleBuilder } from "./assembler.ts";
+import { type CodeContext, loadScalar, ScalarCode, storeScalar } from "./scalar.ts";
+import { registersOf, VectorCode } from "./vector.ts";
+
+/** Word positions in the descriptor, and its length in bytes. */
+export const descriptor = {
+  n: 0,
+  m: 1,
+  address: (operand: number) => 2 + 3 * operand,
+  stride: (operand: number) => 3 + 3 * operand,
+  rowStride: (operand: number) => 4 + 3 * operand,
+  /** In 8-byte units. */
+  param: (operands: number, param: number) => Math.ceil((2 + 3 * operands) / 2) + param,
+};
+
+interface Operand {
+  readonly dtype: DType;
+  readonly layout: LayoutClass;
+  readonly bytes: number;
+  /** Address of the row, and of the current element. */
+  readonly row: Local;
+  readonly at: Local;
+  readonly stride: Local;
+  readonly rowStride: Local;
+}
+
+export interface ElementwiseOptions {
+  readonly fma: boolean;
+  /** Is the memory that is imported shared? */
+  readonly shared: boolean;
+}
+
+/** Imports memory "m" of module "e"; exports "run" (descriptor address). */
+export function emitElementwise(plan: KernelPlan, options: ElementwiseOptions): ModuleBuilder {
+  const module = new ModuleBuilder();
+  module.importMemory("e", "m", options.shared ? { min: 2, max: 65536, shared: true } : { min: 2 });
+  const f = module.func("run", { d: "i32" }, [], { export: true });
+  const { program, levels } = plan;
+  const context: CodeContext = {
+    f,
+    program,
+    fma: options.fma,
+    slow: (name) => unreachable(`no slow function ${name}`),
+  };
+  const d = f.params[0];
+  const n = loadWord(f, d, descriptor.n, "n");
+  const m = loadWord(f, d, descriptor.m, "m");
+  const operands = [program.dtype, ...program.inputs].map((dtype, k): Operand => {
+    const name = k === 0 ? "out" : `in${k - 1}`;
+    return {
+      dtype,
+      layout: plan.classes[k],
+      bytes: dtypes[dtype].bytes,
+      row: loadWord(f, d, descriptor.address(k), `${name}Row`),
+      at: f.local("i32", name),
+      stride: loadWord(f, d, descriptor.stride(k), `${name}Stride`),
+      rowStride: loadWord(f, d, descriptor.rowStride(k), `${name}RowStride`),
+    };
+  });
+  const paramAt = (node: Node & { op: "param" }) => 8 * descriptor.param(operands.length, node.index);
+
+  // Once a call: constants and what follows from captured values.
+  const scalar = new ScalarCode(context);
+  const used = new Set<Id>();
+  program.nodes.forEach((node, id) => {
+    if (levels[id] === 2) for (const a of node.args) if (levels[a] < 2) used.add(a);
+  });
+  if (levels[program.result] < 2) used.add(program.result);
+  const vectors =
+    plan.width === 0 ? [] : [...new Set([plan.unroll, 1])].map((u) => ({ u, code: new VectorCode(context) }));
+  const once = (level: 0 | 1) => {
+    program.nodes.forEach((node, id) => {
+      if (levels[id] !== level) return;
+      scalar.emit(id, () => {
+        if (node.op === "param") loadScalar(f.get(d), node.dtype, paramAt(node));
+        else if (node.op === "input") loadScalar(f.get(operands[node.index + 1].row), node.dtype);
+      });
+      if (used.has(id)) {
+        const local = vectors.length === 0 ? null : scalar.value(id, true);
+        let first: VectorCode | null = null;
+        for (const { code } of vectors) {
+          if (first === null) code.splat(id, local);
+          else code.share(id, first);
+          first = code;
+        }
+      }
+    });
+  };
+  once(0);
+
+  const left = f.local("i32", "left");
+  f.block((done) => {
+    f.get(m).i32(0).op("i32.le_s").brIf(done);
+    f.loop((nextRow) => {
+      once(1);
+      for (const o of operands) f.get(o.row).set(o.at);
+      f.get(n).set(left);
+      for (const { u, code } of vectors) vectorLoop(plan, context, operands, left, u, code);
+      scalarLoop(plan, context, operands, left, scalar);
+      for (const o of operands) f.get(o.row).get(o.rowStride).op("i32.add").set(o.row);
+      f.get(m).i32(1).op("i32.sub").tee(m).brIf(nextRow);
+    });
+  });
+  return module;
+}
+
+function loadWord(f: FuncBuilder, d: Local, word: number, name: string): Local {
+  const local = f.local("i32", name);
+  f.get(d)
+    .load("i32.load", 4 * word)
+    .set(local);
+  return local;
+}
+
+/** while (left >= step) { body; left -= step }, tested at the bottom. */
+function countedLoop(f: FuncBuilder, left: Local, step: number, body: () => void): void {
+  f.get(left)
+    .i32(step)
+    .op("i32.ge_s")
+    .if(() => {
+      f.loop((next) => {
+        body();
+        f.get(left).i32(step).op("i32.sub").tee(left).i32(step).op("i32.ge_s").brIf(next);
+      });
+    });
+}
+
+function scalarLoop(
+  plan: KernelPlan,
+  context: CodeContext,
+  operands: readonly Operand[],
+  left: Local,
+  scalar: ScalarCode,
+): void {
+  const { f, program } = context;
+  countedLoop(f, left, 1, () => {
+    program.nodes.forEach((_, id) => {
+      if (plan.levels[id] < 2) return;
+      scalar.emit(id, (input) => {
+        const o = operands[(input as Node & { op: "input" }).index + 1];
+        loadScalar(f.get(o.at), o.dtype);
+      });
+    });
+    const [out] = operands;
+    storeScalar(f.get(out.at).get(scalar.value(program.result)), out.dtype);
+    for (const o of operands) {
+      if (o.layout === "broadcast") continue;
+      f.get(o.at);
+      if (o.layout === "strided") f.get(o.stride);
+      else f.i32(o.layout === "reversed" ? -o.bytes : o.bytes);
+      f.op("i32.add").set(o.at);
+    }
+  });
+}
+
+function vectorLoop(
+  plan: KernelPlan,
+  context: CodeContext,
+  operands: readonly Operand[],
+  left: Local,
+  unroll: number,
+  code: VectorCode,
+): void {
+  const { f, program } = context;
+  const elements = 4 * unroll;
+  countedLoop(f, left, elements, () => {
+    program.nodes.forEach((node, id) => {
+      if (plan.levels[id] < 2) return;
+      if (node.op === "input") code.define(id, loadVectors(f, operands[node.index + 1], unroll));
+      else code.emit(id);
+    });
+    const [out] = operands;
+    const result = program.result;
+    const regs = out.dtype === "bool" ? code.mask(result, false) : code.regs(result);
+    storeVectors(f, out, regs, unroll);
+    for (const o of operands) {
+      // A strided operand's address was moved lane by lane.
+      if (o.layout !== "contiguous" && o.layout !== "reversed") continue;
+      const step = elements * o.bytes;
+      f.get(o.at)
+        .i32(o.layout === "reversed" ? -step : step)
+        .op("i32.add")
+        .set(o.at);
+    }
+  });
+}
+
+/* Loads and stores ------------------------------------------------------------------------------------- */
+
+const reverse4 = [12, 13, 14, 15, 8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3];
+const reverse2 = [8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7];
+/** The low bytes (halves) of four 32-bit lanes, at the front. */
+const lowBytes = [0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12];
+const lowHalves = [0, 1, 4, 5, 8, 9, 12, 13, 0, 1, 4, 5, 8, 9, 12, 13];
+
+function loadVectors(f: FuncBuilder, o: Operand, unroll: number): Local[] {
+  const count = registersOf(o.dtype, unroll);
+  const lanes = o.bytes === 8 ? 2 : 4;
+  let base = o.at;
+  if (o.layout === "reversed") {
+    // The group's last element has its lowest address.
+    base = f.temp("i32");
+    f.get(o.at)
+      .i32((4 * unroll - 1) * o.bytes)
+      .op("i32.sub")
+      .set(base);
+  }
+  const regs = Array.from({ length: count }, (_, r) => {
+    const local = f.local("v128");
+    if (o.layout === "strided") gather(f, o, lanes);
+    else {
+      const group = o.layout === "reversed" ? count - 1 - r : r;
+      loadLanes(f.get(base), o, group * lanes * o.bytes);
+      if (o.layout === "reversed") {
+        const t = f.temp("v128");
+        f.tee(t)
+          .get(t)
+          .shuffle(lanes === 2 ? reverse2 : reverse4)
+          .release(t);
+      }
+    }
+    if (o.dtype === "bool") f.i32(0).op("i32x4.splat").op("i32x4.ne");
+    f.set(local);
+    return local;
+  });
+  if (base !== o.at) f.release(base);
+  return regs;
+}
+
+/** The address on the stack → four lanes (two of 64 bits) of consecutive elements. */
+function loadLanes(f: FuncBuilder, o: Operand, offset: number): void {
+  const signed = dtypes[o.dtype].kind === "int";
+  switch (o.bytes) {
+    case 1:
+      f.load("v128.load32_zero", offset, 1);
+      f.op(signed ? "i16x8.extend_low_i8x16_s" : "i16x8.extend_low_i8x16_u");
+      f.op(signed ? "i32x4.extend_low_i16x8_s" : "i32x4.extend_low_i16x8_u");
+      return;
+    case 2:
+      f.load(signed ? "v128.load16x4_s" : "v128.load16x4_u", offset, 1);
+      return;
+    default:
+      f.load("v128.load", offset, 1);
+  }
+}
+
+/** Lane by lane, moving the address along. */
+function gather(f: FuncBuilder, o: Operand, lanes: number): void {
+  const step = () => f.get(o.at).get(o.stride).op("i32.add").set(o.at);
+  if (o.bytes >= 4) {
+    const v = f.temp("v128");
+    f.get(o.at)
+      .load(o.bytes === 4 ? "v128.load32_zero" : "v128.load64_zero", 0, 1)
+      .set(v);
+    step();
+    for (let l = 1; l < lanes; l++) {
+      f.get(o.at).get(v);
+      f.loadLane(o.bytes === 4 ? "v128.load32_lane" : "v128.load64_lane", l, 0, 1).set(v);
+      step();
+    }
+    f.get(v).release(v);
+    return;
+  }
+  const v = f.temp("v128");
+  for (let l = 0; l < lanes; l++) {
+    if (l > 0) f.get(v);
+    loadNarrow(f.get(o.at), o);
+    if (l === 0) f.op("i32x4.splat");
+    else f.lane("i32x4.replace_lane", l);
+    f.set(v);
+    step();
+  }
+  f.get(v).release(v);
+}
+
+function loadNarrow(f: FuncBuilder, o: Operand): void {
+  const signed = dtypes[o.dtype].kind === "int";
+  if (o.bytes === 1) f.load(signed ? "i32.load8_s" : "i32.load8_u", 0, 1);
+  else f.load(signed ? "i32.load16_s" : "i32.load16_u", 0, 1);
+}
+
+/** High registers first, so that V8 can pair neighbours into 256-bit stores. */
+function storeVectors(f: FuncBuilder, o: Operand, regs: readonly Local[], unroll: number): void {
+  const count = registersOf(o.dtype, unroll);
+  const lanes = o.bytes === 8 ? 2 : 4;
+  if (o.layout === "strided" || o.layout === "broadcast") {
+    for (let r = 0; r < count; r++) scatter(f, o, packed(f, o, regs[r % regs.length]), lanes);
+    return;
+  }
+  let base = o.at;
+  if (o.layout === "reversed") {
+    base = f.temp("i32");
+    f.get(o.at)
+      .i32((4 * unroll - 1) * o.bytes)
+      .op("i32.sub")
+      .set(base);
+  }
+  const ready = Array.from({ length: count }, (_, r) => {
+    let reg = regs[r % regs.length];
+    if (o.layout === "reversed") {
+      const turned = f.local("v128");
+      f.get(reg)
+        .get(reg)
+        .shuffle(lanes === 2 ? reverse2 : reverse4)
+        .set(turned);
+      reg = turned;
+    }
+    return packed(f, o, reg);
+  });
+  for (let g = count - 1; g >= 0; g--) {
+    const reg = ready[o.layout === "reversed" ? count - 1 - g : g];
+    const offset = g * lanes * o.bytes;
+    f.get(base).get(reg);
+    if (o.bytes === 1) f.storeLane("v128.store32_lane", 0, offset, 1);
+    else if (o.bytes === 2) f.storeLane("v128.store64_lane", 0, offset, 1);
+    else f.store("v128.store", offset, 1);
+  }
+  if (base !== o.at) f.release(base);
+}
+
+/** Narrow elements side by side at the front of the register; booleans as 0 and 1. */
+function packed(f: FuncBuilder, o: Operand, reg: Local): Local {
+  if (o.bytes >= 4) return reg;
+  let from = reg;
+  if (o.dtype === "bool") {
+    from = f.local("v128");
+    f.get(reg).i32(31).op("i32x4.shr_u").set(from);
+  }
+  const out = f.local("v128");
+  f.get(from)
+    .get(from)
+    .shuffle(o.bytes === 1 ? lowBytes : lowHalves)
+    .set(out);
+  return out;
+}
+
+function scatter(f: FuncBuilder, o: Operand, reg: Local, lanes: number): void {
+  const op = (
+    { 1: "v128.store8_lane", 2: "v128.store16_lane", 4: "v128.store32_lane", 8: "v128.store64_lane" } as const
+  )[o.bytes as 1 | 2 | 4 | 8];
+  for (let l = 0; l < lanes; l++) {
+    f.get(o.at).get(reg).storeLane(op, l, 0, 1);
+    f.get(o.at).get(o.stride).op("i32.add").set(o.at);
+  }
+}

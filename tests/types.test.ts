@@ -1,0 +1,114 @@
+/** What TypeScript infers: a dtype given as a literal is known to the type, so `.data` and `get` have the right type. */
+import { describe, expectTypeOf, it } from "vitest";
+import {
+  arange,
+  type DType,
+  empty,
+  fromBuffer,
+  full,
+  type Kernel,
+  kernel,
+  linspace,
+  type MemoryReport,
+  memory,
+  ones,
+  scope,
+  type Tensor,
+  tensor,
+  zeros,
+  zip,
+} from "../src/index.ts";
+import type { NestedArray } from "../src/tensor.ts";
+
+describe("inferred types", () => {
+  it("a typed array brings its dtype", () => {
+    expectTypeOf(tensor(new Float64Array(1))).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(tensor(new Float32Array(1))).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(tensor(new Uint8Array(1))).toEqualTypeOf<Tensor<"u8">>();
+    expectTypeOf(tensor(new Uint8ClampedArray(1))).toEqualTypeOf<Tensor<"u8">>();
+    expectTypeOf(tensor(new Int8Array(1))).toEqualTypeOf<Tensor<"i8">>();
+    expectTypeOf(tensor(new Int16Array(1))).toEqualTypeOf<Tensor<"i16">>();
+    expectTypeOf(tensor(new Uint16Array(1))).toEqualTypeOf<Tensor<"u16">>();
+    expectTypeOf(tensor(new Int32Array(1))).toEqualTypeOf<Tensor<"i32">>();
+    expectTypeOf(tensor(new Uint32Array(1))).toEqualTypeOf<Tensor<"u32">>();
+    expectTypeOf(tensor(new BigInt64Array(1))).toEqualTypeOf<Tensor<"i64">>();
+    expectTypeOf(tensor(new BigUint64Array(1))).toEqualTypeOf<Tensor<"u64">>();
+  });
+
+  it("a scalar's kind decides, a given dtype wins, nested arrays are known at run time only", () => {
+    expectTypeOf(tensor(1)).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(tensor(true)).toEqualTypeOf<Tensor<"bool">>();
+    expectTypeOf(tensor(1n)).toEqualTypeOf<Tensor<"i64">>();
+    expectTypeOf(tensor([1, 2], { dtype: "i8" })).toEqualTypeOf<Tensor<"i8">>();
+    expectTypeOf(tensor(new Float64Array(1), { dtype: "f16" })).toEqualTypeOf<Tensor<"f16">>();
+    expectTypeOf(tensor([[1, 2]])).toEqualTypeOf<Tensor>();
+  });
+
+  it("creation is f32 unless told otherwise", () => {
+    expectTypeOf(zeros([2])).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(ones(2, { dtype: "i32" })).toEqualTypeOf<Tensor<"i32">>();
+    expectTypeOf(empty([2], { dtype: "bf16" })).toEqualTypeOf<Tensor<"bf16">>();
+    expectTypeOf(full([2], 1, { dtype: "u16" })).toEqualTypeOf<Tensor<"u16">>();
+    expectTypeOf(arange(3)).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(arange(0, 3, { dtype: "f64" })).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(linspace(0, 1, 3, { dtype: "f64" })).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(fromBuffer(new ArrayBuffer(4), { dtype: "i16", shape: [2] })).toEqualTypeOf<Tensor<"i16">>();
+  });
+
+  it("views keep the dtype, to() changes it", () => {
+    const t = zeros([2, 2], { dtype: "f64" });
+    expectTypeOf(t.slice(0)).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(t.T).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(t.reshape(4)).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(t.contiguous()).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(t.to("f16")).toEqualTypeOf<Tensor<"f16">>();
+    expectTypeOf(t.argmax()).toEqualTypeOf<Tensor<"i64">>();
+    expectTypeOf(t.map((x) => x + 1, { dtype: "i32" })).toEqualTypeOf<Tensor<"i32">>();
+    expectTypeOf(t.map((x) => x + 1)).toEqualTypeOf<Tensor>();
+  });
+
+  it("data is the typed array of the dtype; f16 and bf16 show their bits", () => {
+    expectTypeOf(zeros(1).data).toEqualTypeOf<Float32Array>();
+    expectTypeOf(zeros(1, { dtype: "f64" }).toTypedArray()).toEqualTypeOf<Float64Array>();
+    expectTypeOf(zeros(1, { dtype: "i64" }).data).toEqualTypeOf<BigInt64Array>();
+    expectTypeOf(zeros(1, { dtype: "f16" }).data).toEqualTypeOf<Uint16Array>();
+    expectTypeOf(zeros(1, { dtype: "bool" }).data).toEqualTypeOf<Uint8Array>();
+  });
+
+  it("scalars are numbers, booleans or bigints by dtype", () => {
+    expectTypeOf(zeros(1).get(0)).toEqualTypeOf<number>();
+    expectTypeOf(zeros(1, { dtype: "bool" }).item()).toEqualTypeOf<boolean>();
+    expectTypeOf(zeros(1, { dtype: "u64" }).item()).toEqualTypeOf<bigint>();
+    expectTypeOf(zeros(1).toArray()).toEqualTypeOf<NestedArray<number>>();
+    expectTypeOf(zeros(1, { dtype: "i64" }).toArray()).toEqualTypeOf<NestedArray<bigint>>();
+  });
+
+  it("kernels and scopes", () => {
+    expectTypeOf(kernel((x: number) => x + 1)).toEqualTypeOf<Kernel>();
+    expectTypeOf(kernel((x: number) => x + 1)(zeros(1))).toEqualTypeOf<Tensor>();
+    expectTypeOf(zip([zeros(1), zeros(1)], (a, b) => a + b)).toEqualTypeOf<Tensor>();
+    expectTypeOf(scope(() => zeros(1))).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(scope(() => 3)).toEqualTypeOf<number>();
+    expectTypeOf(memory()).toEqualTypeOf<MemoryReport>();
+  });
+
+  it("any tensor goes where a tensor of unknown dtype is asked for", () => {
+    expectTypeOf<Tensor<"f32">>().toExtend<Tensor>();
+    expectTypeOf<Tensor<"i64">>().toExtend<Tensor<DType>>();
+    expectTypeOf<Tensor<"i64">>().not.toExtend<Tensor<"f32">>();
+  });
+
+  it("what makes no sense does not compile", () => {
+    const notRun = () => {
+      // @ts-expect-error an unknown dtype
+      zeros([2], { dtype: "float32" });
+      // @ts-expect-error a string is no value
+      zeros([2]).set([0], "1");
+      // @ts-expect-error a tensor is no shape
+      zeros(zeros(2));
+      // @ts-expect-error no boolean in second place
+      zeros([2]).sum(0, true);
+    };
+    expectTypeOf(notRun).toBeFunction();
+  });
+});
