@@ -6,7 +6,7 @@
  * width, floats round once, ties to even. `convert` is the cast between dtypes: float → integer saturates
  * and NaN becomes 0, integer → integer wraps, anything → bool is `!= 0`.
  */
-import { fail } from "./errors.ts";
+import { describe, fail } from "./errors.ts";
 
 export type Value = number | bigint;
 export type Kind = "bool" | "uint" | "int" | "float";
@@ -247,7 +247,7 @@ export function checkDType(operation: string, name: unknown): DType {
   return fail(
     "dtype",
     operation,
-    `unknown dtype ${JSON.stringify(name)}.`,
+    typeof name === "string" ? `unknown dtype ${JSON.stringify(name)}.` : `the dtype is ${describe(name)}.`,
     `Use one of ${dtypeNames.join(" ")}.`,
   );
 }
@@ -429,15 +429,12 @@ export function fromScalar(operation: string, scalar: unknown, to: DType): Value
       `Write Number(${scalar}n), or convert the tensor with to("i64").`,
     );
   }
-  const shown =
-    scalar === null
-      ? "null"
-      : Array.isArray(scalar)
-        ? "an array"
-        : typeof scalar === "string"
-          ? JSON.stringify(scalar)
-          : typeof scalar;
-  return fail("dtype", operation, `expected a number, got ${shown}.`);
+  return fail(
+    "dtype",
+    operation,
+    `expected a number, got ${describe(scalar)}.`,
+    "Elements are numbers, booleans, or bigints for i64 and u64.",
+  );
 }
 
 /** A value → what the caller sees: booleans for bool, bigints for 64-bit integers, numbers for the rest. */

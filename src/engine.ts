@@ -5,6 +5,7 @@
 import { fail } from "./errors.ts";
 import { Heap } from "./memory/heap.ts";
 import { type Disposes, ScopeStack } from "./memory/scope.ts";
+import { KernelCache } from "./run/kernel.ts";
 
 /** One thing that happened, as `explain` tells it. */
 export type Event =
@@ -19,6 +20,7 @@ export type Event =
 
 export class Engine {
   readonly heap: Heap;
+  readonly kernels: KernelCache;
   readonly scopes = new ScopeStack<Disposes>();
   /** Set while `explain` listens. */
   listener: ((event: Event) => void) | null = null;
@@ -27,6 +29,7 @@ export class Engine {
     this.heap = new Heap(
       options.maximumBytes === undefined ? {} : { maximumPages: Math.floor(options.maximumBytes / 65536) },
     );
+    this.kernels = new KernelCache(this.heap);
   }
 }
 

@@ -46,6 +46,16 @@ export function list(values: readonly (number | bigint | string | null)[]): stri
   return `[${values.join(", ")}]`;
 }
 
+/** What a caller passed, in words: `null`, `the string "x"`, `an array`, `a function`. */
+export function describe(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (typeof value === "string") return `the string ${JSON.stringify(value)}`;
+  if (typeof value === "bigint") return `the bigint ${value}n`;
+  if (typeof value === "number" || typeof value === "boolean") return `the ${typeof value} ${value}`;
+  if (typeof value === "object") return Array.isArray(value) ? "an array" : "an object";
+  return `a ${typeof value}`;
+}
+
 /** A bug of ours, not of the caller: says so. */
 export function unreachable(what: string): never {
   throw new TensorError(

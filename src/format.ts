@@ -14,8 +14,10 @@ export interface FormatOptions {
   readonly threshold?: number;
   /** Elements shown at each end of an elided axis. Default 3. */
   readonly edge?: number;
-  /** Significant digits of floats. Default 6 for f32 and narrower, 8 for f64. */
+  /** Significant digits of floats. Default 8 for f64, 6 for f32, 4 for f16 and bf16. */
   readonly digits?: number;
+  /** Rows longer than this many columns go on in the next line. Default 100. */
+  readonly lineWidth?: number;
 }
 
 export type Reader = (byteOffset: number) => Value;
@@ -25,6 +27,7 @@ export function formatValues(dtype: DType, view: View, read: Reader, options: Fo
   const threshold = options.threshold ?? 1000;
   const edge = options.edge ?? 3;
   const size = view.shape.reduce((a, b) => a * b, 1);
+  if (size === 0) return "[]";
   const elide = size > threshold;
   const shown = (d: number): number[] => {
     const n = view.shape[d];
@@ -43,41 +46,56 @@ export function formatValues(dtype: DType, view: View, read: Reader, options: Fo
   collect(0, view.offset);
   const texts = formatCells(dtype, cells, options.digits);
   const width = texts.reduce((w, t) => Math.max(w, t.length), 0);
+  const perLine = (indent: number): number =>
+    Math.max(1, Math.floor(((options.lineWidth ?? 100) - indent) / (width + 2)));
   let next = 0;
   const render = (d: number, indent: string): string => {
     if (d === view.shape.length) return texts[next++].padStart(width);
-    const last = d === view.shape.length - 1;
-    const rows = shown(d).map((i) => (i < 0 ? "…" : render(d + 1, `${indent} `)));
-    const between = last ? ", " : `,${"\n".repeat(view.shape.length - d - 1)}${indent} `;
-    return `[${rows.join(between)}]`;
+    const inside = `${indent} `;
+    const parts = shown(d).map((i) => (i < 0 ? "…" : render(d + 1, inside)));
+    if (d < view.shape.length - 1) {
+      return `[${parts.join(`,${"\n".repeat(view.shape.length - d - 1)}${inside}`)}]`;
+    }
+    const lines: string[] = [];
+    const step = perLine(inside.length);
+    for (let i = 0; i < parts.length; i += step) lines.push(parts.slice(i, i + step).join(", "));
+    return `[${lines.join(`,\n${inside}`)}]`;
   };
   return render(0, "");
 }
 
+/** The cells as text, floats all in one notation: whole, with the same number of decimals, or scientific. */
 function formatCells(dtype: DType, cells: readonly Value[], digits?: number): string[] {
   const row = dtypes[dtype];
   if (row.kind !== "float") return cells.map((v) => String(toScalar(v, dtype)));
   const numbers = cells as readonly number[];
   const precision = digits ?? (dtype === "f64" ? 8 : dtype === "f32" ? 6 : 4);
-  const finite = numbers.filter((x) => Number.isFinite(x) && x !== 0).map(Math.abs);
-  const largest = finite.reduce((m, x) => Math.max(m, x), 0);
-  const smallest = finite.reduce((m, x) => Math.min(m, x), Infinity);
-  const scientific = largest >= 1e8 || (finite.length > 0 && smallest < 1e-4 && largest / smallest > 1e3);
-  // As many decimals as the values need at this precision, the same for all of them.
-  let decimals = 0;
-  for (const x of finite) {
-    const text = String(Number(x.toPrecision(precision)));
-    const point = text.indexOf(".");
-    if (point >= 0 && !text.includes("e")) decimals = Math.max(decimals, text.length - point - 1);
-    else if (text.includes("e-")) decimals = precision;
+  const write = floatWriter(numbers.filter((x) => Number.isFinite(x) && x !== 0).map(Math.abs), precision);
+  return numbers.map((x) =>
+    Number.isFinite(x) ? (Object.is(x, -0) ? `-${write(0)}` : write(x)) : String(x),
+  );
+}
+
+function floatWriter(magnitudes: readonly number[], precision: number): (x: number) => string {
+  const largest = magnitudes.reduce((m, x) => Math.max(m, x), 0);
+  const smallest = magnitudes.reduce((m, x) => Math.min(m, x), Infinity);
+  if (largest < 1e12 && magnitudes.every(Number.isInteger)) return String;
+  if (largest >= 1e8 || smallest < 1e-4) {
+    return (x) =>
+      x === 0
+        ? "0"
+        : x
+            .toExponential(precision - 1)
+            .replace(/\.?0+e/, "e")
+            .replace("e+", "e");
   }
-  decimals = Math.min(decimals, precision);
-  return numbers.map((x) => {
-    if (Object.is(x, -0)) return "-0";
-    if (!Number.isFinite(x) || x === 0) return String(x);
-    if (scientific) return x.toExponential(Math.max(precision - 2, 1)).replace(/\.?0+e/, "e");
-    return decimals === 0 ? String(Math.round(x)) : x.toFixed(decimals);
-  });
+  // As many decimals as the values need at this precision, the same for all of them.
+  const needs = (x: number) => {
+    const text = String(Number(x.toPrecision(precision)));
+    return text.includes(".") ? text.length - text.indexOf(".") - 1 : 0;
+  };
+  const decimals = magnitudes.reduce((most, x) => Math.max(most, needs(x)), 0);
+  return (x) => x.toFixed(Math.min(decimals, precision));
 }
 
 /** One line about the memory: dtype, shape and, where it says something, strides, offset and what it views. */
@@ -87,14 +105,19 @@ export function formatHeader(
   storage: { readonly bytes: number },
   notes: readonly string[] = [],
 ): string {
-  const elements = (bytes: number) => bytes / view.itemBytes;
+  // Foreign memory may step by parts of an element: then everything is said in bytes.
+  const inBytes = [...view.strides, view.offset].some((bytes) => bytes % view.itemBytes !== 0);
+  const unit = inBytes ? 1 : view.itemBytes;
+  const prefix = inBytes ? "byte " : "";
   const facts: string[] = [];
   const size = view.shape.reduce((a, b) => a * b, 1);
   const dense = isContiguous(view);
-  if (!dense) facts.push(`strides ${list(view.strides.map(elements))}`);
-  if (view.offset !== 0) facts.push(`offset ${elements(view.offset)}`);
-  if (size * view.itemBytes !== storage.bytes || !dense)
-    facts.push(`a view of ${elements(storage.bytes)} elements`);
+  if (!dense) facts.push(`${prefix}strides ${list(view.strides.map((s) => s / unit))}`);
+  if (view.offset !== 0) facts.push(`${prefix}offset ${view.offset / unit}`);
+  if (size * view.itemBytes !== storage.bytes || !dense) {
+    const whole = inBytes || storage.bytes % unit !== 0;
+    facts.push(whole ? `a view of ${storage.bytes} bytes` : `a view of ${storage.bytes / unit} elements`);
+  }
   facts.push(...notes);
   return `Tensor ${dtype} ${list(view.shape)}${facts.length > 0 ? `  ${facts.join(", ")}` : ""}`;
 }

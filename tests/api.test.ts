@@ -82,6 +82,8 @@ describe("the public face", () => {
   });
 
   it("names the thirteen dtypes", () => {
-    expect(strided.dtypeNames.join(" ")).toMatchInlineSnapshot(`"bool u8 i8 u16 i16 u32 i32 u64 i64 f16 bf16 f32 f64"`);
+    expect(strided.dtypeNames.join(" ")).toMatchInlineSnapshot(
+      `"bool u8 i8 u16 i16 u32 i32 u64 i64 f16 bf16 f32 f64"`,
+    );
   });
 });

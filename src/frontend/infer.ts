@@ -9,7 +9,8 @@
  * - a bigint takes an integer or float dtype, and makes bool i64
  * - weak with weak stays weak: literals fold as in JavaScript, captured numbers are computed in f64 (bigints in
  *   i64) and converted where they meet an operand; a choice between weak values is converted branch by branch
- * - still weak at the end: f64, i64 for bigints
+ * - still weak at the end (`x => x > 0 ? 1 : 0`): as if it met the operands, so f32 stays f32; without any operand
+ *   f64, i64 for bigints
  * Booleans are not weak: true, false and captured booleans are bool.
  *
  * Then by rule (ir/ops.ts), on the promoted dtype d:
@@ -186,9 +187,15 @@ class Inference {
       values.push(wanted[id] ? this.#node(node, values) : 0);
     });
     const value = values[result];
-    const typed = isWeak(value) ? this.#take(value, dtype ?? natural(value)) : value;
+    const typed = isWeak(value) ? this.#take(value, dtype ?? this.#settle(value)) : value;
     const stored = dtype === undefined ? typed : this.#b.cast(dtype, typed);
     return this.#b.finish(stored, this.#inputs, this.#params);
+  }
+
+  /** The dtype of a result that met no operand on its way: that of all of them. */
+  #settle(weak: Weak): DType {
+    if (this.#inputs.length === 0) return natural(weak);
+    return this.#meet(this.#inputs.reduce(promote), weak, "widen", undefined);
   }
 
   #node(node: TemplateNode, values: readonly Operand[]): Operand {

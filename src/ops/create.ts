@@ -9,13 +9,14 @@ import {
   type Value,
 } from "../dtype.ts";
 import { engine } from "../engine.ts";
-import { fail, list } from "../errors.ts";
+import { describe, fail, list } from "../errors.ts";
 import { checkReach, createStorage } from "../memory/storage.ts";
 import { checkShape, rowMajorStrides, sizeOf } from "../view/layout.ts";
 import { selfOverlaps } from "../view/overlap.ts";
 import { resolveShape } from "../view/reshape.ts";
 import { extent, type View } from "../view/view.ts";
-import { allocate, type Strided } from "./strided.ts";
+import { checkOptionalDType, checkOptions, numberList } from "./arguments.ts";
+import { allocate, filled, type Strided } from "./strided.ts";
 
 export type Scalar = number | bigint | boolean;
 export type Nested = Scalar | readonly Nested[];
@@ -28,9 +29,9 @@ export interface TensorOptions extends CreateOptions {
 }
 
 /** From a scalar, nested arrays (all rows of one length) or a typed array. */
-export function fromData(data: Nested | ArrayBufferView, options: TensorOptions): Strided {
-  const op = "tensor";
-  if (options.dtype !== undefined) checkDType(op, options.dtype);
+export function fromData(data: Nested | ArrayBufferView, options: TensorOptions, op = "tensor"): Strided {
+  checkOptions(op, options, '{ dtype: "f64" }');
+  checkOptionalDType(op, options.dtype);
   if (ArrayBuffer.isView(data)) return fromTypedArray(op, data as TypedArray, options);
   const shape: number[] = [];
   for (let level: Nested = data; Array.isArray(level); level = level[0] as Nested) {
@@ -38,7 +39,7 @@ export function fromData(data: Nested | ArrayBufferView, options: TensorOptions)
     if (level.length === 0) break;
   }
   const flat: Scalar[] = [];
-  flatten(data, shape, 0, [], flat);
+  flatten(op, data, shape, 0, [], flat);
   const dtype = options.dtype ?? guessDType(op, flat);
   const values = flat.map((x) => fromScalar(op, x, dtype));
   const out = allocate(
@@ -51,6 +52,7 @@ export function fromData(data: Nested | ArrayBufferView, options: TensorOptions)
 }
 
 function flatten(
+  op: string,
   level: Nested,
   shape: readonly number[],
   d: number,
@@ -58,30 +60,31 @@ function flatten(
   into: Scalar[],
 ): void {
   if (!Array.isArray(level)) {
-    if (d < shape.length) failRagged(path, `a ${typeof level}`, `an array of length ${shape[d]}`);
+    if (d < shape.length) failRagged(op, path, describe(level), `an array of length ${shape[d]}`);
     if (typeof level !== "number" && typeof level !== "bigint" && typeof level !== "boolean") {
       fail(
         "dtype",
-        "tensor",
-        `expected numbers, found ${level === null ? "null" : typeof level}${where(path)}.`,
+        op,
+        `expected numbers, found ${describe(level)}${where(path)}.`,
+        "Elements are numbers, bigints or booleans, in nested arrays or typed arrays.",
       );
     }
     into.push(level);
     return;
   }
-  if (d >= shape.length) failRagged(path, `an array of length ${level.length}`, "a scalar");
+  if (d >= shape.length) failRagged(op, path, `an array of length ${level.length}`, "a scalar");
   if (level.length !== shape[d]) {
-    failRagged(path, `an array of length ${level.length}`, `one of length ${shape[d]}`);
+    failRagged(op, path, `an array of length ${level.length}`, `one of length ${shape[d]}`);
   }
-  for (let i = 0; i < level.length; i++) flatten(level[i] as Nested, shape, d + 1, [...path, i], into);
+  for (let i = 0; i < level.length; i++) flatten(op, level[i] as Nested, shape, d + 1, [...path, i], into);
 }
 
 const where = (path: readonly number[]) => (path.length === 0 ? "" : ` at ${list(path)}`);
 
-function failRagged(path: readonly number[], found: string, expected: string): never {
+function failRagged(op: string, path: readonly number[], found: string, expected: string): never {
   return fail(
     "shape",
-    "tensor",
+    op,
     `the nested arrays are ragged: ${found}${where(path)}, expected ${expected}.`,
     "Every row of one level needs the same length; pad the short ones.",
   );
@@ -103,7 +106,7 @@ function guessDType(op: string, flat: readonly Scalar[]): DType {
 }
 
 function shapeFor(op: string, shape: readonly number[], count: number): readonly number[] {
-  return resolveShape(op, shape, count);
+  return resolveShape(op, numberList(op, "the shape", shape), count);
 }
 
 function fromTypedArray(op: string, data: TypedArray, options: TensorOptions): Strided {
@@ -125,10 +128,7 @@ function fromTypedArray(op: string, data: TypedArray, options: TensorOptions): S
     engine().heap.u8.set(bytes, out.storage.address);
     return out;
   }
-  const values: Value[] = new Array(data.length);
-  for (let i = 0; i < data.length; i++) values[i] = fromScalar(op, data[i], dtype);
-  writeAll(out, values);
-  return out;
+  return filled(out, () => writeAll(out, Array.from<number | bigint, Value>(data, (x) => fromScalar(op, x, dtype))));
 }
 
 function writeAll(out: Strided, values: readonly Value[]): void {
@@ -143,7 +143,7 @@ function writeAll(out: Strided, values: readonly Value[]): void {
 
 /** A shape given as a number is a vector's. */
 export function shapeOf(op: string, shape: number | readonly number[]): readonly number[] {
-  const s = typeof shape === "number" ? [shape] : shape;
+  const s = typeof shape === "number" ? [shape] : numberList(op, "the shape", shape);
   checkShape(op, s);
   return s;
 }
@@ -176,16 +176,16 @@ export function empty(op: string, shape: number | readonly number[], dtype: DTyp
 export function arange(start: number, stop: number, step: number, dtype: DType): Strided {
   const op = "arange";
   checkDType(op, dtype);
-  for (const [name, x] of [
-    ["start", start],
-    ["stop", stop],
-    ["step", step],
-  ] as const) {
-    if (!Number.isFinite(x)) fail("value", op, `${name} is ${x}.`, "Use finite numbers.");
-  }
+  checkNumbers(op, { start, stop, step });
   if (step === 0) fail("value", op, "the step is 0.", "Use a positive or a negative step.");
   const n = Math.max(0, Math.ceil((stop - start) / step));
   return fromRule(op, [n], dtype, (i) => start + i * step);
+}
+
+function checkNumbers(op: string, numbers: Readonly<Record<string, unknown>>): void {
+  for (const [name, x] of Object.entries(numbers)) {
+    if (!Number.isFinite(x)) fail("value", op, `${name} is ${describe(x)}.`, "Use finite numbers.");
+  }
 }
 
 export function linspace(
@@ -197,6 +197,7 @@ export function linspace(
 ): Strided {
   const op = "linspace";
   checkDType(op, dtype);
+  checkNumbers(op, { start, stop });
   checkShape(op, [count]);
   const parts = endpoint ? count - 1 : count;
   const step = parts > 0 ? (stop - start) / parts : 0;
@@ -209,6 +210,7 @@ export function linspace(
 export function eye(n: number, m: number, k: number, dtype: DType): Strided {
   const op = "eye";
   checkDType(op, dtype);
+  if (!Number.isSafeInteger(k)) fail("value", op, `k is ${describe(k)}.`, "0 is the main diagonal, 1 the one above it.");
   const out = allocate(op, dtype, [n, m], undefined, true);
   const { write, bytes } = dtypes[dtype];
   const one = fromScalar(op, 1, dtype);
@@ -224,11 +226,12 @@ function fromRule(op: string, shape: readonly number[], dtype: DType, rule: (i: 
   const { write, bytes, big } = dtypes[dtype];
   const memory = engine().heap.view;
   const n = sizeOf(shape);
-  for (let i = 0, p = out.storage.address; i < n; i++, p += bytes) {
-    const x = rule(i);
-    write(memory, p, big ? fromScalar(op, Math.trunc(x), dtype) : fromScalar(op, x, dtype));
-  }
-  return out;
+  return filled(out, () => {
+    for (let i = 0, p = out.storage.address; i < n; i++, p += bytes) {
+      const x = rule(i);
+      write(memory, p, big ? fromScalar(op, Math.trunc(x), dtype) : fromScalar(op, x, dtype));
+    }
+  });
 }
 
 /* Foreign memory --------------------------------------------------------------------------------------- */
@@ -252,20 +255,25 @@ export function fromBuffer(
   options: BufferOptions,
 ): Strided {
   const bytes = bytesOf(op, buffer);
+  checkOptions(op, options ?? null, '{ dtype: "f32", shape: [2, 3] }');
   const dtype = checkDType(op, options.dtype);
   const itemBytes = dtypes[dtype].bytes;
-  checkShape(op, options.shape);
-  const strides = options.byteStrides ?? rowMajorStrides(options.shape, itemBytes);
-  if (strides.length !== options.shape.length) {
+  const shape = numberList(op, "the shape", options.shape);
+  checkShape(op, shape);
+  const strides =
+    options.byteStrides === undefined
+      ? rowMajorStrides(shape, itemBytes)
+      : numberList(op, "byteStrides", options.byteStrides);
+  if (strides.length !== shape.length) {
     fail(
       "shape",
       op,
-      `${strides.length} byteStrides for ${options.shape.length} sizes.`,
+      `${strides.length} byteStrides for ${shape.length} sizes.`,
       "Give one byte stride an axis.",
     );
   }
   const foreign: View = {
-    shape: [...options.shape],
+    shape: [...shape],
     strides: [...strides],
     offset: options.byteOffset ?? 0,
     itemBytes,
@@ -288,7 +296,7 @@ function bytesOf(op: string, buffer: ArrayBufferLike | ArrayBufferView): Uint8Ar
     fail(
       "value",
       op,
-      "the first argument is no buffer.",
+      `expected a buffer, got ${describe(buffer)}.`,
       "Give an ArrayBuffer, a typed array or a Node Buffer.",
     );
   return new Uint8Array(buffer);
@@ -321,28 +329,30 @@ export interface GgmlTensor {
 /** A ggml tensor: ne[0] is the fastest axis, so the shape is ne reversed. */
 export function fromGgml(t: GgmlTensor): Strided {
   const op = "fromGgml";
+  checkOptions(op, t ?? null, '{ type: "f32", ne: [4, 3], data }');
+  const ne = numberList(op, "ne", t.ne);
   const name = typeof t.type === "number" ? ggmlTypes[t.type] : String(t.type).toLowerCase();
   if (name === undefined || !Object.hasOwn(dtypes, name)) {
     fail(
       "dtype",
       op,
-      `ggml type ${JSON.stringify(t.type)} has no dtype here.`,
+      `ggml type ${t.type} has no dtype here.`,
       "Dequantise it first; known are f32 f16 bf16 f64 i8 i16 i32 i64.",
     );
   }
-  if (t.nb !== undefined && t.nb.length !== t.ne.length) {
+  const nb = t.nb === undefined ? undefined : numberList(op, "nb", t.nb);
+  if (nb !== undefined && nb.length !== ne.length) {
     fail(
       "shape",
       op,
-      `nb has ${t.nb.length} entries, ne has ${t.ne.length}.`,
+      `nb has ${nb.length} entries, ne has ${ne.length}.`,
       "Both list the axes, fastest first.",
     );
   }
-  const shape = [...t.ne].reverse();
   return fromBuffer(op, t.data, {
     dtype: name as DType,
-    shape,
-    ...(t.nb === undefined ? {} : { byteStrides: [...t.nb].reverse() }),
+    shape: [...ne].reverse(),
+    ...(nb === undefined ? {} : { byteStrides: [...nb].reverse() }),
     byteOffset: t.offset ?? 0,
   });
 }

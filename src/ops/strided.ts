@@ -33,6 +33,17 @@ export function allocate<D extends DType>(
   return { dtype, storage, frame: layout, readOnly: false };
 }
 
+/** Fills a new tensor; if that fails nothing is left behind. */
+export function filled<D extends DType>(made: Strided<D>, fill: () => void): Strided<D> {
+  try {
+    fill();
+  } catch (error) {
+    made.storage.release();
+    throw error;
+  }
+  return made;
+}
+
 /** Another view of the same storage, which it holds. */
 export function share<D extends DType>(of: Strided<D>, view: View, readOnly = of.readOnly): Strided<D> {
   of.storage.retain();

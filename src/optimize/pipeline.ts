@@ -2,6 +2,7 @@
 import type { Program } from "../ir/node.ts";
 import { verify } from "../ir/verify.ts";
 import { decompose, widenHalf } from "./decompose.ts";
+import { expandExact } from "./exact.ts";
 import { simplify } from "./rules.ts";
 import { lowerStorage } from "./storage.ts";
 
@@ -20,6 +21,11 @@ export const passes: readonly Pass[] = [
   { name: "simplify", says: "exact algebra on what the function says", run: (p) => simplify(p) },
   { name: "widen", says: "f16 and bf16 compute in f32", run: widenHalf },
   { name: "decompose", says: "functions become arithmetic", run: decompose },
+  {
+    name: "exact",
+    says: "tests, signs, rounding and integer division become lane operations",
+    run: expandExact,
+  },
   { name: "storage", says: "casts and 16-bit floats become lane operations", run: lowerStorage },
   { name: "clean", says: "exact algebra on what that made", run: (p) => simplify(p) },
 ];

@@ -107,9 +107,10 @@ export const exactRules: readonly Rule[] = [
   },
   {
     name: "abs",
-    law: "|-x| = |x|, ||x|| = |x|",
+    law: "|-x| = |x|, ||x|| = |x|, and |x| = x for unsigned x",
     apply: (b, node, [x]) => {
       if (!is(node, "abs")) return null;
+      if (dtypes[node.dtype].kind === "uint") return x;
       const inner = b.nodes[x];
       if (inner.op === "abs") return x;
       return inner.op === "neg" ? b.op("abs", inner.args[0]) : null;

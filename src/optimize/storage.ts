@@ -11,11 +11,19 @@ const isHalf = (d: DType): d is "f16" | "bf16" => d === "f16" || d === "bf16";
 /** What a dtype's bytes are loaded and stored as. */
 export const storedAs = (d: DType): DType => (isHalf(d) ? "u16" : d);
 
+/** Captured values are passed one by one: half floats as f32. */
+const passedAs = (d: DType): DType => (isHalf(d) ? "f32" : d);
+
 /** Half floats must already be at the rim only (see widenHalf): loads cast to f32, and at most one cast at the end. */
 export function lowerStorage(program: Program): Program {
-  const stored: Program = { ...program, inputs: program.inputs.map(storedAs) };
+  const stored: Program = {
+    ...program,
+    inputs: program.inputs.map(storedAs),
+    params: program.params.map(passedAs),
+  };
   return rewrite(stored, (b, node, args) => {
     if (node.op === "input" && isHalf(node.dtype)) return b.input(node.index, "u16", node.span);
+    if (node.op === "param" && isHalf(node.dtype)) return b.param(node.index, "f32", node.span);
     if (node.op === "cast") return lowerCast(b, program, node, args[0]);
     return null;
   });
@@ -24,6 +32,7 @@ export function lowerStorage(program: Program): Program {
 function lowerCast(b: Builder, program: Program, node: Node, x: Id): Id | null {
   const from = program.nodes[node.args[0]].dtype;
   const to = node.dtype;
+  if (isHalf(from) && program.nodes[node.args[0]].op === "param") return castLane(b, to, x);
   if (isHalf(from)) {
     const wide = from === "f16" ? halfToFloat(b, x) : brainToFloat(b, x);
     return isHalf(to) ? fromFloat(b, wide, to) : castLane(b, to, wide);

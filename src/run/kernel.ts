@@ -37,7 +37,6 @@ export class KernelCache {
   readonly #byProgram = new WeakMap<Program, Map<string, CompiledKernel>>();
   readonly #byText = new Map<string, CompiledKernel>();
   #words: Int32Array;
-  #floats: Float64Array;
   /** Kernels made so far; tests watch it stand still. */
   compiled = 0;
   /** Off: scalar code only. For tests and for comparison. */
@@ -46,7 +45,6 @@ export class KernelCache {
   constructor(heap: Heap) {
     this.#heap = heap;
     this.#words = new Int32Array(heap.buffer, 0, SCRATCH.bytes / 4);
-    this.#floats = new Float64Array(heap.buffer, 0, SCRATCH.bytes / 8);
   }
 
   find(program: Program, classes: readonly LayoutClass[]): CompiledKernel {
@@ -100,10 +98,15 @@ export class KernelCache {
       classes[k] = rank > 0 ? layoutClass(nest.strides[k][inner], bytes) : "contiguous";
     }
     const kernel = this.find(program, classes);
-    if (this.#words.buffer !== this.#heap.buffer && !this.#heap.shared) this.#refresh();
+    if (this.#words.buffer !== this.#heap.buffer && !this.#heap.shared) {
+      this.#words = new Int32Array(this.#heap.buffer, 0, SCRATCH.bytes / 4);
+    }
     const words = this.#words;
     const base = SCRATCH.address / 4;
-    for (let p = 0; p < params.length; p++) this.#writeParam(operands, p, params[p], program.params[p] === "bool");
+    for (let p = 0; p < params.length; p++) {
+      const at = SCRATCH.address + 8 * descriptor.param(operands, p);
+      dtypes[kernel.plan.program.params[p]].write(this.#heap.view, at, params[p]);
+    }
     for (let k = 0; k < operands; k++) {
       words[base + descriptor.stride(k)] = rank > 0 ? nest.strides[k][inner] : 0;
       words[base + descriptor.rowStride(k)] = rank > 1 ? nest.strides[k][rank - 2] : 0;
@@ -145,19 +148,5 @@ export class KernelCache {
         kernel.run(SCRATCH.address);
       }
     }
-  }
-
-  #writeParam(operands: number, param: number, value: Value, isBool: boolean): void {
-    const at = SCRATCH.address / 8 + descriptor.param(operands, param);
-    if (typeof value === "bigint") {
-      this.#words[2 * at] = Number(BigInt.asIntN(32, value));
-      this.#words[2 * at + 1] = Number(BigInt.asIntN(32, value >> 32n));
-    } else if (isBool) this.#words[2 * at] = value;
-    else this.#floats[at] = value;
-  }
-
-  #refresh(): void {
-    this.#words = new Int32Array(this.#heap.buffer, 0, SCRATCH.bytes / 4);
-    this.#floats = new Float64Array(this.#heap.buffer, 0, SCRATCH.bytes / 8);
   }
 }

@@ -115,6 +115,20 @@ const pseudo = (op: "pmin" | "pmax"): Row => {
     },
   };
 };
+/** The divisor, or 1 instead of 0. */
+const orOne = (f: FuncBuilder, b: Local) => f.get(b).i64(1).get(b).i64(0).op("i64.ne").select();
+/** a % b, and 0 for b = 0 because a % 1 is. */
+function remainder(f: FuncBuilder, a: Local, b: Local, sign: "s" | "u"): void {
+  f.get(a);
+  orOne(f, b).op(sign === "u" ? "i64.rem_u" : "i64.rem_s");
+}
+const bigDivision = (emit: (f: FuncBuilder, a: Local, b: Local, sign: "s" | "u") => void): Row => ({
+  vector: null,
+  scalar: (f, t, a, b) => {
+    if (t.lane !== "i64") unreachable("a division that should have been expanded");
+    emit(f, a, b, t.unsigned ? "u" : "s");
+  },
+});
 /** Only floats have the instruction; on integers the operation was removed before. */
 const floats = both;
 
@@ -196,10 +210,48 @@ export const lowering = {
   shr: shift("shr"),
   shru: shift("shru"),
 
-  rem: "decomposed",
+  // Division of 64-bit integers, lane by lane; by 0 it gives 0. Narrower ones and floats were expanded before.
+  rem: bigDivision((f, a, b, sign) => remainder(f, a, b, sign)),
+  floorMod: bigDivision((f, a, b, sign) => {
+    remainder(f, a, b, sign);
+    if (sign === "u") return;
+    const r = f.temp("i64");
+    f.set(r);
+    // A remainder of the other sign than the divisor's moves by one divisor.
+    f.get(r).get(b).op("i64.add").get(r);
+    f.get(r).i64(0).op("i64.ne").get(r).get(b).op("i64.xor").i64(0).op("i64.lt_s").op("i32.and").select();
+    f.release(r);
+  }),
+  floorDivide: bigDivision((f, a, b, sign) => {
+    const q = f.temp("i64");
+    const r = f.temp("i64");
+    remainder(f, a, b, sign);
+    f.set(r);
+    if (sign === "u") {
+      f.get(a);
+      orOne(f, b).op("i64.div_u").set(q);
+    } else {
+      // -2^63 / -1 would trap: x / -1 is -x.
+      f.i64(0).get(a).op("i64.sub").get(a);
+      f.get(b).i64(1).get(b).i64(1).op("i64.add").i64(1).op("i64.gt_u").select();
+      f.op("i64.div_s").get(b).i64(-1).op("i64.eq").select().set(q);
+      f.get(q).i64(1).op("i64.sub").get(q);
+      f.get(r)
+        .i64(0)
+        .op("i64.ne")
+        .get(r)
+        .get(b)
+        .op("i64.xor")
+        .i64(0)
+        .op("i64.lt_s")
+        .op("i32.and")
+        .select()
+        .set(q);
+    }
+    f.i64(0).get(q).get(b).op("i64.eqz").select();
+    f.release(q).release(r);
+  }),
   pow: "decomposed",
-  floorDivide: "decomposed",
-  floorMod: "decomposed",
   round: "decomposed",
   sign: "decomposed",
   copysign: "decomposed",

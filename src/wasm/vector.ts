@@ -175,7 +175,9 @@ export class VectorCode {
     const scalars = args.map(() => f.temp(lane));
     for (let l = 0; l < (is64(working) ? 2 : 4); l++) {
       for (const [i, a] of args.entries()) {
-        f.get(a).lane(`${shape}.extract_lane` as LaneOp, l).set(scalars[i]);
+        f.get(a)
+          .lane(`${shape}.extract_lane` as LaneOp, l)
+          .set(scalars[i]);
       }
       compute(scalars);
       if (l === 0) f.op(`${shape}.splat` as PlainOp);

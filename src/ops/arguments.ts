@@ -1,0 +1,44 @@
+/** What callers pass, checked at the border: plain JavaScript has no types to stop a wrong argument. */
+import { checkDType, type DType } from "../dtype.ts";
+import { describe, fail } from "../errors.ts";
+
+/** Options are an object, or left out: `sum(1)` would otherwise be a sum of everything. */
+export function checkOptions(operation: string, options: unknown, example: string): void {
+  if (options === undefined || (typeof options === "object" && options !== null && !Array.isArray(options)))
+    return;
+  fail("value", operation, `the options are ${describe(options)}.`, `Give an object such as ${example}.`);
+}
+
+export function checkOptionalDType(operation: string, dtype: unknown): DType | undefined {
+  return dtype === undefined ? undefined : checkDType(operation, dtype);
+}
+
+/** A list of numbers; what the numbers may be is checked where they are used. */
+export function numberList(operation: string, name: string, value: unknown): readonly number[] {
+  if (Array.isArray(value)) {
+    const wrong = value.findIndex((x) => typeof x !== "number");
+    if (wrong < 0) return value;
+    return fail(
+      "value",
+      operation,
+      `${name}[${wrong}] is ${describe(value[wrong])}.`,
+      `Give ${name} as an array of numbers.`,
+    );
+  }
+  return fail(
+    "value",
+    operation,
+    `${name} is ${describe(value)}.`,
+    `Give ${name} as an array of numbers, such as [2, 3].`,
+  );
+}
+
+/** One axis or a list of them. */
+export function axisList(operation: string, axes: unknown): number | readonly number[] {
+  return typeof axes === "number" ? axes : numberList(operation, "the axis", axes);
+}
+
+export function checkFunction(operation: string, fn: unknown, example: string): void {
+  if (typeof fn === "function") return;
+  fail("value", operation, `expected a function, got ${describe(fn)}.`, `Pass one, such as ${example}.`);
+}

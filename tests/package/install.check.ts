@@ -1,0 +1,164 @@
+/**
+ * The package as its users get it: packed, installed into an empty folder, and used from there by TypeScript projects of
+ * both kinds of module resolution, by plain JavaScript and by a bundler.
+ */
+import { spawnSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const npm = process.platform === "win32" ? "npm.cmd" : "npm";
+let folder: string;
+let tarball: string;
+
+function run(command: string, args: readonly string[], cwd: string): string {
+  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, encoding: "utf8" });
+  if (error !== undefined || status !== 0) {
+    throw new Error(`${command} ${args.join(" ")} failed:\n${error ?? ""}${stdout}${stderr}`);
+  }
+  return stdout;
+}
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "strided-package-"));
+  run(npm, ["pack", "--pack-destination", folder], root); // prepack builds
+  tarball = readdirSync(folder).find((name) => name.endsWith(".tgz"))!;
+  writeFileSync(
+    join(folder, "package.json"),
+    JSON.stringify({ name: "user", private: true, type: "module" }),
+  );
+  run(npm, ["install", "--no-audit", "--no-fund", "--prefer-offline", `./${tarball}`], folder);
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const program = `
+import { arange, kernel, tensor, TensorError, type Tensor } from "strided";
+
+const view = arange(8).reshape(2, 4).slice(":", "::2");
+const data: Float32Array = arange(3).data;
+const leaky = kernel((x: number, k: number) => (x > 0 ? x : k * x), { k: 0.5 });
+const made: Tensor = leaky(view.sub(4));
+const big: bigint = tensor(new BigInt64Array([1n, 2n])).get(1);
+let code: string | undefined;
+try {
+  view.matmul(arange(3));
+} catch (error) {
+  if (error instanceof TensorError) code = error.code;
+}
+{
+  using temporary = arange(4);
+  console.log(temporary.shape.join());
+}
+console.log(data.length, JSON.stringify(made.toArray()), big, code);
+`;
+const printed = "4\n3 [[-2,-1],[0,2]] 2n shape\n";
+
+/** The strictest a user may be: declaration files are checked too, and no lib is given that the package needs. */
+const strict = {
+  target: "es2022",
+  lib: ["es2022", "dom"],
+  types: [],
+  strict: true,
+  skipLibCheck: false,
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
+  outDir: "out",
+};
+
+function compile(name: string, options: Record<string, unknown>): string {
+  const project = join(folder, name);
+  mkdirSync(project);
+  writeFileSync(join(project, "main.ts"), program);
+  const config = { compilerOptions: { ...strict, ...options }, files: ["main.ts"] };
+  writeFileSync(join(project, "tsconfig.json"), JSON.stringify(config));
+  run(join(root, "node_modules/.bin/tsc"), ["-p", project], project);
+  return join(project, "out/main.js");
+}
+
+describe("the packed tarball", () => {
+  test("holds the build, its declarations and the papers, and no tests or sources", () => {
+    const installed = join(folder, "node_modules/strided");
+    const files = readdirSync(installed, { recursive: true, encoding: "utf8" });
+    for (const name of ["package.json", "README.md", "LICENSE", "CHANGELOG.md", "dist"]) {
+      expect(existsSync(join(installed, name)), name).toBe(true);
+    }
+    expect(files.filter((name) => /test|\.map$/.test(name))).toEqual([]);
+    expect(files.filter((name) => name.endsWith(".ts") && !name.endsWith(".d.ts"))).toEqual([]);
+  });
+
+  test("every path in exports exists, types come first, and nothing runs at install", () => {
+    const installed = join(folder, "node_modules/strided");
+    const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
+    for (const entry of Object.values(manifest.exports) as (string | Record<string, string>)[]) {
+      const paths = typeof entry === "string" ? [entry] : Object.values(entry);
+      for (const path of paths) expect(existsSync(join(installed, path)), path).toBe(true);
+      if (typeof entry !== "string") expect(Object.keys(entry)[0]).toBe("types");
+    }
+    for (const hook of ["preinstall", "install", "postinstall"])
+      expect(manifest.scripts).not.toHaveProperty(hook);
+  });
+
+  test("brings acorn along and nothing else", () => {
+    const packages = readdirSync(join(folder, "node_modules")).filter((name) => !name.startsWith("."));
+    expect(packages).toEqual(["acorn", "strided"]);
+  });
+});
+
+describe("used from an empty folder", () => {
+  test("by a TypeScript project with moduleResolution nodenext", () => {
+    const main = compile("nodenext", { module: "nodenext", moduleResolution: "nodenext" });
+    expect(run(process.execPath, [main], folder)).toBe(printed);
+  });
+
+  test("by a TypeScript project with moduleResolution bundler, bundled", async () => {
+    const main = compile("bundler", { module: "esnext", moduleResolution: "bundler" });
+    const outfile = join(folder, "bundler/bundle.mjs");
+    await build({
+      entryPoints: [main],
+      bundle: true,
+      minify: true,
+      format: "esm",
+      platform: "neutral",
+      mainFields: ["module", "main"],
+      outfile,
+    });
+    expect(run(process.execPath, [outfile], folder)).toBe(printed);
+  });
+
+  test("by plain JavaScript", () => {
+    const source = `
+      import { arange, memory, scope, zip } from "strided";
+      const grid = arange(1, 7).reshape(2, 3);
+      const sum = scope(() => zip([grid, grid.slice(0)], (a, b) => a * b).sum({ axis: 1 }));
+      console.log(sum.toArray().join(), memory().tensors);
+      console.log(String(grid.T));
+    `;
+    writeFileSync(join(folder, "plain.js"), source);
+    expect(run(process.execPath, ["plain.js"], folder)).toMatchInlineSnapshot(`
+      "14,32 2
+      Tensor f32 [3, 2]  strides [1, 3], a view of 6 elements
+      [[1, 4],
+       [2, 5],
+       [3, 6]]
+      "
+    `);
+  });
+
+  test("by CommonJS, with import()", () => {
+    const source = `import("strided").then(({ tensor }) => console.log(tensor([1, 2]).sum().item()));`;
+    writeFileSync(join(folder, "plain.cjs"), source);
+    expect(run(process.execPath, ["plain.cjs"], folder)).toBe("3\n");
+  });
+});

@@ -1,0 +1,11 @@
+import { defineConfig } from "vitest/config";
+
+/** Packs and installs, which `npm test` does not: `npm run test:package`. */
+export default defineConfig({
+  test: {
+    include: ["tests/package/*.check.ts"],
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    pool: "forks",
+  },
+});

@@ -1,0 +1,72 @@
+/** How much a user downloads: ceilings about a quarter above the present sizes, so that growth is a decision. */
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+import { describe, expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const kB = (bytes: number) => `${(bytes / 1000).toFixed(1)} kB`;
+
+/** Checks against a ceiling in kB and shows the figure. */
+function below(what: string, bytes: number, ceiling: number): void {
+  console.log(`size: ${what}: ${kB(bytes)} (ceiling ${ceiling} kB)`);
+  expect(bytes / 1000, what).toBeLessThan(ceiling);
+}
+
+/** Minified, tree-shaken and gzipped, as a page would load it. */
+async function bundled(code: string, external: string[] = []): Promise<number> {
+  const { outputFiles } = await build({
+    stdin: { contents: code, resolveDir: root, loader: "ts" },
+    alias: { strided: join(root, "src/index.ts") },
+    external,
+    bundle: true,
+    minify: true,
+    format: "esm",
+    target: "es2022",
+    platform: "neutral",
+    mainFields: ["module", "main"],
+    write: false,
+  });
+  return gzipSync(outputFiles[0].contents, { level: 9 }).length;
+}
+
+describe("sizes", () => {
+  test("a minimal import, bundled", async () => {
+    const minimal = `import { tensor, kernel } from "strided"; console.log(kernel((x) => x + 1)(tensor([1])));`;
+    below("minimal import with acorn, gzipped", await bundled(minimal), 120);
+    below("minimal import without acorn, gzipped", await bundled(minimal, ["acorn"]), 76);
+  });
+
+  test("the packed package", () => {
+    // Built aside, so that nobody's dist changes under them.
+    const folder = mkdtempSync(join(tmpdir(), "strided-size-"));
+    try {
+      const dist = join(folder, "dist");
+      const tsc = join(root, "node_modules/.bin/tsc");
+      const built = spawnSync(tsc, ["-p", "tsconfig.build.json", "--outDir", dist], {
+        cwd: root,
+        encoding: "utf8",
+      });
+      expect(built.stdout).toBe("");
+      for (const name of ["package.json", "README.md", "LICENSE", "CHANGELOG.md"])
+        cpSync(join(root, name), join(folder, name));
+      const npm = process.platform === "win32" ? "npm.cmd" : "npm";
+      const pack = spawnSync(npm, ["pack", "--dry-run", "--json", "--ignore-scripts"], {
+        cwd: folder,
+        encoding: "utf8",
+      });
+      const report = JSON.parse(pack.stdout) as
+        | { size: number; unpackedSize: number }[]
+        | Record<string, never>;
+      const [{ size, unpackedSize }] = Object.values(report) as { size: number; unpackedSize: number }[];
+      below("tarball", size, 200);
+      below("tarball, unpacked", unpackedSize, 800);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
