@@ -1,27 +1,26 @@
-import { lowerFunction } from "./src/frontend/lower.ts";
-import { specialize } from "./src/frontend/infer.ts";
-import { simplify } from "./src/optimize/rules.ts";
-import { lowerStorage } from "./src/optimize/storage.ts";
-import { planKernel } from "./src/optimize/vectorize.ts";
-import { emitElementwise, descriptor } from "./src/wasm/elementwise.ts";
-import { verify } from "./src/ir/verify.ts";
-import { printProgram } from "./src/ir/print.ts";
-const t = lowerFunction(((a: number, b: number) => Math.max(a * b, 0)) as never) as never;
-let p = specialize(t, ["f32", "f32"], []);
-console.log(printProgram(p));
-p = verify(lowerStorage(simplify(p)), "x");
-console.log(printProgram(p));
-const plan = planKernel(p, ["contiguous", "contiguous", "contiguous"], true);
-const m = emitElementwise(plan, { fma: false, shared: true });
-console.log(m.toWat());
-const mem = new WebAssembly.Memory({ initial: 1600, maximum: 65536, shared: true });
-const inst = new WebAssembly.Instance(new WebAssembly.Module(m.toBytes()), { e: { m: mem } });
-const run = inst.exports.run as (d: number) => void;
-const w = new Int32Array(mem.buffer), f = new Float32Array(mem.buffer);
-const N = 1 << 14; const A = 1 << 20, B = 2 << 20, C = 3 << 20;
-for (let i = 0; i < N; i++) { f[A / 4 + i] = i - 100; f[B / 4 + i] = 0.5; }
-const d = 256; w[d] = N; w[d + 1] = 1; [C, A, B].forEach((x, k) => { w[d + 2 + 3 * k] = x; });
-run(1024);
-let bad = 0; for (let i = 0; i < N; i++) if (f[C / 4 + i] !== Math.max((i - 100) * 0.5, 0)) bad++;
-console.log("bad", bad);
-for (let r = 0; r < 5; r++) { const t0 = performance.now(); for (let k = 0; k < 2000; k++) run(1024); const dt = performance.now() - t0; console.log((2000 * N * 12 / dt / 1e6).toFixed(1), "GB/s"); }
+import { zeros, zip, kernel, arange, engine as _ } from "./src/index.ts";
+import { engine } from "./src/engine.ts";
+const N = 4096;
+const a = arange(N * N).reshape(N, N), b = arange(N * N).reshape(N, N), out = zeros([N, N]);
+const row = arange(N);
+const add = kernel((a: number, b: number) => a + b);
+const id = kernel((a: number) => a);
+function time(name: string, bytes: number, f: () => void) { for (let i = 0; i < 3; i++) f(); const ts = []; for (let i = 0; i < 7; i++) { const t = performance.now(); f(); ts.push(performance.now() - t); } ts.sort((x, y) => x - y); console.log(name.padEnd(20), ts[3].toFixed(2), "ms", (bytes / ts[3] / 1e6).toFixed(1), "GB/s"); }
+const B = N * N * 4;
+time("add", 3 * B, () => add.into(out, a, b));
+time("+row", 2 * B, () => add.into(out, a, row));
+time("+col", 2 * B, () => add.into(out, a, row.reshape(N, 1)));
+const half = out.slice(":", ":2048"), bh = b.slice(":", ":2048");
+time("a[:, ::2]+b", 2 * B, () => add.into(half, a.slice(":", "::2"), bh));
+time("a.T + b", 3 * B, () => add.into(out, a.T, b));
+time("rev + b", 3 * B, () => add.into(out, a.slice(":", "::-1"), b));
+time("copy", 2 * B, () => id.into(out, a));
+time("copy T", 2 * B, () => id.into(out, a.T));
+const fa = new Float32Array(N * N), fb = new Float32Array(N * N), fo = new Float32Array(N * N);
+time("js add", 3 * B, () => { for (let i = 0; i < fo.length; i++) fo[i] = fa[i] + fb[i]; });
+time("js aT+b", 3 * B, () => { for (let i = 0; i < N; i++) for (let j = 0; j < N; j++) fo[i * N + j] = fa[j * N + i] + fb[i * N + j]; });
+time("js a::2+b", 2 * B, () => { for (let i = 0; i < N; i++) for (let j = 0; j < N / 2; j++) fo[i * N + j] = fa[i * N + 2 * j] + fb[i * N + j]; });
+time("js row", 2 * B, () => { for (let i = 0; i < N; i++) for (let j = 0; j < N; j++) fo[i * N + j] = fa[i * N + j] + fb[j]; });
+const s = arange(64 * 64).reshape(64, 64), t = arange(64 * 64).reshape(64, 64), so = zeros([64, 64]);
+for (let r = 0; r < 5; r++) { let t0 = performance.now(); for (let i = 0; i < 20000; i++) add.into(so, s, t); const into = (performance.now() - t0) / 20; t0 = performance.now(); for (let i = 0; i < 20000; i++) add(s, t).dispose(); const alloc = (performance.now() - t0) / 20; console.log("64x64 into", into.toFixed(0), "ns; alloc", alloc.toFixed(0), "ns"); }
+console.log(engine().kernels.compiled);

@@ -1,14 +1,24 @@
 /** The functions of the public face: creation, the kernels over several tensors, and the named operations. */
 import type { DType, TypedArray } from "./dtype.ts";
 import { engine } from "./engine.ts";
-import { fail } from "./errors.ts";
+import { describe, fail } from "./errors.ts";
 import { runScope } from "./memory/scope.ts";
+import { checkFunction, checkOptions } from "./ops/arguments.ts";
 import * as create from "./ops/create.ts";
 import { elementwise } from "./ops/elementwise.ts";
 import { callableOf } from "./ops/function.ts";
 import type { NamedOp } from "./ops/named.ts";
 import type * as reductions from "./ops/reductions.ts";
-import { type NamedOptions, namedOp, namedReduction, type Operand, Tensor, wrapResult } from "./tensor.ts";
+import {
+  checkOutput,
+  liveTensor,
+  type NamedOptions,
+  namedOp,
+  namedReduction,
+  type Operand,
+  Tensor,
+  wrapResult,
+} from "./tensor.ts";
 
 /* Creation --------------------------------------------------------------------------------------------- */
 
@@ -27,6 +37,7 @@ interface TypedArrays {
 /** The dtype a typed array brings. */
 type DTypeOfArray<A> = { [D in keyof TypedArrays]: A extends TypedArrays[D] ? D : never }[keyof TypedArrays];
 type Shape = number | readonly number[];
+const dtypeExample = '{ dtype: "f64" }';
 
 /**
  * From a number, nested arrays or a typed array. Numbers become f32, booleans bool, bigints i64, a typed array keeps
@@ -52,9 +63,11 @@ export function zeros<D extends DType = "f32">(
   shape: Shape,
   options: { readonly dtype?: D } = {},
 ): Tensor<D> {
+  checkOptions("zeros", options, dtypeExample);
   return new Tensor(create.full("zeros", shape, 0, options.dtype ?? "f32")) as Tensor as Tensor<D>;
 }
 export function ones<D extends DType = "f32">(shape: Shape, options: { readonly dtype?: D } = {}): Tensor<D> {
+  checkOptions("ones", options, dtypeExample);
   return new Tensor(create.full("ones", shape, 1, options.dtype ?? "f32")) as Tensor as Tensor<D>;
 }
 /** Every element is `value`; its kind decides the dtype unless one is given. */
@@ -65,6 +78,7 @@ export function full<D extends DType>(
 ): Tensor<D>;
 export function full(shape: Shape, value: create.Scalar, options?: create.CreateOptions): Tensor;
 export function full(shape: Shape, value: create.Scalar, options: create.CreateOptions = {}): Tensor {
+  checkOptions("full", options, dtypeExample);
   return new Tensor(create.full("full", shape, value, options.dtype));
 }
 /** Memory as it is: write before you read. */
@@ -72,20 +86,22 @@ export function empty<D extends DType = "f32">(
   shape: Shape,
   options: { readonly dtype?: D } = {},
 ): Tensor<D> {
+  checkOptions("empty", options, dtypeExample);
   return new Tensor(create.empty("empty", shape, options.dtype ?? "f32")) as Tensor as Tensor<D>;
 }
 
 /** arange(stop), arange(start, stop) or arange(start, stop, step), with { dtype } last. */
 export function arange<D extends DType = "f32">(...args: (number | { readonly dtype?: D })[]): Tensor<D> {
-  const last = args.at(-1);
-  const options = typeof last === "object" ? (last as { readonly dtype?: D }) : {};
-  const numbers = args.filter((x): x is number => typeof x === "number");
-  if (numbers.length < 1 || numbers.length > 3) {
+  const isLast = (x: unknown) => typeof x === "object" && x !== null;
+  const numbers = (isLast(args.at(-1)) ? args.slice(0, -1) : args) as readonly number[];
+  const options = (numbers.length < args.length ? args.at(-1) : {}) as { readonly dtype?: D };
+  const wrong = numbers.find((x) => typeof x !== "number");
+  if (wrong !== undefined || numbers.length < 1 || numbers.length > 3) {
     fail(
       "value",
       "arange",
-      `got ${numbers.length} numbers.`,
-      "Use arange(stop), arange(start, stop) or arange(start, stop, step).",
+      wrong === undefined ? `got ${numbers.length} numbers.` : `expected numbers, got ${describe(wrong)}.`,
+      "Use arange(stop), arange(start, stop) or arange(start, stop, step), and { dtype } after them.",
     );
   }
   const [start, stop] = numbers.length === 1 ? [0, numbers[0]] : numbers;
@@ -100,6 +116,7 @@ export function linspace<D extends DType = "f32">(
   count = 50,
   options: { readonly dtype?: D; readonly endpoint?: boolean } = {},
 ): Tensor<D> {
+  checkOptions("linspace", options, "{ endpoint: false }");
   const made = create.linspace(start, stop, count, options.endpoint ?? true, options.dtype ?? "f32");
   return new Tensor(made) as Tensor as Tensor<D>;
 }
@@ -108,6 +125,7 @@ export function eye<D extends DType = "f32">(
   n: number,
   options: { readonly columns?: number; readonly k?: number; readonly dtype?: D } = {},
 ): Tensor<D> {
+  checkOptions("eye", options, "{ columns: 4, k: 1 }");
   return new Tensor(
     create.eye(n, options.columns ?? n, options.k ?? 0, options.dtype ?? "f32"),
   ) as Tensor as Tensor<D>;
@@ -139,22 +157,22 @@ export function zip(
   fn: (...values: number[]) => number | bigint | boolean,
   options: ZipOptions = {},
 ): Tensor {
-  if (tensors.length === 0)
-    fail("value", "zip", "no tensors.", "Give at least one: zip([a, b], (a, b) => a + b).");
-  return wrapResult(
-    elementwise("zip", callableOf("zip", fn), tensors.map(alive("zip")), options),
-    options.out,
-  );
+  if (!Array.isArray(tensors) || tensors.length === 0) {
+    fail(
+      "value",
+      "zip",
+      Array.isArray(tensors) ? "no tensors." : `expected an array of tensors, got ${describe(tensors)}.`,
+      "Give at least one: zip([a, b], (a, b) => a + b).",
+    );
+  }
+  checkOutput("zip", options);
+  const live = tensors.map((t) => liveTensor("zip", t));
+  return wrapResult(elementwise("zip", callableOf("zip", fn), live, options), options.out);
 }
-
-const alive = (operation: string) => (t: Tensor) => {
-  if (!(t instanceof Tensor))
-    fail("value", operation, `expected a tensor, got ${typeof t}.`, "Make one with tensor(…).");
-  return t;
-};
 
 /** Frees every tensor made inside that is not in the result (a tensor, or an array or object of them). */
 export function scope<R>(fn: () => R): R {
+  checkFunction("scope", fn, "scope(() => a.add(b).sum())");
   return runScope(engine().scopes, fn, collectTensors) as R;
 }
 
@@ -262,9 +280,14 @@ export const min = reduction("min");
 export const any = reduction("any");
 export const all = reduction("all");
 export const countNonzero = reduction("countNonzero");
-export const mean = (t: Tensor, options?: reductions.SumOptions): Tensor => t.mean(options);
-export const argmax = (t: Tensor, options?: reductions.ArgOptions): Tensor<"i64"> => t.argmax(options);
-export const argmin = (t: Tensor, options?: reductions.ArgOptions): Tensor<"i64"> => t.argmin(options);
-export const cumsum = (t: Tensor, options?: reductions.CumulativeOptions): Tensor => t.cumsum(options);
-export const cumprod = (t: Tensor, options?: reductions.CumulativeOptions): Tensor => t.cumprod(options);
-export const matmul = (a: Tensor, b: Tensor): Tensor => a.matmul(b);
+export const mean = (t: Tensor, options?: reductions.SumOptions): Tensor =>
+  liveTensor("mean", t).mean(options);
+export const argmax = (t: Tensor, options?: reductions.ArgOptions): Tensor<"i64"> =>
+  liveTensor("argmax", t).argmax(options);
+export const argmin = (t: Tensor, options?: reductions.ArgOptions): Tensor<"i64"> =>
+  liveTensor("argmin", t).argmin(options);
+export const cumsum = (t: Tensor, options?: reductions.CumulativeOptions): Tensor =>
+  liveTensor("cumsum", t).cumsum(options);
+export const cumprod = (t: Tensor, options?: reductions.CumulativeOptions): Tensor =>
+  liveTensor("cumprod", t).cumprod(options);
+export const matmul = (a: Tensor, b: Tensor): Tensor => liveTensor("matmul", a).matmul(b);

@@ -2,7 +2,7 @@
  * The engine owns what has identity: the heap, the scopes of open `scope` calls, and who is listening (explain).
  * Importing strided makes nothing; the one engine of this thread is made at first use.
  */
-import { fail } from "./errors.ts";
+import { describe, fail } from "./errors.ts";
 import { Heap } from "./memory/heap.ts";
 import { type Disposes, ScopeStack } from "./memory/scope.ts";
 import { KernelCache } from "./run/kernel.ts";
@@ -54,6 +54,14 @@ export function configure(settings: EngineOptions): void {
       "configure",
       "the engine is already in use.",
       "Call configure before the first tensor is made, for instance first thing in the program.",
+    );
+  }
+  if (typeof settings !== "object" || settings === null) {
+    fail(
+      "value",
+      "configure",
+      `the settings are ${describe(settings)}.`,
+      "Give an object such as { maximumBytes: 2 ** 30 }.",
     );
   }
   const { maximumBytes } = settings;

@@ -115,8 +115,8 @@ export function formatHeader(
   if (!dense) facts.push(`${prefix}strides ${list(view.strides.map((s) => s / unit))}`);
   if (view.offset !== 0) facts.push(`${prefix}offset ${view.offset / unit}`);
   if (size * view.itemBytes !== storage.bytes || !dense) {
-    const whole = inBytes || storage.bytes % unit !== 0;
-    facts.push(whole ? `a view of ${storage.bytes} bytes` : `a view of ${storage.bytes / unit} elements`);
+    const saysBytes = inBytes || storage.bytes % unit !== 0;
+    facts.push(saysBytes ? `a view of ${storage.bytes} bytes` : `a view of ${storage.bytes / unit} elements`);
   }
   facts.push(...notes);
   return `Tensor ${dtype} ${list(view.shape)}${facts.length > 0 ? `  ${facts.join(", ")}` : ""}`;

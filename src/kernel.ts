@@ -2,12 +2,12 @@
  * `kernel(fn)`: a function of scalars becomes a function of tensors. Strict where map and zip are lenient: what
  * cannot be compiled throws, with a caret under the reason.
  */
-import type { DType } from "./dtype.ts";
+import { checkDType, type DType } from "./dtype.ts";
 import type { Template } from "./ir/node.ts";
 import { printTemplate } from "./ir/print.ts";
 import { elementwise } from "./ops/elementwise.ts";
 import { compileStrict, registerCallable, type ScalarFunction } from "./ops/function.ts";
-import { Tensor, wrapResult } from "./tensor.ts";
+import { liveTensor, Tensor, wrapResult } from "./tensor.ts";
 
 export interface Kernel {
   /** One tensor a parameter, broadcast together. */
@@ -33,12 +33,13 @@ function makeKernel(
 ): Kernel {
   const callable = compileStrict("kernel", fn, captures);
   const options = dtype === undefined ? {} : { dtype };
+  const live = (t: Tensor) => liveTensor("kernel", t);
   const call = (...tensors: Tensor[]): Tensor =>
-    new Tensor(elementwise("kernel", callable, tensors, options));
+    new Tensor(elementwise("kernel", callable, tensors.map(live), options));
   const result: Kernel = Object.assign(call, {
     into: (out: Tensor, ...tensors: Tensor[]) =>
-      wrapResult(elementwise("kernel", callable, tensors, { ...options, out }), out),
-    as: (to: DType) => makeKernel(fn, captures, to),
+      wrapResult(elementwise("kernel", callable, tensors.map(live), { ...options, out: live(out) }), out),
+    as: (to: DType) => makeKernel(fn, captures, checkDType("kernel", to)),
     template: callable.template!,
     captures,
     toString: () => `kernel ${printTemplate(callable.template!)}`,

@@ -14,9 +14,10 @@ import {
   type Value,
 } from "./dtype.ts";
 import { engine } from "./engine.ts";
-import { fail, list } from "./errors.ts";
+import { describe, fail, list } from "./errors.ts";
 import { type FormatOptions, formatHeader, formatValues } from "./format.ts";
 import { checkReach, type Storage } from "./memory/storage.ts";
+import { axisList, checkOptions, numberList } from "./ops/arguments.ts";
 import { assign, assignFlat, copyTo } from "./ops/copy.ts";
 import { fromData, type Nested, type Scalar } from "./ops/create.ts";
 import { type ElementwiseOptions, elementwise } from "./ops/elementwise.ts";
@@ -112,15 +113,22 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
     this.#check("data");
     const { Array: Typed, bytes } = dtypes[this.dtype];
     const address = this.storage.address + this.frame.offset;
-    if (!isContiguous(this.frame) || address % bytes !== 0) {
+    if (!this.#isArray()) {
       fail(
         "value",
         "data",
-        `this view is not contiguous: shape ${list(this.shape)}, strides ${list(this.strides)}.`,
+        isContiguous(this.frame)
+          ? `byte offset ${this.byteOffset} is not a multiple of ${this.dtype}'s ${bytes} bytes.`
+          : `this view is not contiguous: shape ${list(this.shape)}, strides ${list(this.strides)}.`,
         "Use toTypedArray() for a copy of its elements, or contiguous().data.",
       );
     }
     return new Typed(this.storage.heap.buffer, address, this.size);
+  }
+
+  /** Dense, and where a typed array may begin: foreign memory can lie at any byte. */
+  #isArray(): boolean {
+    return isContiguous(this.frame) && this.frame.offset % this.frame.itemBytes === 0;
   }
 
   /* Lifetime -------------------------------------------------------------------------------------------- */
@@ -155,7 +163,7 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
     return this.#share("slice", slice(this.frame, items));
   }
   permute(...axes: number[] | [readonly number[]]): Tensor<D> {
-    return this.#share("permute", views.permute(this.frame, flat(axes)));
+    return this.#share("permute", views.permute(this.frame, spread("permute", "the axes", axes)));
   }
   /** Axes in reverse order. */
   transpose(): Tensor<D> {
@@ -168,47 +176,53 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
     return this.#share("swapAxes", views.swapAxes(this.frame, a, b));
   }
   moveAxis(source: number | readonly number[], destination: number | readonly number[]): Tensor<D> {
-    return this.#share("moveAxis", views.moveAxis(this.frame, source, destination));
+    return this.#share(
+      "moveAxis",
+      views.moveAxis(this.frame, axisList("moveAxis", source), axisList("moveAxis", destination)),
+    );
   }
   /** Without the axes of size 1, or without those given. */
   squeeze(axes?: number | readonly number[]): Tensor<D> {
-    return this.#share("squeeze", views.squeeze(this.frame, axes));
+    return this.#share("squeeze", views.squeeze(this.frame, optionalAxes("squeeze", axes)));
   }
   expandDims(axes: number | readonly number[]): Tensor<D> {
-    return this.#share("expandDims", views.expandDims(this.frame, axes));
+    return this.#share("expandDims", views.expandDims(this.frame, axisList("expandDims", axes)));
   }
   flip(axes?: number | readonly number[]): Tensor<D> {
-    return this.#share("flip", views.flip(this.frame, axes));
+    return this.#share("flip", views.flip(this.frame, optionalAxes("flip", axes)));
   }
   /** Repeats along size-1 and new leading axes by stride 0; read-only. */
   broadcastTo(...shape: number[] | [readonly number[]]): Tensor<D> {
-    const view = views.broadcastTo(this.frame, flat(shape));
+    const view = views.broadcastTo(this.frame, spread("broadcastTo", "the shape", shape));
     return this.#share("broadcastTo", view, this.readOnly || views.hasBroadcastAxis(view));
   }
   diagonal(
     options: { readonly offset?: number; readonly axis1?: number; readonly axis2?: number } = {},
   ): Tensor<D> {
+    checkOptions("diagonal", options, "{ offset: 1 }");
     const view = views.diagonal(this.frame, options.offset ?? 0, options.axis1 ?? 0, options.axis2 ?? 1);
     return this.#share("diagonal", view);
   }
   /** Every window of the given size, as new last axes; read-only. */
   slidingWindow(window: number | readonly number[], axes?: number | readonly number[]): Tensor<D> {
-    const view = views.slidingWindow(this.frame, window, axes);
+    const sizes = typeof window === "number" ? window : numberList("slidingWindow", "the window", window);
+    const view = views.slidingWindow(this.frame, sizes, optionalAxes("slidingWindow", axes));
     return this.#share("slidingWindow", view, this.readOnly || selfOverlaps(view));
   }
   /** Any shape, strides and offset (in elements, counted from the storage's start); must stay inside the storage. */
   asStrided(shape: readonly number[], strides: readonly number[], offset = this.offset): Tensor<D> {
-    const { itemBytes } = this.frame;
-    const bytes = strides.map((s) => s * itemBytes);
     this.#check("asStrided");
-    const view = views.asStrided(this.frame, shape, bytes, offset * itemBytes);
+    const { itemBytes } = this.frame;
+    const sizes = numberList("asStrided", "the shape", shape);
+    const bytes = numberList("asStrided", "strides", strides).map((s) => s * itemBytes);
+    const view = views.asStrided(this.frame, sizes, bytes, offset * itemBytes);
     checkReach("asStrided", view, this.storage);
     return this.#share("asStrided", view, this.readOnly || selfOverlaps(view));
   }
   /** A view whenever the strides allow it, else a copy; one size may be -1. */
   reshape(...shape: number[] | [readonly number[]]): Tensor<D> {
     this.#check("reshape");
-    const to = resolveShape("reshape", flat(shape), this.size);
+    const to = resolveShape("reshape", spread("reshape", "the shape", shape), this.size);
     const view = reshape(this.frame, to);
     if (view !== null) return this.#share("reshape", view);
     engine().listener?.({
@@ -223,7 +237,7 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
   /** As reshape, but never copies: an error where no strides exist. */
   view(...shape: number[] | [readonly number[]]): Tensor<D> {
     this.#check("view");
-    const to = resolveShape("view", flat(shape), this.size);
+    const to = resolveShape("view", spread("view", "the shape", shape), this.size);
     const view = reshape(this.frame, to);
     if (view !== null) return this.#share("view", view);
     return fail(
@@ -262,12 +276,13 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
   set(index: readonly number[], value: Scalar): this {
     this.#check("set");
     checkWritable("set", this);
-    const address = this.#address("set", index);
+    const address = this.#address("set", numberList("set", "the index", index));
     dtypes[this.dtype].write(this.storage.heap.view, address, fromScalar("set", value, this.dtype));
     return this;
   }
   /** The only element of a tensor of size 1. */
   item(): ScalarOf<D> {
+    this.#check("item");
     if (this.size !== 1) {
       fail(
         "shape",
@@ -280,33 +295,39 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
   }
   /** this[…] = source[…], broadcast and converted; overlapping memory behaves as if the source were copied first. */
   assign(source: Tensor | Nested): this {
-    this.#check("assign");
+    return this.#assign("assign", source);
+  }
+  #assign(operation: string, source: Tensor | Nested): this {
+    this.#check(operation);
+    checkWritable(operation, this);
     if (source instanceof Tensor) {
-      assign("assign", this, source.#check("assign"));
+      assign(operation, this, source.#check(operation));
       return this;
     }
-    checkWritable("assign", this);
-    const value = fromData(source, { dtype: this.dtype });
-    assign("assign", this, value);
-    value.storage.release();
+    const value = fromData(source, { dtype: this.dtype }, operation);
+    try {
+      assign(operation, this, value);
+    } finally {
+      value.storage.release();
+    }
     return this;
   }
   /** Elements in row-major order of each side's own shape, as ggml copies: only the counts must agree. */
   assignFlat(source: Tensor): this {
-    assignFlat("assignFlat", this.#check("assignFlat"), source.#check("assignFlat"));
+    assignFlat("assignFlat", this.#check("assignFlat"), liveTensor("assignFlat", source));
     return this;
   }
   fill(value: Scalar): this {
-    return this.assign(value);
+    return this.#assign("fill", value);
   }
 
   /** A dense copy. */
   clone(): Tensor<D> {
     return new Tensor(copyTo("clone", this.#check("clone"), this.dtype));
   }
-  /** This tensor if it is contiguous (another handle on it), else a dense copy. */
+  /** This tensor if it is contiguous (another handle on it), else a dense copy: either has `data`. */
   contiguous(): Tensor<D> {
-    return this.isContiguous ? this.#share("contiguous", this.frame) : this.clone();
+    return this.#isArray() ? this.#share("contiguous", this.frame) : this.clone();
   }
   /** The elements converted; the same dtype gives another handle on this tensor. */
   to<E extends DType>(dtype: E): Tensor<E> {
@@ -321,7 +342,9 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
   map<E extends DType>(fn: MapFunction, options: MapOptions<E> & { readonly dtype: E }): Tensor<E>;
   map(fn: MapFunction, options?: MapOptions): Tensor;
   map(fn: MapFunction, options: MapOptions = {}): Tensor {
-    return wrapResult(elementwise("map", callableOf("map", fn), [this.#check("map")], options), options.out);
+    this.#check("map");
+    checkOutput("map", options);
+    return wrapResult(elementwise("map", callableOf("map", fn), [this], options), options.out);
   }
   /** Folds axes with fn(acc, x). */
   reduce(fn: FoldFunction, options: ReduceOptions = {}): Tensor {
@@ -332,7 +355,7 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
     return new Tensor(scan("scan", callableOf("scan", fn), this.#check("scan"), options));
   }
   matmul(other: Tensor): Tensor {
-    return new Tensor(matmul(this.#check("matmul"), other.#check("matmul")));
+    return new Tensor(matmul(this.#check("matmul"), liveTensor("matmul", other)));
   }
 
   /* Named operations, as NumPy means them; every other is a function of the same form ----------------------- */
@@ -561,8 +584,27 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
   }
 }
 
-const flat = (axes: readonly (number | readonly number[])[]): readonly number[] =>
-  axes.length === 1 && typeof axes[0] !== "number" ? axes[0] : (axes as readonly number[]);
+/** `f(2, 3)` and `f([2, 3])` mean the same. */
+const spread = (operation: string, name: string, given: readonly unknown[]): readonly number[] =>
+  numberList(operation, name, given.length === 1 && typeof given[0] !== "number" ? given[0] : given);
+
+const optionalAxes = (operation: string, axes: unknown) =>
+  axes === undefined ? undefined : axisList(operation, axes);
+
+/** A tensor that may be used, or an error that says what came instead. */
+export function liveTensor(operation: string, t: unknown): Tensor {
+  if (!(t instanceof Tensor)) {
+    fail("value", operation, `expected a tensor, got ${describe(t)}.`, "Make one with tensor(…).");
+  }
+  if (t.isDisposed) failDisposed(operation);
+  return t;
+}
+
+/** Options with an output to write to, where there is one. */
+export function checkOutput(operation: string, options: { readonly out?: unknown }): void {
+  checkOptions(operation, options, "{ out }");
+  if (options.out !== undefined) liveTensor(operation, options.out);
+}
 
 const scalarView = (view: View, offset: number): View => ({ ...view, shape: [], strides: [], offset });
 
@@ -592,6 +634,7 @@ export interface NamedOptions {
 }
 
 export function namedOp(name: NamedOp, operands: readonly Operand[], options: NamedOptions = {}): Tensor {
+  checkOutput(name, options);
   const tensors: Tensor[] = [];
   const scalars: Captured[] = [];
   const kinds: (DType | null)[] = [];
@@ -606,7 +649,7 @@ export function namedOp(name: NamedOp, operands: readonly Operand[], options: Na
       fail(
         "value",
         name,
-        `expected a tensor or a number, got ${x === null ? "null" : typeof x}.`,
+        `expected a tensor or a number, got ${describe(x)}.`,
         "Wrap arrays with tensor(…).",
       );
     }
@@ -627,6 +670,5 @@ export function namedOp(name: NamedOp, operands: readonly Operand[], options: Na
 }
 
 export function namedReduction(name: Reduction, t: Tensor, options?: SumOptions): Tensor {
-  if (t.isDisposed) failDisposed(name);
-  return new Tensor(namedReduce(name, t, options));
+  return new Tensor(namedReduce(name, liveTensor(name, t), options));
 }

@@ -128,7 +128,12 @@ function fromTypedArray(op: string, data: TypedArray, options: TensorOptions): S
     engine().heap.u8.set(bytes, out.storage.address);
     return out;
   }
-  return filled(out, () => writeAll(out, Array.from<number | bigint, Value>(data, (x) => fromScalar(op, x, dtype))));
+  return filled(out, () =>
+    writeAll(
+      out,
+      Array.from<number | bigint, Value>(data, (x) => fromScalar(op, x, dtype)),
+    ),
+  );
 }
 
 function writeAll(out: Strided, values: readonly Value[]): void {
@@ -210,7 +215,8 @@ export function linspace(
 export function eye(n: number, m: number, k: number, dtype: DType): Strided {
   const op = "eye";
   checkDType(op, dtype);
-  if (!Number.isSafeInteger(k)) fail("value", op, `k is ${describe(k)}.`, "0 is the main diagonal, 1 the one above it.");
+  if (!Number.isSafeInteger(k))
+    fail("value", op, `k is ${describe(k)}.`, "0 is the main diagonal, 1 the one above it.");
   const out = allocate(op, dtype, [n, m], undefined, true);
   const { write, bytes } = dtypes[dtype];
   const one = fromScalar(op, 1, dtype);

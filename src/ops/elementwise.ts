@@ -4,7 +4,7 @@
  */
 import { type DType, dtypes, isFloat, promote, toScalar, type Value } from "../dtype.ts";
 import { engine } from "../engine.ts";
-import { fail, list } from "../errors.ts";
+import { describe, fail, list } from "../errors.ts";
 import { paramValue } from "../frontend/infer.ts";
 import { refusalMessage } from "../frontend/refusal.ts";
 import { type Evaluator, evaluator } from "../ir/eval.ts";
@@ -14,9 +14,10 @@ import { broadcastShapes } from "../view/broadcast.ts";
 import { kOrderPermutation, planLoops, viewInOrder } from "../view/loops.ts";
 import { overlaps, sameElements } from "../view/overlap.ts";
 import { broadcastTo, type View } from "../view/view.ts";
+import { checkOptionalDType } from "./arguments.ts";
 import { assign, sameShape } from "./copy.ts";
 import type { Callable } from "./function.ts";
-import { absolute, allocate, checkAlive, checkWritable, type Strided } from "./strided.ts";
+import { absolute, allocate, checkAlive, checkWritable, filled, type Strided } from "./strided.ts";
 
 export interface ElementwiseOptions {
   /** dtype of the result; default: what the function makes of its operands' dtypes. */
@@ -32,24 +33,25 @@ export function elementwise(
   options: ElementwiseOptions = {},
 ): Strided {
   checkOperands(operation, callable, operands);
+  checkOptionalDType(operation, options.dtype);
   const shape = commonShape(operation, operands);
   const views = operands.map((t) =>
     sameShape(t.frame.shape, shape) ? t.frame : broadcastTo(t.frame, shape),
   );
-  const work = bind(operation, callable, operands, options.dtype);
   const { out } = options;
+  if (out !== undefined) checkOut(operation, out, shape);
+  const work = bind(operation, callable, operands, options.dtype);
   if (out === undefined) {
     const layout = viewInOrder(shape, dtypes[work.dtype].bytes, kOrderPermutation(views, shape));
     const result = allocate(operation, work.dtype, shape, layout);
-    run(operation, work, result, operands, views);
-    return result;
+    return filled(result, () => run(operation, work, result, operands, views));
   }
-  checkOut(operation, out, shape);
   const clash = operands.some(
     (t, i) =>
       t.storage === out.storage && !sameElements(out.frame, views[i]) && overlaps(out.frame, views[i]),
   );
-  if (!clash) {
+  // A function that is called may throw halfway: the output is written only when all of it is there.
+  if (!clash && work.program !== null) {
     run(operation, work, out, operands, views);
     return out;
   }
@@ -58,37 +60,38 @@ export function elementwise(
     kind: "copy",
     operation,
     bytes: copy.storage.bytes,
-    why: "the output overlaps an operand, so the result is made aside first",
+    why: clash
+      ? "the output overlaps an operand, so the result is made aside first"
+      : "the function is called and may throw, so the result is made aside first",
   });
-  run(operation, work, copy, operands, views);
+  filled(copy, () => run(operation, work, copy, operands, views));
   assign(operation, out, copy);
   copy.storage.release();
   return out;
 }
 
-/** What computes one element: a program, or the function itself where it could not be compiled. */
-interface Work {
-  /** dtype of the result, and of the values before they are stored. */
-  readonly dtype: DType;
-  readonly produces: DType;
-  readonly program: Program | null;
-  readonly evaluate: Evaluator;
-}
+/** What computes one element: a program with its captured values, or a call of the function itself. */
+type Work =
+  | { readonly dtype: DType; readonly program: Program; readonly params: readonly Value[] }
+  | { readonly dtype: DType; readonly program: null; readonly produces: DType; readonly evaluate: Evaluator };
 
 function bind(operation: string, callable: Callable, operands: readonly Strided[], dtype?: DType): Work {
-  const inputs = operands.map((t) => t.dtype);
-  const program = callable.program(inputs, dtype);
+  const program = callable.program(
+    operands.map((t) => t.dtype),
+    dtype,
+  );
   if (program !== null) {
-    const values = callable.values.map((v, i) => paramValue(v, program.params[i]));
-    return { dtype: program.dtype, produces: program.dtype, program, evaluate: evaluator(program, values) };
+    const params = callable.values.map((v, i) => paramValue(v, program.params[i], operation));
+    return { dtype: program.dtype, program, params };
   }
   engine().listener?.({ kind: "fallback", operation, why: refusalMessage(operation, callable.refusal!) });
   return callFunction(operation, callable, operands, dtype);
 }
 
 /**
- * The fallback: calls the function with JavaScript values. Its result's dtype is the operands' promoted float dtype
- * (f64 when they are integers) for numbers, bool for booleans, i64 for bigints, judged by the first element.
+ * The fallback: calls the function with JavaScript values, once an element, in C order. Its result's dtype is the
+ * operands' promoted float dtype (f64 when they are integers) for numbers, bool for booleans, i64 for bigints, judged
+ * by the first element.
  */
 function callFunction(
   operation: string,
@@ -103,9 +106,15 @@ function callFunction(
     for (let k = 0; k < args.length; k++) args[k] = toScalar(values[k], inputs[k]);
     return fn(...args);
   };
-  const first = firstValues(operands);
-  const produces = dtypeOfResult(operation, first === null ? 0 : call(first), inputs.reduce(promote));
-  const evaluate: Evaluator = (values) => resultValue(operation, call(values), produces);
+  const values = firstValues(operands);
+  const first = values === null ? 0 : call(values);
+  const produces = dtypeOfResult(operation, first, inputs.reduce(promote));
+  let isFirst = true;
+  const evaluate: Evaluator = (values) => {
+    const result = isFirst ? first : call(values);
+    isFirst = false;
+    return resultValue(operation, result, produces);
+  };
   return { dtype: dtype ?? produces, produces, program: null, evaluate };
 }
 
@@ -128,7 +137,7 @@ function failResult(operation: string, result: unknown): never {
   return fail(
     "kernel",
     operation,
-    `the function returned ${result === null ? "null" : typeof result}.`,
+    `the function returned ${describe(result)}.`,
     "It must return a number for every element (or always a boolean, or always a bigint).",
   );
 }
@@ -148,16 +157,48 @@ function run(
   views: readonly View[],
 ): void {
   const all = [out, ...operands];
-  const nest = absolute(planLoops([out.frame, ...views]), all);
-  const types = all.map((t) => t.dtype);
+  // Called functions see the elements in C order.
+  const nest = absolute(planLoops([out.frame, ...views], { keepOrder: work.program === null }), all);
   const e = engine();
-  e.listener?.({
-    kind: "kernel",
-    operation,
-    backend: work.program === null ? "function" : "interpreter",
-    detail: { program: work.program, nest, dtypes: types },
-  });
-  interpretElementwise(e.heap.view, nest, types, work.evaluate, work.produces);
+  if (work.program === null) {
+    const types = all.map((t) => t.dtype);
+    e.listener?.({ kind: "kernel", operation, backend: "function", detail: { nest, dtypes: types } });
+    interpretElementwise(e.heap.view, nest, types, work.evaluate, work.produces);
+    return;
+  }
+  const program = storedInto(work.program, out.dtype);
+  // TEMPORARY: until every function is decomposed.
+  if (
+    program.nodes.some(
+      (n) =>
+        pending.has(n.op) ||
+        (division.has(n.op) && isFloat(n.dtype)) ||
+        n.dtype === "f16" ||
+        n.dtype === "bf16",
+    )
+  ) {
+    const types = all.map((t) => t.dtype);
+    interpretElementwise(e.heap.view, nest, types, evaluator(program, work.params), program.dtype);
+    return;
+  }
+  const kernel = e.kernels.elementwise(program, nest, work.params);
+  e.listener?.({ kind: "kernel", operation, backend: "wasm", detail: { program, nest, kernel } });
+}
+
+const stored = new WeakMap<Program, Map<DType, Program>>();
+
+/** The program with its result converted to the dtype of an output that was there before. */
+function storedInto(program: Program, dtype: DType): Program {
+  if (program.dtype === dtype) return program;
+  const known = stored.get(program) ?? new Map<DType, Program>();
+  stored.set(program, known);
+  let cast = known.get(dtype);
+  if (cast === undefined) {
+    const nodes = [...program.nodes, { op: "cast", dtype, args: [program.result] } as const];
+    cast = { ...program, nodes, result: nodes.length - 1, dtype };
+    known.set(dtype, cast);
+  }
+  return cast;
 }
 
 function commonShape(operation: string, operands: readonly Strided[]): readonly number[] {
@@ -170,6 +211,14 @@ function commonShape(operation: string, operands: readonly Strided[]): readonly 
 }
 
 function checkOperands(operation: string, callable: Callable, operands: readonly Strided[]): void {
+  if (operands.length === 0) {
+    fail(
+      "value",
+      operation,
+      "no tensors.",
+      "Give one tensor for each parameter of the function, at least one.",
+    );
+  }
   for (const t of operands) checkAlive(operation, t);
   const wants = callable.template?.inputs;
   if (wants !== undefined && wants !== operands.length) {
@@ -192,3 +241,10 @@ function checkOut(operation: string, out: Strided, shape: readonly number[]): vo
     "An existing output must have exactly the result's shape.",
   );
 }
+
+const division = new Set(["rem", "floorMod", "floorDivide"]);
+const pending = new Set(
+  "pow cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh hypot sigmoid".split(
+    " ",
+  ),
+);

@@ -4,12 +4,13 @@
  * parses once.
  */
 import type { DType } from "../dtype.ts";
-import { fail, TensorError } from "../errors.ts";
+import { describe, fail, TensorError } from "../errors.ts";
 import { paramKind, specialize } from "../frontend/infer.ts";
 import { lowerFunction } from "../frontend/lower.ts";
 import { isRefusal, type Refusal, refusalMessage } from "../frontend/refusal.ts";
 import { captureValues } from "../frontend/template.ts";
 import type { Program, Template } from "../ir/node.ts";
+import { checkFunction, checkOptions } from "./arguments.ts";
 
 export type Captured = number | bigint | boolean;
 export type ScalarFunction = (...args: never[]) => unknown;
@@ -73,7 +74,7 @@ export function callableOf(operation: string, fn: unknown): Callable {
     return fail(
       "kernel",
       operation,
-      `expected a function, got ${fn === null ? "null" : typeof fn}.`,
+      `expected a function, got ${describe(fn)}.`,
       "Pass a plain function of scalars such as x => x + 1, or a kernel.",
     );
   }
@@ -105,6 +106,8 @@ export function compileStrict(
   fn: ScalarFunction,
   captures: Readonly<Record<string, unknown>> = {},
 ): Callable {
+  checkFunction(operation, fn, "kernel(x => x * 2)");
+  checkOptions(operation, captures ?? null, "{ k: 0.01 }");
   const lowered = lowerFunction(fn, captures);
   if (isRefusal(lowered)) throw new TensorError("kernel", refusalMessage(operation, lowered));
   const values = captureValues(lowered, captures) as Captured[];

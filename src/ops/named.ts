@@ -7,6 +7,7 @@ import { fail } from "../errors.ts";
 import { TemplateBuilder } from "../frontend/template.ts";
 import type { Id } from "../ir/node.ts";
 import type { OpName } from "../ir/ops.ts";
+import { checkOptionalDType } from "./arguments.ts";
 import { Callable, type Captured } from "./function.ts";
 
 type Make = (t: TemplateBuilder, ...x: Id[]) => Id;
@@ -132,6 +133,7 @@ export function namedCallable(
   scalars: readonly Captured[],
   dtype?: DType,
 ): Callable {
+  checkOptionalDType(name, dtype);
   const tensors = operands.filter((d) => d !== null);
   const allBool = tensors.every((d) => d === "bool") && scalars.every((s) => typeof s === "boolean");
   const key = `${name}|${operands.map((d) => (d === null ? "s" : "t")).join("")}|${allBool}|${dtype ?? ""}`;

@@ -3,8 +3,9 @@
  * ELEMENTS, a plain function, no tensors. They show the index arithmetic with nothing hidden, for any layout;
  * the compiled kernels must agree with them.
  */
-import { fail, list } from "../errors.ts";
+import { describe, fail, list } from "../errors.ts";
 import { broadcastIndex, extentOf, normalizeAxis, positionOf, sizeOf, unravel } from "../view/layout.ts";
+import { checkFunction, numberList } from "./arguments.ts";
 import { sameShape } from "./copy.ts";
 
 /** Element i lives at storage[offset + Σ i[d]·strides[d]]. */
@@ -17,6 +18,7 @@ export interface Raw {
 
 /** out[…] = fn(a[…]); a broadcasts to out. */
 export function rawMap(fn: (x: number) => number, out: Raw, a: Raw): void {
+  checkFunction("rawMap", fn, "x => x + 100");
   checkRaw("rawMap", { out, a });
   checkBroadcasts("rawMap", out, a, "a");
   const count = sizeOf(out.shape);
@@ -28,6 +30,7 @@ export function rawMap(fn: (x: number) => number, out: Raw, a: Raw): void {
 
 /** out[…] = fn(a[…], b[…]); a and b broadcast to out. */
 export function rawZip(fn: (a: number, b: number) => number, out: Raw, a: Raw, b: Raw): void {
+  checkFunction("rawZip", fn, "(a, b) => a + b");
   checkRaw("rawZip", { out, a, b });
   checkBroadcasts("rawZip", out, a, "a");
   checkBroadcasts("rawZip", out, b, "b");
@@ -42,6 +45,7 @@ export function rawZip(fn: (a: number, b: number) => number, out: Raw, a: Raw, b
 
 /** out[…] = fn(… fn(fn(out[…], a[…0…]), a[…1…]) …): folds one axis, starting from what out holds. */
 export function rawReduce(fn: (acc: number, x: number) => number, out: Raw, a: Raw, axis: number): void {
+  checkFunction("rawReduce", fn, "(acc, x) => acc + x");
   checkRaw("rawReduce", { out, a });
   const d = normalizeAxis("rawReduce", axis, a.shape.length);
   const expected = a.shape.map((n, k) => (k === d ? 1 : n));
@@ -102,6 +106,16 @@ const at = (t: Raw, index: readonly number[]) => positionOf(index, t.strides, t.
 
 function checkRaw(op: string, operands: Readonly<Record<string, Raw>>): void {
   for (const [name, t] of Object.entries(operands)) {
+    if (typeof t !== "object" || t === null || typeof t.storage?.length !== "number") {
+      fail(
+        "value",
+        op,
+        `${name} is ${describe(t)}.`,
+        "Give { storage, shape, strides, offset }, all in elements.",
+      );
+    }
+    numberList(op, `${name}.shape`, t.shape);
+    numberList(op, `${name}.strides`, t.strides);
     if (t.strides.length !== t.shape.length) {
       fail(
         "shape",

@@ -8,9 +8,10 @@ import { interpretReduce, interpretScan } from "../run/interpret.ts";
 import { normalizeAxes, normalizeAxis } from "../view/layout.ts";
 import { planLoops } from "../view/loops.ts";
 import { contiguousView, type View } from "../view/view.ts";
+import { axisList, checkOptionalDType, checkOptions } from "./arguments.ts";
 import { dtypeOfResult, resultValue } from "./elementwise.ts";
 import type { Callable } from "./function.ts";
-import { absolute, allocate, checkAlive, type Strided } from "./strided.ts";
+import { absolute, allocate, checkAlive, filled, type Strided } from "./strided.ts";
 
 export interface ReduceOptions {
   /** The axis or axes to fold; negative ones count from the end. Default: all. */
@@ -32,7 +33,10 @@ export interface ScanOptions {
 /** The axes that stay and those that are folded, as views of the input, and the result's shape. */
 export function splitAxes(operation: string, view: View, axis: ReduceOptions["axis"], keepdims: boolean) {
   const rank = view.shape.length;
-  const axes = axis === undefined ? view.shape.map((_, d) => d) : normalizeAxes(operation, axis, rank);
+  const axes =
+    axis === undefined
+      ? view.shape.map((_, d) => d)
+      : normalizeAxes(operation, axisList(operation, axis), rank);
   const isFolded = new Set(axes);
   const pick = (folded: boolean): View => {
     const which = view.shape.map((_, d) => d).filter((d) => isFolded.has(d) === folded);
@@ -53,6 +57,8 @@ export function reduce(
   result?: DType,
 ): Strided {
   checkAlive(operation, t);
+  checkOptions(operation, options, "{ axis: 1 }");
+  checkOptionalDType(operation, options.dtype);
   const { kept, folded, shape } = splitAxes(operation, t.frame, options.axis, options.keepdims ?? false);
   const fold = bindFold(operation, callable, t, options);
   if (fold.init === null && folded.shape.includes(0) && !kept.shape.includes(0))
@@ -69,12 +75,23 @@ export function reduce(
     backend: "interpreter",
     detail: { kept: keptNest, folded: foldedNest },
   });
-  interpretReduce(e.heap.view, keptNest, foldedNest, [dtype, t.dtype], fold.evaluate, fold.dtype, fold.init);
-  return out;
+  return filled(out, () =>
+    interpretReduce(
+      e.heap.view,
+      keptNest,
+      foldedNest,
+      [dtype, t.dtype],
+      fold.evaluate,
+      fold.dtype,
+      fold.init,
+    ),
+  );
 }
 
 export function scan(operation: string, callable: Callable, t: Strided, options: ScanOptions = {}): Strided {
   checkAlive(operation, t);
+  checkOptions(operation, options, "{ axis: 1 }");
+  checkOptionalDType(operation, options.dtype);
   const rank = t.frame.shape.length;
   if (rank === 0) fail("axis", operation, "a 0-d tensor has no axis to scan.", "Reshape it to [1] first.");
   if (options.axis === undefined && rank > 1) {
@@ -93,8 +110,18 @@ export function scan(operation: string, callable: Callable, t: Strided, options:
   const e = engine();
   e.listener?.({ kind: "kernel", operation, backend: "interpreter", detail: { kept: nest } });
   const size = t.frame.shape[axis];
-  interpretScan(e.heap.view, nest, size, steps, [fold.dtype, t.dtype], fold.evaluate, fold.dtype, fold.init);
-  return out;
+  return filled(out, () =>
+    interpretScan(
+      e.heap.view,
+      nest,
+      size,
+      steps,
+      [fold.dtype, t.dtype],
+      fold.evaluate,
+      fold.dtype,
+      fold.init,
+    ),
+  );
 }
 
 interface Fold {

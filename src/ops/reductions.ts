@@ -1,12 +1,13 @@
 /** The named reductions and scans: one row each, over reduce and scan. */
 import { convert, type DType, dtypes, isFloat } from "../dtype.ts";
 import { engine } from "../engine.ts";
-import { fail, list } from "../errors.ts";
+import { describe, fail, list } from "../errors.ts";
 import { TemplateBuilder } from "../frontend/template.ts";
 import type { Id } from "../ir/node.ts";
 import { advance, isEmpty } from "../run/odometer.ts";
 import { planLoops } from "../view/loops.ts";
 import { contiguousView } from "../view/view.ts";
+import { checkOptionalDType, checkOptions } from "./arguments.ts";
 import { Callable } from "./function.ts";
 import { type ReduceOptions, reduce, scan, splitAxes } from "./reduce.ts";
 import { absolute, allocate, checkAlive, type Strided } from "./strided.ts";
@@ -75,7 +76,8 @@ function callableFor(name: Reduction): Callable {
 
 export function namedReduce(name: Reduction, t: Strided, options: SumOptions = {}): Strided {
   const row = table[name];
-  const dtype = options.dtype ?? row.result(t.dtype);
+  checkOptions(name, options, "{ axis: 1 }");
+  const dtype = checkOptionalDType(name, options.dtype) ?? row.result(t.dtype);
   const start = row.init === null ? {} : { init: row.init };
   // Float sums and products are carried in f64 and rounded once.
   const carry = isFloat(dtype) && (name === "sum" || name === "prod") ? "f64" : dtype;
@@ -90,9 +92,10 @@ const axisOptions = (o: AxisOptions): AxisOptions => ({
 
 /** Sum over count, carried in f64; integers give f64. */
 export function mean(t: Strided, options: SumOptions = {}): Strided {
-  const dtype = options.dtype ?? (isFloat(t.dtype) ? t.dtype : "f64");
-  const total = namedReduce("sum", t, { ...axisOptions(options), dtype: "f64" });
+  checkOptions("mean", options, "{ axis: 1 }");
+  const dtype = checkOptionalDType("mean", options.dtype) ?? (isFloat(t.dtype) ? t.dtype : "f64");
   const { folded } = splitAxes("mean", t.frame, options.axis, false);
+  const total = namedReduce("sum", t, { ...axisOptions(options), dtype: "f64" });
   const count = folded.shape.reduce((a, b) => a * b, 1);
   const out = allocate("mean", dtype, total.frame.shape);
   const memory = engine().heap.view;
@@ -115,7 +118,8 @@ export interface CumulativeOptions {
 
 export function namedScan(name: Scan, t: Strided, options: CumulativeOptions = {}): Strided {
   const base = name === "cumsum" ? "sum" : "prod";
-  const dtype = options.dtype ?? table[base].result(t.dtype);
+  checkOptions(name, options, "{ axis: 1 }");
+  const dtype = checkOptionalDType(name, options.dtype) ?? table[base].result(t.dtype);
   const axis = options.axis === undefined ? {} : { axis: options.axis };
   return scan(name, callableFor(base), t, { ...axis, dtype, init: table[base].init as number });
 }
@@ -123,6 +127,10 @@ export function namedScan(name: Scan, t: Strided, options: CumulativeOptions = {
 /** Position of the largest (smallest) element, the first of equals; a NaN is larger and smaller than anything. */
 export function argReduce(name: "argmax" | "argmin", t: Strided, options: ArgOptions = {}): Strided {
   checkAlive(name, t);
+  checkOptions(name, options, "{ axis: 1 }");
+  if (options.axis !== undefined && typeof options.axis !== "number") {
+    fail("axis", name, `the axis is ${describe(options.axis)}.`, "Give one axis, or none for all elements.");
+  }
   const { kept, folded, shape } = splitAxes(name, t.frame, options.axis, options.keepdims ?? false);
   if (folded.shape.includes(0)) {
     fail(

@@ -6,9 +6,38 @@ import { type DType, dtypes } from "../dtype.ts";
 import type { Program } from "../ir/node.ts";
 
 /** How an operand moves from one element of a row to the next. */
-export type LayoutClass = "contiguous" | "broadcast" | "strided" | "reversed";
+export type LayoutClass = "contiguous" | "broadcast" | "strided" | "reversed" | "transposed";
 
-export const classLetters = { contiguous: "C", broadcast: "B", strided: "S", reversed: "R" } as const;
+/** `transposed`: strided along the row, but contiguous from row to row; only the tile kernel knows it. */
+export const classLetters = {
+  contiguous: "C",
+  broadcast: "B",
+  strided: "S",
+  reversed: "R",
+  transposed: "T",
+} as const;
+
+/**
+ * The classes for computing 4 × 4 tiles, where that pays: some input is contiguous along the rows' axis and all others
+ * are contiguous or broadcast along their own. null: it does not apply.
+ */
+export function tileClasses(
+  strides: readonly number[],
+  rowStrides: readonly number[],
+  itemBytes: readonly number[],
+): LayoutClass[] | null {
+  const classes: LayoutClass[] = [];
+  let crosswise = false;
+  for (let k = 0; k < strides.length; k++) {
+    if (strides[k] === itemBytes[k]) classes.push("contiguous");
+    else if (k > 0 && strides[k] === 0) classes.push("broadcast");
+    else if (k > 0 && rowStrides[k] === itemBytes[k]) {
+      classes.push("transposed");
+      crosswise = true;
+    } else return null;
+  }
+  return crosswise ? classes : null;
+}
 
 export function layoutClass(stride: number, itemBytes: number): LayoutClass {
   if (stride === itemBytes) return "contiguous";
@@ -24,6 +53,8 @@ export interface KernelPlan {
   /** Out first, then the inputs. */
   readonly classes: readonly LayoutClass[];
   readonly levels: readonly Level[];
+  /** Computes 4 × 4 tiles. */
+  readonly tiled: boolean;
   /** Elements a vector step computes; 0: scalar code only. */
   readonly width: 0 | 4;
   /** Vector steps a turn of the main loop. */
@@ -31,14 +62,15 @@ export interface KernelPlan {
 }
 
 export function planKernel(program: Program, classes: readonly LayoutClass[], simd: boolean): KernelPlan {
+  const tiled = classes.includes("transposed");
   const levels: Level[] = [];
   for (const node of program.nodes) {
     let level: Level = 0;
-    if (node.op === "input") level = classes[node.index + 1] === "broadcast" ? 1 : 2;
+    if (node.op === "input") level = classes[node.index + 1] === "broadcast" && !tiled ? 1 : 2;
     for (const a of node.args) if (levels[a] > level) level = levels[a];
     levels.push(level);
   }
-  return { program, classes, levels, width: simd ? 4 : 0, unroll: unrollFor(program, levels) };
+  return { program, classes, levels, tiled, width: simd ? 4 : 0, unroll: unrollFor(program, levels) };
 }
 
 /** Small bodies are unrolled to hide latency; large ones would only spill the 15 vector registers. */

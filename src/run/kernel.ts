@@ -14,10 +14,12 @@ import {
   type LayoutClass,
   layoutClass,
   planKernel,
+  tileClasses,
 } from "../optimize/vectorize.ts";
 import type { LoopNest } from "../view/loops.ts";
 import { descriptor, emitElementwise } from "../wasm/elementwise.ts";
 import { detectFeatures } from "../wasm/features.ts";
+import { emitTile } from "../wasm/tile.ts";
 import { advance, isEmpty } from "./odometer.ts";
 
 export interface CompiledKernel {
@@ -71,7 +73,8 @@ export class KernelCache {
     const fma = features.relaxedSimd && this.simd;
     const optimized = optimize(program, { fma });
     const plan = planKernel(optimized, classes, features.simd && this.simd);
-    const bytes = emitElementwise(plan, { fma, shared: this.#heap.shared }).toBytes();
+    const emit = plan.tiled ? emitTile : emitElementwise;
+    const bytes = emit(plan, { fma, shared: this.#heap.shared }).toBytes();
     const module = new WebAssembly.Module(bytes);
     const instance = new WebAssembly.Instance(module, { e: { m: this.#heap.memory } });
     this.compiled++;
@@ -87,66 +90,174 @@ export class KernelCache {
   /** Runs the program over the nest; operand 0 is the output and the nest's offsets are addresses. */
   elementwise(program: Program, nest: LoopNest, params: readonly Value[]): CompiledKernel | null {
     if (isEmpty(nest)) return null;
-    const rank = nest.shape.length;
     const operands = nest.strides.length;
-    const inner = rank - 1;
-    const n = rank > 0 ? nest.shape[inner] : 1;
-    const m = rank > 1 ? nest.shape[rank - 2] : 1;
-    const classes: LayoutClass[] = new Array(operands);
-    for (let k = 0; k < operands; k++) {
-      const { bytes } = dtypes[k === 0 ? program.dtype : program.inputs[k - 1]];
-      classes[k] = rank > 0 ? layoutClass(nest.strides[k][inner], bytes) : "contiguous";
-    }
-    const kernel = this.find(program, classes);
+    const walk = this.simd ? walkOf(program, nest) : plainWalk(program, nest);
+    const kernel = this.find(program, walk.classes);
+    const tile = walk.tile === null ? null : this.find(program, walk.tile);
     if (this.#words.buffer !== this.#heap.buffer && !this.#heap.shared) {
       this.#words = new Int32Array(this.#heap.buffer, 0, SCRATCH.bytes / 4);
     }
-    const words = this.#words;
-    const base = SCRATCH.address / 4;
     for (let p = 0; p < params.length; p++) {
       const at = SCRATCH.address + 8 * descriptor.param(operands, p);
       dtypes[kernel.plan.program.params[p]].write(this.#heap.view, at, params[p]);
     }
     for (let k = 0; k < operands; k++) {
-      words[base + descriptor.stride(k)] = rank > 0 ? nest.strides[k][inner] : 0;
-      words[base + descriptor.rowStride(k)] = rank > 1 ? nest.strides[k][rank - 2] : 0;
+      this.#words[WORDS + descriptor.stride(k)] = walk.stride[k];
+      this.#words[WORDS + descriptor.rowStride(k)] = walk.rowStride[k];
     }
-    if (rank <= 2) {
-      this.#block(kernel, nest, n, m, nest.offsets);
-      return kernel;
+    const { outer } = walk;
+    if (outer.shape.length === 0) {
+      this.#rows(walk, kernel, tile, nest.offsets);
+      return tile ?? kernel;
     }
-    const index = new Array<number>(rank - 2).fill(0);
+    const index = new Array<number>(outer.shape.length).fill(0);
     const pointers = [...nest.offsets];
-    do this.#block(kernel, nest, n, m, pointers);
-    while (advance(nest, rank - 2, index, pointers));
-    return kernel;
+    do this.#rows(walk, kernel, tile, pointers);
+    while (advance(outer, outer.shape.length, index, pointers));
+    return tile ?? kernel;
   }
 
-  /** m rows of n elements, in pieces of about CHUNK elements. */
-  #block(kernel: CompiledKernel, nest: LoopNest, n: number, m: number, pointers: readonly number[]): void {
-    const words = this.#words;
-    const base = SCRATCH.address / 4;
-    const operands = pointers.length;
-    if (n * m <= CHUNK) {
-      words[base + descriptor.n] = n;
-      words[base + descriptor.m] = m;
-      for (let k = 0; k < operands; k++) words[base + descriptor.address(k)] = pointers[k];
-      kernel.run(SCRATCH.address);
+  /** All m rows of n elements at these addresses. */
+  #rows(walk: Walk, kernel: CompiledKernel, tile: CompiledKernel | null, at: readonly number[]): void {
+    const { n, m } = walk;
+    if (tile === null) {
+      if (n * m <= CHUNK) this.#call(walk, kernel, at, 0, 0, n, m);
+      else this.#pieces(walk, kernel, at, 0, 0, n, m, n);
       return;
     }
-    const inner = nest.shape.length - 1;
-    const rows = Math.max(1, Math.floor(CHUNK / n));
-    const columns = rows > 1 ? n : CHUNK;
-    for (let i = 0; i < m; i += rows) {
-      for (let j = 0; j < n; j += columns) {
-        words[base + descriptor.n] = Math.min(columns, n - j);
-        words[base + descriptor.m] = Math.min(rows, m - i);
-        for (let k = 0; k < operands; k++) {
-          const rowStride = inner > 0 ? nest.strides[k][inner - 1] : 0;
-          words[base + descriptor.address(k)] = pointers[k] + i * rowStride + j * nest.strides[k][inner];
-        }
-        kernel.run(SCRATCH.address);
+    const right = n - (n % 4);
+    const bottom = m - (m % 4);
+    this.#pieces(walk, tile, at, 0, 0, right, bottom, TILE_COLUMNS);
+    if (right < n) this.#pieces(walk, kernel, at, right, 0, n, bottom, n);
+    if (bottom < m) this.#pieces(walk, kernel, at, 0, bottom, n, m, n);
+  }
+
+  /** Columns left … right of rows top … bottom, about CHUNK elements a call and at most `most` columns. */
+  #pieces(
+    walk: Walk,
+    kernel: CompiledKernel,
+    at: readonly number[],
+    left: number,
+    top: number,
+    right: number,
+    bottom: number,
+    most: number,
+  ): void {
+    const columns = Math.min(right - left, most, CHUNK);
+    const rows = Math.max(1, Math.floor(CHUNK / columns));
+    for (let i = top; i < bottom; i += rows) {
+      for (let j = left; j < right; j += columns) {
+        this.#call(walk, kernel, at, j, i, Math.min(columns, right - j), Math.min(rows, bottom - i));
       }
     }
   }
+
+  #call(
+    walk: Walk,
+    kernel: CompiledKernel,
+    at: readonly number[],
+    column: number,
+    row: number,
+    n: number,
+    m: number,
+  ): void {
+    const words = this.#words;
+    words[WORDS + descriptor.n] = n;
+    words[WORDS + descriptor.m] = m;
+    for (let k = 0; k < at.length; k++) {
+      words[WORDS + descriptor.address(k)] = at[k] + row * walk.rowStride[k] + column * walk.stride[k];
+    }
+    kernel.run(SCRATCH.address);
+  }
+}
+
+const WORDS = SCRATCH.address / 4;
+const TILE_COLUMNS = 64;
+/** Fewer rows or columns are not worth a tile. */
+const LEAST_TILE = 8;
+
+/** A nest as kernels see it: the two loops they run themselves, and those around them. */
+interface Walk {
+  readonly n: number;
+  readonly m: number;
+  readonly stride: readonly number[];
+  readonly rowStride: readonly number[];
+  readonly classes: readonly LayoutClass[];
+  /** Classes of the tile kernel, where one applies. */
+  readonly tile: readonly LayoutClass[] | null;
+  readonly outer: LoopNest;
+}
+
+const bytesOf = (program: Program, k: number) =>
+  dtypes[k === 0 ? program.dtype : program.inputs[k - 1]].bytes;
+
+function plainWalk(program: Program, nest: LoopNest): Walk {
+  const rank = nest.shape.length;
+  return walkAlong(program, nest, rank - 1, rank - 2, null);
+}
+
+/** The innermost loop, and as the rows' loop one along which a strided operand is contiguous, if there is one. */
+function walkOf(program: Program, nest: LoopNest): Walk {
+  const rank = nest.shape.length;
+  const inner = rank - 1;
+  if (rank >= 2 && nest.shape[inner] >= LEAST_TILE && needsTile(program, nest)) {
+    const bytes = nest.strides.map((_, k) => bytesOf(program, k));
+    const stride = nest.strides.map((s) => s[inner]);
+    for (let d = rank - 2; d >= 0; d--) {
+      if (nest.shape[d] < LEAST_TILE) continue;
+      const tile = tileClasses(
+        stride,
+        nest.strides.map((s) => s[d]),
+        bytes,
+      );
+      if (tile !== null) return walkAlong(program, nest, inner, d, tile);
+    }
+  }
+  return walkAlong(program, nest, inner, rank - 2, null);
+}
+
+function needsTile(program: Program, nest: LoopNest): boolean {
+  const inner = nest.shape.length - 1;
+  for (let k = 1; k < nest.strides.length; k++) {
+    const s = nest.strides[k][inner];
+    if (s !== 0 && s !== bytesOf(program, k)) return true;
+  }
+  return false;
+}
+
+function walkAlong(
+  program: Program,
+  nest: LoopNest,
+  inner: number,
+  rows: number,
+  tile: readonly LayoutClass[] | null,
+): Walk {
+  const { shape, strides } = nest;
+  const operands = strides.length;
+  const stride = new Array<number>(operands);
+  const rowStride = new Array<number>(operands);
+  const classes = new Array<LayoutClass>(operands);
+  for (let k = 0; k < operands; k++) {
+    stride[k] = inner >= 0 ? strides[k][inner] : 0;
+    rowStride[k] = rows >= 0 ? strides[k][rows] : 0;
+    classes[k] = inner >= 0 ? layoutClass(stride[k], bytesOf(program, k)) : "contiguous";
+  }
+  const n = inner >= 0 ? shape[inner] : 1;
+  const m = rows >= 0 ? shape[rows] : 1;
+  return {
+    n,
+    m,
+    stride,
+    rowStride,
+    classes,
+    tile,
+    outer: shape.length <= 2 ? noLoops : without(nest, inner, rows),
+  };
+}
+
+const noLoops: LoopNest = { shape: [], strides: [], offsets: [], order: [], flipped: [] };
+
+function without(nest: LoopNest, inner: number, rows: number): LoopNest {
+  const keep = (_: unknown, d: number) => d !== inner && d !== rows;
+  return { ...nest, shape: nest.shape.filter(keep), strides: nest.strides.map((s) => s.filter(keep)) };
 }

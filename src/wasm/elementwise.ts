@@ -9,7 +9,8 @@ import { unreachable } from "../errors.ts";
 import type { Id, Node } from "../ir/node.ts";
 import type { KernelPlan, LayoutClass } from "../optimize/vectorize.ts";
 import { type FuncBuilder, type Local, ModuleBuilder } from "./assembler.ts";
-import { type CodeContext, loadScalar, ScalarCode, storeScalar } from "./scalar.ts";
+import { boolMask, loadLanes, loadNarrow, packed, reverse2, reverse4, storeLanes } from "./memory.ts";
+import { type CodeContext, loadScalar, ScalarCode, type SlowFunctions, storeScalar } from "./scalar.ts";
 import { registersOf, VectorCode } from "./vector.ts";
 
 /** Word positions in the descriptor, and its length in bytes. */
@@ -23,7 +24,7 @@ export const descriptor = {
   param: (operands: number, param: number) => Math.ceil((2 + 3 * operands) / 2) + param,
 };
 
-interface Operand {
+export interface Operand {
   readonly dtype: DType;
   readonly layout: LayoutClass;
   readonly bytes: number;
@@ -40,6 +41,11 @@ export interface ElementwiseOptions {
   readonly shared: boolean;
 }
 
+/** Where a module's `rare` nodes find the functions they call. */
+export function slowFunctionsOf(_module: ModuleBuilder): SlowFunctions {
+  return (name) => unreachable(`no slow function ${name}`);
+}
+
 /** Imports memory "m" of module "e"; exports "run" (descriptor address). */
 export function emitElementwise(plan: KernelPlan, options: ElementwiseOptions): ModuleBuilder {
   const module = new ModuleBuilder();
@@ -50,7 +56,7 @@ export function emitElementwise(plan: KernelPlan, options: ElementwiseOptions): 
     f,
     program,
     fma: options.fma,
-    slow: (name) => unreachable(`no slow function ${name}`),
+    slow: slowFunctionsOf(module),
   };
   const d = f.params[0];
   const n = loadWord(f, d, descriptor.n, "n");
@@ -114,7 +120,7 @@ export function emitElementwise(plan: KernelPlan, options: ElementwiseOptions): 
   return module;
 }
 
-function loadWord(f: FuncBuilder, d: Local, word: number, name: string): Local {
+export function loadWord(f: FuncBuilder, d: Local, word: number, name: string): Local {
   const local = f.local("i32", name);
   f.get(d)
     .load("i32.load", 4 * word)
@@ -197,12 +203,6 @@ function vectorLoop(
 
 /* Loads and stores ------------------------------------------------------------------------------------- */
 
-const reverse4 = [12, 13, 14, 15, 8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3];
-const reverse2 = [8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7];
-/** The low bytes (halves) of four 32-bit lanes, at the front. */
-const lowBytes = [0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12];
-const lowHalves = [0, 1, 4, 5, 8, 9, 12, 13, 0, 1, 4, 5, 8, 9, 12, 13];
-
 function loadVectors(f: FuncBuilder, o: Operand, unroll: number): Local[] {
   const count = registersOf(o.dtype, unroll);
   const lanes = o.bytes === 8 ? 2 : 4;
@@ -220,7 +220,7 @@ function loadVectors(f: FuncBuilder, o: Operand, unroll: number): Local[] {
     if (o.layout === "strided") gather(f, o, lanes);
     else {
       const group = o.layout === "reversed" ? count - 1 - r : r;
-      loadLanes(f.get(base), o, group * lanes * o.bytes);
+      loadLanes(f.get(base), o.dtype, group * lanes * o.bytes);
       if (o.layout === "reversed") {
         const t = f.temp("v128");
         f.tee(t)
@@ -229,29 +229,12 @@ function loadVectors(f: FuncBuilder, o: Operand, unroll: number): Local[] {
           .release(t);
       }
     }
-    if (o.dtype === "bool") f.i32(0).op("i32x4.splat").op("i32x4.ne");
+    boolMask(f, o.dtype);
     f.set(local);
     return local;
   });
   if (base !== o.at) f.release(base);
   return regs;
-}
-
-/** The address on the stack → four lanes (two of 64 bits) of consecutive elements. */
-function loadLanes(f: FuncBuilder, o: Operand, offset: number): void {
-  const signed = dtypes[o.dtype].kind === "int";
-  switch (o.bytes) {
-    case 1:
-      f.load("v128.load32_zero", offset, 1);
-      f.op(signed ? "i16x8.extend_low_i8x16_s" : "i16x8.extend_low_i8x16_u");
-      f.op(signed ? "i32x4.extend_low_i16x8_s" : "i32x4.extend_low_i16x8_u");
-      return;
-    case 2:
-      f.load(signed ? "v128.load16x4_s" : "v128.load16x4_u", offset, 1);
-      return;
-    default:
-      f.load("v128.load", offset, 1);
-  }
 }
 
 /** Lane by lane, moving the address along. */
@@ -274,7 +257,7 @@ function gather(f: FuncBuilder, o: Operand, lanes: number): void {
   const v = f.temp("v128");
   for (let l = 0; l < lanes; l++) {
     if (l > 0) f.get(v);
-    loadNarrow(f.get(o.at), o);
+    loadNarrow(f.get(o.at), o.dtype);
     if (l === 0) f.op("i32x4.splat");
     else f.lane("i32x4.replace_lane", l);
     f.set(v);
@@ -283,18 +266,12 @@ function gather(f: FuncBuilder, o: Operand, lanes: number): void {
   f.get(v).release(v);
 }
 
-function loadNarrow(f: FuncBuilder, o: Operand): void {
-  const signed = dtypes[o.dtype].kind === "int";
-  if (o.bytes === 1) f.load(signed ? "i32.load8_s" : "i32.load8_u", 0, 1);
-  else f.load(signed ? "i32.load16_s" : "i32.load16_u", 0, 1);
-}
-
 /** High registers first, so that V8 can pair neighbours into 256-bit stores. */
 function storeVectors(f: FuncBuilder, o: Operand, regs: readonly Local[], unroll: number): void {
   const count = registersOf(o.dtype, unroll);
   const lanes = o.bytes === 8 ? 2 : 4;
   if (o.layout === "strided" || o.layout === "broadcast") {
-    for (let r = 0; r < count; r++) scatter(f, o, packed(f, o, regs[r % regs.length]), lanes);
+    for (let r = 0; r < count; r++) scatter(f, o, packed(f, o.dtype, regs[r % regs.length]), lanes);
     return;
   }
   let base = o.at;
@@ -315,33 +292,14 @@ function storeVectors(f: FuncBuilder, o: Operand, regs: readonly Local[], unroll
         .set(turned);
       reg = turned;
     }
-    return packed(f, o, reg);
+    return packed(f, o.dtype, reg);
   });
   for (let g = count - 1; g >= 0; g--) {
     const reg = ready[o.layout === "reversed" ? count - 1 - g : g];
     const offset = g * lanes * o.bytes;
-    f.get(base).get(reg);
-    if (o.bytes === 1) f.storeLane("v128.store32_lane", 0, offset, 1);
-    else if (o.bytes === 2) f.storeLane("v128.store64_lane", 0, offset, 1);
-    else f.store("v128.store", offset, 1);
+    storeLanes(f.get(base).get(reg), o.dtype, offset);
   }
   if (base !== o.at) f.release(base);
-}
-
-/** Narrow elements side by side at the front of the register; booleans as 0 and 1. */
-function packed(f: FuncBuilder, o: Operand, reg: Local): Local {
-  if (o.bytes >= 4) return reg;
-  let from = reg;
-  if (o.dtype === "bool") {
-    from = f.local("v128");
-    f.get(reg).i32(31).op("i32x4.shr_u").set(from);
-  }
-  const out = f.local("v128");
-  f.get(from)
-    .get(from)
-    .shuffle(o.bytes === 1 ? lowBytes : lowHalves)
-    .set(out);
-  return out;
 }
 
 function scatter(f: FuncBuilder, o: Operand, reg: Local, lanes: number): void {

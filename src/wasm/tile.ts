@@ -1,0 +1,198 @@
+/**
+ * The elementwise kernel for operands that disagree about which axis is contiguous, as a.T + b or a transposing copy: it
+ * computes 4 × 4 elements at a time. An operand that is contiguous along the OTHER axis is loaded in that direction and
+ * transposed in registers. Rows go in strips, so that the cache lines read crosswise are used up at once.
+ *
+ * The descriptor is that of elementwise.ts; n and m must be multiples of 4. Edges are the plain kernel's work.
+ */
+import { dtypes } from "../dtype.ts";
+import type { Id } from "../ir/node.ts";
+import type { KernelPlan } from "../optimize/vectorize.ts";
+import { type FuncBuilder, type Local, ModuleBuilder } from "./assembler.ts";
+import {
+  descriptor,
+  type ElementwiseOptions,
+  loadWord,
+  type Operand,
+  slowFunctionsOf,
+} from "./elementwise.ts";
+import { boolMask, loadLanes, loadSplat, packed, storeLanes } from "./memory.ts";
+import { type CodeContext, loadScalar, ScalarCode } from "./scalar.ts";
+import { VectorCode } from "./vector.ts";
+
+/** Rows a strip has: what lies crosswise is read a whole cache line at a time. */
+const STRIP = 16;
+
+const SIDE = 4;
+
+export function emitTile(plan: KernelPlan, options: ElementwiseOptions): ModuleBuilder {
+  const module = new ModuleBuilder();
+  module.importMemory("e", "m", options.shared ? { min: 2, max: 65536, shared: true } : { min: 2 });
+  const f = module.func("run", { d: "i32" }, [], { export: true });
+  const { program, levels } = plan;
+  const context: CodeContext = { f, program, fma: options.fma, slow: slowFunctionsOf(module) };
+  const d = f.params[0];
+  const n = loadWord(f, d, descriptor.n, "n");
+  const m = loadWord(f, d, descriptor.m, "m");
+  const operands = [program.dtype, ...program.inputs].map((dtype, k): Operand => {
+    const name = k === 0 ? "out" : `in${k - 1}`;
+    return {
+      dtype,
+      layout: plan.classes[k],
+      bytes: dtypes[dtype].bytes,
+      row: loadWord(f, d, descriptor.address(k), `${name}Row`),
+      at: f.local("i32", name),
+      stride: loadWord(f, d, descriptor.stride(k), `${name}Stride`),
+      rowStride: loadWord(f, d, descriptor.rowStride(k), `${name}RowStride`),
+    };
+  });
+
+  const scalar = new ScalarCode(context);
+  const code = new VectorCode(context);
+  program.nodes.forEach((node, id) => {
+    if (levels[id] !== 0) return;
+    scalar.emit(id, () => {
+      if (node.op === "param")
+        loadScalar(f.get(d), node.dtype, 8 * descriptor.param(operands.length, node.index));
+    });
+    code.splat(id, scalar.value(id, true));
+  });
+
+  const column = f.local("i32", "column");
+  const left = f.local("i32", "left");
+  const height = f.local("i32", "height");
+  f.loop((nextStrip) => {
+    // height = min(STRIP, m)
+    f.get(m).i32(STRIP).get(m).i32(STRIP).op("i32.lt_s").select().set(height);
+    f.i32(0).set(column);
+    f.loop((nextColumn) => {
+      for (const o of operands) {
+        f.get(o.row).get(column);
+        if (o.layout === "transposed") f.get(o.stride).op("i32.mul").op("i32.add");
+        else if (o.layout === "contiguous") f.i32(o.bytes).op("i32.mul").op("i32.add");
+        else f.drop();
+        f.set(o.at);
+      }
+      f.get(height).set(left);
+      f.loop((nextBlock) => {
+        block(plan, f, operands, code);
+        f.get(left).i32(SIDE).op("i32.sub").tee(left).brIf(nextBlock);
+      });
+      f.get(column).i32(SIDE).op("i32.add").tee(column).get(n).op("i32.lt_s").brIf(nextColumn);
+    });
+    for (const o of operands) {
+      f.get(o.row).get(o.rowStride).get(height).op("i32.mul").op("i32.add").set(o.row);
+    }
+    f.get(m).get(height).op("i32.sub").tee(m).brIf(nextStrip);
+  });
+  return module;
+}
+
+/** 4 × 4 elements at the operands' addresses, which move 4 rows on. Register r of a value is row r. */
+function block(plan: KernelPlan, f: FuncBuilder, operands: readonly Operand[], code: VectorCode): void {
+  const { program, levels } = plan;
+  program.nodes.forEach((node, id: Id) => {
+    if (levels[id] < 2) return;
+    if (node.op === "input") code.define(id, loadBlock(f, operands[node.index + 1]));
+    else code.emit(id);
+  });
+  const [out] = operands;
+  const regs = out.dtype === "bool" ? code.mask(program.result, false) : code.regs(program.result);
+  const perRow = out.bytes === 8 ? 2 : 1;
+  for (let r = 0; r < SIDE; r++) {
+    for (let half = 0; half < perRow; half++) {
+      const reg = packed(f, out.dtype, regs[(r * perRow + half) % regs.length]);
+      storeLanes(f.get(out.at).get(reg), out.dtype, 16 * half);
+    }
+    nextRow(f, out);
+  }
+}
+
+const nextRow = (f: FuncBuilder, o: Operand) => f.get(o.at).get(o.rowStride).op("i32.add").set(o.at);
+
+function loadBlock(f: FuncBuilder, o: Operand): Local[] {
+  if (o.layout === "transposed") return loadCrosswise(f, o);
+  const rows: Local[] = [];
+  for (let r = 0; r < SIDE; r++) {
+    for (let half = 0; half < (o.bytes === 8 ? 2 : 1); half++) {
+      if (o.layout === "broadcast") loadSplat(f.get(o.at), o.dtype);
+      else loadLanes(f.get(o.at), o.dtype, 16 * half);
+      boolMask(f, o.dtype);
+      rows.push(keep(f));
+    }
+    nextRow(f, o);
+  }
+  return rows;
+}
+
+/** Each of 4 columns is a run of 4 elements; the rows are what the registers shall hold. */
+function loadCrosswise(f: FuncBuilder, o: Operand): Local[] {
+  const at = f.temp("i32");
+  f.get(o.at).set(at);
+  const columns: Local[][] = [];
+  for (let c = 0; c < SIDE; c++) {
+    const parts: Local[] = [];
+    for (let half = 0; half < (o.bytes === 8 ? 2 : 1); half++) {
+      loadLanes(f.get(at), o.dtype, 16 * half);
+      boolMask(f, o.dtype);
+      parts.push(keep(f));
+    }
+    columns.push(parts);
+    if (c < SIDE - 1) f.get(at).get(o.stride).op("i32.add").set(at);
+  }
+  f.release(at);
+  f.get(o.at)
+    .i32(SIDE * o.bytes)
+    .op("i32.add")
+    .set(o.at);
+  return o.bytes === 8
+    ? transpose64(f, columns)
+    : transpose32(
+        f,
+        columns.map(([c]) => c),
+      );
+}
+
+const words = (...lanes: number[]) => lanes.flatMap((l) => [4 * l, 4 * l + 1, 4 * l + 2, 4 * l + 3]);
+const doubles = (...lanes: number[]) => words(...lanes.flatMap((l) => [2 * l, 2 * l + 1]));
+
+/** 4 × 4 lanes of 32 bits: interleave words, then halves. */
+function transpose32(f: FuncBuilder, [a, b, c, d]: readonly Local[]): Local[] {
+  const mix = (x: Local, y: Local, lanes: number[]) => keep(f.get(x).get(y).shuffle(lanes));
+  const abLow = mix(a, b, words(0, 4, 1, 5));
+  const abHigh = mix(a, b, words(2, 6, 3, 7));
+  const cdLow = mix(c, d, words(0, 4, 1, 5));
+  const cdHigh = mix(c, d, words(2, 6, 3, 7));
+  return [
+    mix(abLow, cdLow, doubles(0, 2)),
+    mix(abLow, cdLow, doubles(1, 3)),
+    mix(abHigh, cdHigh, doubles(0, 2)),
+    mix(abHigh, cdHigh, doubles(1, 3)),
+  ];
+}
+
+/** 4 × 4 elements of 64 bits, two registers a column, to two registers a row. */
+function transpose64(f: FuncBuilder, columns: readonly (readonly Local[])[]): Local[] {
+  const rows: Local[] = [];
+  for (let r = 0; r < SIDE; r++) {
+    const half = r >> 1;
+    const lane = r & 1;
+    for (const c of [0, 2]) {
+      rows.push(
+        keep(
+          f
+            .get(columns[c][half])
+            .get(columns[c + 1][half])
+            .shuffle(doubles(lane, 2 + lane)),
+        ),
+      );
+    }
+  }
+  return rows;
+}
+
+function keep(f: FuncBuilder): Local {
+  const local = f.local("v128");
+  f.set(local);
+  return local;
+}
