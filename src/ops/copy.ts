@@ -1,8 +1,9 @@
 /** Strided copies: any layouts, any dtype pair, overlap-safe. The destination's other bytes stay untouched. */
-import { dtypes } from "../dtype.ts";
+import { type DType, dtypes } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { fail, list } from "../errors.ts";
-import { interpretCopy } from "../run/interpret.ts";
+import { Builder } from "../ir/build.ts";
+import type { Program } from "../ir/node.ts";
 import { sizeOf } from "../view/layout.ts";
 import { planLoops } from "../view/loops.ts";
 import { overlaps } from "../view/overlap.ts";
@@ -58,29 +59,48 @@ function copyElements(operation: string, dst: Strided, src: Strided): void {
       bytes: copy.storage.bytes,
       why: "source and destination overlap, so the source is copied first",
     });
-    runCopy(copy, src);
-    runCopy(dst, copy);
+    runCopy(operation, copy, src);
+    runCopy(operation, dst, copy);
     copy.storage.release();
     return;
   }
-  runCopy(dst, src);
+  runCopy(operation, dst, src);
 }
 
 /** The two sides share no element. */
-function runCopy(dst: Strided, src: Strided): void {
-  const { heap } = engine();
+function runCopy(operation: string, dst: Strided, src: Strided): void {
   const view = sameShape(dst.frame.shape, src.frame.shape) ? src.frame : reshape(src.frame, dst.frame.shape);
-  if (view !== null) {
-    // One shape on both sides: any order of visiting will do.
-    const nest = absolute(planLoops([dst.frame, view]), [dst, src]);
-    const side = (k: number) => ({ ...nest, strides: [nest.strides[k]], offsets: [nest.offsets[k]] });
-    interpretCopy(heap.view, side(0), side(1), dst.dtype, src.dtype);
+  if (view === null) {
+    // No strides see the source in the destination's shape: bring it into row-major order first.
+    const dense = allocate(operation, src.dtype, src.frame.shape);
+    runCopy(operation, dense, src);
+    runCopy(operation, dst, { ...dense, frame: contiguousView(dst.frame.shape, dtypes[src.dtype].bytes) });
+    dense.storage.release();
     return;
   }
-  const inOrder = { keepOrder: true };
-  const to = absolute(planLoops([dst.frame], inOrder), [dst]);
-  const from = absolute(planLoops([src.frame], inOrder), [src]);
-  interpretCopy(heap.view, to, from, dst.dtype, src.dtype);
+  const e = engine();
+  const nest = absolute(planLoops([dst.frame, view]), [dst, src]);
+  const program = copyProgram(src.dtype, dst.dtype);
+  const kernel = e.kernels.elementwise(program, nest, []);
+  e.listener?.({ kind: "kernel", operation, backend: "wasm", detail: { program, nest, kernel } });
+}
+
+/** What memory of that many bytes an element is moved as: the bits stay unread, so NaNs keep their payload. */
+const rawTypes = { 1: "u8", 2: "u16", 4: "u32", 8: "u64" } as const;
+const programs = new Map<string, Program>();
+
+/** x => x, converted: four programs serve all copies of one dtype. */
+function copyProgram(from: DType, to: DType): Program {
+  const key = from === to ? rawTypes[dtypes[from].bytes] : `${from}>${to}`;
+  let program = programs.get(key);
+  if (program === undefined) {
+    const b = new Builder();
+    if (from === to)
+      program = b.finish(b.input(0, rawTypes[dtypes[from].bytes]), [rawTypes[dtypes[from].bytes]]);
+    else program = b.finish(b.cast(to, b.input(0, from)), [from]);
+    programs.set(key, program);
+  }
+  return program;
 }
 
 export function sameShape(a: readonly number[], b: readonly number[]): boolean {
