@@ -3,9 +3,10 @@
  * Importing strided makes nothing; the one engine of this thread is made at first use.
  */
 import { describe, fail } from "./errors.ts";
-import { Heap } from "./memory/heap.ts";
+import { Heap, type HeapOptions } from "./memory/heap.ts";
 import { type Disposes, ScopeStack } from "./memory/scope.ts";
 import { KernelCache } from "./run/kernel.ts";
+import { Pool } from "./run/pool.ts";
 
 /** One thing that happened, as `explain` tells it. */
 export type Event =
@@ -20,22 +21,31 @@ export type Event =
 
 export class Engine {
   readonly heap: Heap;
+  readonly pool: Pool;
   readonly kernels: KernelCache;
   readonly scopes = new ScopeStack<Disposes>();
   /** Set while `explain` listens. */
   listener: ((event: Event) => void) | null = null;
 
   constructor(options: EngineOptions = {}) {
-    this.heap = new Heap(
-      options.maximumBytes === undefined ? {} : { maximumPages: Math.floor(options.maximumBytes / 65536) },
-    );
-    this.kernels = new KernelCache(this.heap);
+    this.heap = new Heap(heapOptions(options.maximumBytes));
+    this.pool = new Pool(this.heap, options.threads);
+    this.kernels = new KernelCache(this.heap, this.pool);
   }
+}
+
+/** A heap that may grow to 16 MiB or less starts with all of it. */
+function heapOptions(maximumBytes: number | undefined): HeapOptions {
+  if (maximumBytes === undefined) return {};
+  const maximumPages = Math.floor(maximumBytes / 65536);
+  return { maximumPages, initialPages: Math.min(256, maximumPages) };
 }
 
 export interface EngineOptions {
   /** The heap grows to this many bytes at the most; default 4 GiB. */
   readonly maximumBytes?: number;
+  /** Threads that share large operations; default STRIDED_THREADS, or every core. */
+  readonly threads?: number;
 }
 
 let current: Engine | undefined;

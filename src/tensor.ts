@@ -215,6 +215,15 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
     const { itemBytes } = this.frame;
     const sizes = numberList("asStrided", "the shape", shape);
     const bytes = numberList("asStrided", "strides", strides).map((s) => s * itemBytes);
+    for (const x of [...strides, ...(offset === this.offset ? [] : [offset])]) {
+      if (Number.isSafeInteger(x)) continue;
+      fail(
+        "value",
+        "asStrided",
+        `${describe(x)} is no whole number of elements.`,
+        "Strides and the offset count elements.",
+      );
+    }
     const view = views.asStrided(this.frame, sizes, bytes, offset * itemBytes);
     checkReach("asStrided", view, this.storage);
     return this.#share("asStrided", view, this.readOnly || selfOverlaps(view));
@@ -575,6 +584,7 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
 
   toString(options?: FormatOptions): string {
     if (this.isDisposed) return `Tensor ${this.dtype} ${list(this.shape)}  disposed`;
+    checkOptions("toString", options, "{ digits: 3 }");
     const notes = this.readOnly ? ["read-only"] : [];
     const header = formatHeader(this.dtype, this.frame, this.storage, notes);
     return `${header}\n${formatValues(this.dtype, this.frame, this.#reader(), options)}`;

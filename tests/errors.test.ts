@@ -8,7 +8,6 @@ import {
   add,
   arange,
   configure,
-  empty,
   eye,
   fromBuffer,
   fromGgml,
@@ -31,7 +30,7 @@ import {
 import { refused } from "./refused.ts";
 
 /** What plain JavaScript may pass where TypeScript would object. */
-const wrong = <T>(value: unknown): T => value as T;
+const wrong = (value: unknown): never => value as never;
 
 const t23 = () => arange(6).reshape(2, 3);
 
@@ -152,7 +151,6 @@ describe("dtypes", () => {
     expect(refused(() => zeros(2).set([0], 1n))).toMatchInlineSnapshot();
     expect(refused(() => zeros(2, { dtype: "i64" }).set([0], 1.5))).toMatchInlineSnapshot();
     expect(refused(() => full([2], 2n, { dtype: "f32" }))).toMatchInlineSnapshot();
-    expect(refused(() => tensor(new BigInt64Array(2), { dtype: "f32" }))).toMatchInlineSnapshot();
     expect(refused(() => arange(0, 2 ** 60, 2 ** 59 + 0.5, { dtype: "u64" }))).toMatchInlineSnapshot();
   });
 
@@ -422,13 +420,7 @@ describe("functions", () => {
     expect(refused(() => kernel(async (x: number) => x))).toMatchInlineSnapshot();
     expect(refused(() => kernel(wrong("x => x + 1")))).toMatchInlineSnapshot();
     expect(refused(() => kernel(wrong(null)))).toMatchInlineSnapshot();
-    expect(
-      refused(() =>
-        kernel((x: number) => {
-          if (x > 0) return 1;
-        }),
-      ),
-    ).toMatchInlineSnapshot();
+    expect(refused(() => kernel((x: number) => (x > 0 ? 1 : undefined)))).toMatchInlineSnapshot();
     expect(refused(() => kernel(() => "a"))).toMatchInlineSnapshot();
   });
 
@@ -451,11 +443,11 @@ describe("functions", () => {
   it("no function at all", () => {
     expect(refused(() => t23().map(wrong(undefined)))).toMatchInlineSnapshot();
     expect(refused(() => t23().reduce(wrong("sum")))).toMatchInlineSnapshot();
-    expect(refused(() => scope(wrong(zeros)(1)))).toMatchInlineSnapshot();
+    expect(refused(() => scope(wrong(3)))).toMatchInlineSnapshot();
   });
 
   it("a called function that returns no number, or changes its mind", () => {
-    const outer = { value: wrong<number>("x") };
+    const outer = { value: wrong("x") as number };
     expect(refused(() => t23().map(() => outer.value))).toMatchInlineSnapshot();
     const flip = { on: false };
     expect(
@@ -511,7 +503,7 @@ describe("wrong types from plain JavaScript", () => {
     NaN,
     -1,
     1.5,
-    1e9,
+    2 ** 53,
     2n,
     true,
     () => 1,
@@ -535,7 +527,7 @@ describe("wrong types from plain JavaScript", () => {
       } catch (error) {
         if (!(error instanceof TensorError) || error.code === "internal")
           offences.push(`${name}(${shown(args)}): ${error}`);
-        else if (/undefined (indices|sizes|entries)|\[object/.test(error.message))
+        else if (/undefined (indices|sizes|entries|elements)/.test(error.message))
           offences.push(`${name}(${shown(args)}): ${error.message}`);
       }
       if (failed && memory().tensors !== before.tensors) offences.push(`${name}(${shown(args)}) leaks`);

@@ -1,13 +1,16 @@
 /** For tests of errors: runs what must fail, and says how it failed. */
 import { expect } from "vitest";
-import { memory, TensorError } from "../src/index.ts";
+import { memory, scope, TensorError } from "../src/index.ts";
 
 /** `(code) message` of the TensorError that `action` throws; nothing may be allocated or freed by failing. */
 export function refused(action: () => unknown): string {
   const before = memory();
   let error: unknown;
   try {
-    action();
+    // Operands made inside the expression go with the scope: what stays was left behind by the operation.
+    scope(() => {
+      action();
+    });
   } catch (thrown) {
     error = thrown;
   }

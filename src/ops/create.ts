@@ -1,6 +1,7 @@
 /** New tensors: from values, from rules, and from foreign memory with byte strides. */
 import {
   checkDType,
+  convert,
   type DType,
   dtypeOfArray,
   dtypes,
@@ -94,12 +95,7 @@ function guessDType(op: string, flat: readonly Scalar[]): DType {
   if (flat.length === 0) return "f32";
   const kinds = new Set(flat.map((x) => typeof x));
   if (kinds.size > 1 && kinds.has("bigint")) {
-    fail(
-      "dtype",
-      op,
-      "numbers and bigints are mixed.",
-      'Use one kind, or say which: { dtype: "i64" } or { dtype: "f64" }.',
-    );
+    fail("dtype", op, "numbers and bigints are mixed.", 'Use one kind, or say { dtype: "i64" }.');
   }
   if (kinds.has("bigint")) return "i64";
   return kinds.has("number") ? "f32" : "bool";
@@ -128,12 +124,10 @@ function fromTypedArray(op: string, data: TypedArray, options: TensorOptions): S
     engine().heap.u8.set(bytes, out.storage.address);
     return out;
   }
-  return filled(out, () =>
-    writeAll(
-      out,
-      Array.from<number | bigint, Value>(data, (x) => fromScalar(op, x, dtype)),
-    ),
-  );
+  const values: Value[] = new Array(data.length);
+  for (let i = 0; i < data.length; i++) values[i] = convert(data[i], own, dtype);
+  writeAll(out, values);
+  return out;
 }
 
 function writeAll(out: Strided, values: readonly Value[]): void {

@@ -140,7 +140,7 @@ function bindFold(operation: string, callable: Callable, t: Strided, options: Re
     fail(
       "kernel",
       operation,
-      `the function takes ${callable.template.inputs} values.`,
+      `the function takes ${callable.template.inputs} ${callable.template.inputs === 1 ? "value" : "values"}.`,
       "A fold takes two: (acc, x) => ….",
     );
   }
@@ -192,6 +192,6 @@ function failEmpty(operation: string, view: View): never {
     "shape",
     operation,
     `nothing to fold: the tensor is ${list(view.shape)} and there is no start value.`,
-    "Give one: { init: 0 }.",
+    operation === "reduce" ? "Give one: { init: 0 }." : "Fold axes that have elements.",
   );
 }

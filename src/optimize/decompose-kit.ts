@@ -119,7 +119,9 @@ export class Calc {
   }
   /** x with its lowest mantissa bits cleared, so that products of two such values are exact. */
   truncated(x: Id): Id {
-    return this.fromBits(this.bitAnd(this.bits(x), this.int === "i32" ? this.i(-0x1000) : this.i(-0x8000000)));
+    return this.fromBits(
+      this.bitAnd(this.bits(x), this.int === "i32" ? this.i(-0x1000) : this.i(-0x8000000)),
+    );
   }
 
   /**

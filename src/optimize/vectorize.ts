@@ -83,3 +83,17 @@ function unrollFor(program: Program, levels: readonly Level[]): 1 | 2 | 4 {
 }
 
 const registersOf = (d: DType): number => (dtypes[d].lane === "i64" || dtypes[d].lane === "f64" ? 2 : 1);
+
+/** Nanoseconds one element costs on one thread, roughly: to judge whether other threads are worth waking. */
+export function costOf(plan: KernelPlan): number {
+  const { program, levels, classes } = plan;
+  let cost = 0;
+  program.nodes.forEach((node, id) => {
+    if (levels[id] < 2) return;
+    if (node.op === "input") cost += 0.04 * dtypes[node.dtype].bytes;
+    else cost += (node.op === "div" || node.op === "sqrt" ? 0.5 : 0.08) * registersOf(node.dtype);
+  });
+  for (const c of classes) if (c === "strided") cost += 0.5;
+  cost += 0.04 * dtypes[program.dtype].bytes;
+  return plan.width === 0 ? 4 * cost : cost;
+}

@@ -10,6 +10,7 @@ import { type Heap, SCRATCH } from "../memory/heap.ts";
 import { optimize } from "../optimize/pipeline.ts";
 import {
   classLetters,
+  costOf,
   type KernelPlan,
   type LayoutClass,
   layoutClass,
@@ -21,12 +22,15 @@ import { descriptor, emitElementwise } from "../wasm/elementwise.ts";
 import { detectFeatures } from "../wasm/features.ts";
 import { emitTile } from "../wasm/tile.ts";
 import { advance, isEmpty } from "./odometer.ts";
+import { MOST_TASKS, type Pool } from "./pool.ts";
 
 export interface CompiledKernel {
   readonly plan: KernelPlan;
   readonly module: WebAssembly.Module;
   readonly bytes: Uint8Array;
   readonly run: (descriptor: number) => void;
+  /** Estimated nanoseconds an element. */
+  readonly cost: number;
   /** What making it cost, in milliseconds. */
   readonly compileTime: number;
 }
@@ -44,8 +48,13 @@ export class KernelCache {
   /** Off: scalar code only. For tests and for comparison. */
   simd = true;
 
-  constructor(heap: Heap) {
+  readonly #pool: Pool;
+  /** Descriptors of tasks that wait to be run together, all of one kernel. */
+  readonly #queue = { kernel: null as CompiledKernel | null, tasks: 0, step: 0, most: 0 };
+
+  constructor(heap: Heap, pool: Pool) {
     this.#heap = heap;
+    this.#pool = pool;
     this.#words = new Int32Array(heap.buffer, 0, SCRATCH.bytes / 4);
   }
 
@@ -83,6 +92,7 @@ export class KernelCache {
       module,
       bytes,
       run: instance.exports.run as (descriptor: number) => void,
+      cost: costOf(plan),
       compileTime: performance.now() - start,
     };
   }
@@ -105,34 +115,47 @@ export class KernelCache {
       this.#words[WORDS + descriptor.stride(k)] = walk.stride[k];
       this.#words[WORDS + descriptor.rowStride(k)] = walk.rowStride[k];
     }
+    let size = 1;
+    for (let d = 0; d < nest.shape.length; d++) size *= nest.shape[d];
+    const parallel = size * kernel.cost > WORTH_SHARING_NS && this.#pool.threads > 1;
+    const chunk = parallel ? chunkFor(size, this.#pool.threads) : CHUNK;
+    if (parallel) this.#openQueue(operands, params.length);
     const { outer } = walk;
     if (outer.shape.length === 0) {
-      this.#rows(walk, kernel, tile, nest.offsets);
+      this.#rows(walk, kernel, tile, nest.offsets, chunk);
+      this.#flush();
       return tile ?? kernel;
     }
     const index = new Array<number>(outer.shape.length).fill(0);
     const pointers = [...nest.offsets];
-    do this.#rows(walk, kernel, tile, pointers);
+    do this.#rows(walk, kernel, tile, pointers, chunk);
     while (advance(outer, outer.shape.length, index, pointers));
+    this.#flush();
     return tile ?? kernel;
   }
 
   /** All m rows of n elements at these addresses. */
-  #rows(walk: Walk, kernel: CompiledKernel, tile: CompiledKernel | null, at: readonly number[]): void {
+  #rows(
+    walk: Walk,
+    kernel: CompiledKernel,
+    tile: CompiledKernel | null,
+    at: readonly number[],
+    chunk: number,
+  ): void {
     const { n, m } = walk;
     if (tile === null) {
-      if (n * m <= CHUNK) this.#call(walk, kernel, at, 0, 0, n, m);
-      else this.#pieces(walk, kernel, at, 0, 0, n, m, n);
+      if (n * m <= chunk) this.#call(walk, kernel, at, 0, 0, n, m);
+      else this.#pieces(walk, kernel, at, 0, 0, n, m, n, chunk);
       return;
     }
     const right = n - (n % 4);
     const bottom = m - (m % 4);
-    this.#pieces(walk, tile, at, 0, 0, right, bottom, TILE_COLUMNS);
-    if (right < n) this.#pieces(walk, kernel, at, right, 0, n, bottom, n);
-    if (bottom < m) this.#pieces(walk, kernel, at, 0, bottom, n, m, n);
+    this.#pieces(walk, tile, at, 0, 0, right, bottom, TILE_COLUMNS, chunk);
+    if (right < n) this.#pieces(walk, kernel, at, right, 0, n, bottom, n, chunk);
+    if (bottom < m) this.#pieces(walk, kernel, at, 0, bottom, n, m, n, chunk);
   }
 
-  /** Columns left … right of rows top … bottom, about CHUNK elements a call and at most `most` columns. */
+  /** Columns left … right of rows top … bottom, about `chunk` elements a call and at most `most` columns. */
   #pieces(
     walk: Walk,
     kernel: CompiledKernel,
@@ -142,9 +165,11 @@ export class KernelCache {
     right: number,
     bottom: number,
     most: number,
+    chunk: number,
   ): void {
-    const columns = Math.min(right - left, most, CHUNK);
-    const rows = Math.max(1, Math.floor(CHUNK / columns));
+    const columns = Math.min(right - left, most, chunk);
+    // Whole blocks of 4 rows, which the tile kernel insists on.
+    const rows = Math.max(1, Math.floor(chunk / columns / 4) * 4);
     for (let i = top; i < bottom; i += rows) {
       for (let j = left; j < right; j += columns) {
         this.#call(walk, kernel, at, j, i, Math.min(columns, right - j), Math.min(rows, bottom - i));
@@ -162,13 +187,60 @@ export class KernelCache {
     m: number,
   ): void {
     const words = this.#words;
-    words[WORDS + descriptor.n] = n;
-    words[WORDS + descriptor.m] = m;
+    let base = WORDS;
+    if (this.#queue.most > 0) base = this.#enqueue(kernel);
+    words[base + descriptor.n] = n;
+    words[base + descriptor.m] = m;
     for (let k = 0; k < at.length; k++) {
-      words[WORDS + descriptor.address(k)] = at[k] + row * walk.rowStride[k] + column * walk.stride[k];
+      words[base + descriptor.address(k)] = at[k] + row * walk.rowStride[k] + column * walk.stride[k];
     }
-    kernel.run(SCRATCH.address);
+    if (base === WORDS) kernel.run(SCRATCH.address);
   }
+
+  #openQueue(operands: number, params: number): void {
+    const step = 64 * Math.ceil((8 * descriptor.param(operands, params)) / 64);
+    const room = SCRATCH.address + SCRATCH.bytes - QUEUE;
+    Object.assign(this.#queue, {
+      kernel: null,
+      tasks: 0,
+      step,
+      most: Math.min(MOST_TASKS, Math.floor(room / step)),
+    });
+  }
+
+  /** The word position of one more descriptor, a copy of the one in preparation. */
+  #enqueue(kernel: CompiledKernel): number {
+    const queue = this.#queue;
+    if (queue.tasks === queue.most || (queue.kernel !== null && queue.kernel !== kernel)) this.#runQueue();
+    queue.kernel = kernel;
+    const base = (QUEUE + queue.tasks++ * queue.step) / 4;
+    this.#words.copyWithin(base, WORDS, WORDS + queue.step / 4);
+    return base;
+  }
+
+  #runQueue(): void {
+    const queue = this.#queue;
+    if (queue.kernel !== null) this.#pool.run(queue.kernel, QUEUE, queue.step, queue.tasks);
+    queue.tasks = 0;
+    queue.kernel = null;
+  }
+
+  #flush(): void {
+    if (this.#queue.most === 0) return;
+    this.#runQueue();
+    this.#queue.most = 0;
+  }
+}
+
+/** Where the descriptors of a job's tasks lie. */
+const QUEUE = SCRATCH.address + 1024;
+/** A job below this would be done before another thread has noticed it. */
+const WORTH_SHARING_NS = 20_000;
+
+/** Elements a task has: enough tasks to balance, none too small to be worth taking. */
+function chunkFor(size: number, threads: number): number {
+  const fair = Math.ceil(size / (threads * 4) / 64) * 64;
+  return Math.min(CHUNK, Math.max(1024, fair));
 }
 
 const WORDS = SCRATCH.address / 4;

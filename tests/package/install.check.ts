@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -108,6 +108,19 @@ describe("the packed tarball", () => {
     }
     for (const hook of ["preinstall", "install", "postinstall"])
       expect(manifest.scripts).not.toHaveProperty(hook);
+  });
+
+  test("every file that is started by its URL is there", () => {
+    const dist = join(folder, "node_modules/strided/dist");
+    const scripts = readdirSync(dist, { recursive: true, encoding: "utf8" }).filter((name) =>
+      name.endsWith(".js"),
+    );
+    const urls = scripts.flatMap((name) => {
+      const text = readFileSync(join(dist, name), "utf8");
+      const found = text.matchAll(/new URL\("(\.[^"]+)", import\.meta\.url\)/g);
+      return [...found].map(([, path]) => join(dist, dirname(name), path));
+    });
+    expect(urls.filter((path) => !existsSync(path))).toEqual([]);
   });
 
   test("brings acorn along and nothing else", () => {

@@ -1,0 +1,263 @@
+/**
+ * The plan of a matrix product, as data: which path, which lanes, how it is cut into blocks for the caches and into
+ * tasks for the threads. Nothing here touches memory; run/gemm.ts spends the plan.
+ *
+ * Strides and addresses are bytes. out is (m, n), a is (m, k), b is (k, n); a stride may be 0 or negative.
+ */
+import { type DType, dtypes } from "../dtype.ts";
+import type { LoopNest } from "../view/loops.ts";
+
+/** Byte strides of one matrix. */
+export type Steps = readonly [row: number, column: number];
+
+/** out[i,j] = Σ a[i,p]·b[p,j] for every batch of a nest over [out, a, b] whose offsets are addresses. */
+export interface GemmProblem {
+  readonly m: number;
+  readonly n: number;
+  readonly k: number;
+  readonly out: Steps;
+  readonly a: Steps;
+  readonly b: Steps;
+  readonly dtypes: readonly [out: DType, a: DType, b: DType];
+  readonly batches: LoopNest;
+}
+
+/** What products are summed in: narrow integers in i32, half floats in f32, "bool" by and/or in 32-bit lanes. */
+export type GemmLane = "f32" | "f64" | "i32" | "i64" | "bool";
+
+/** The register tile: mr × nr sums stay in registers while k runs, `unrollK` steps a turn. */
+export interface GemmTile {
+  readonly mr: number;
+  readonly nr: number;
+  readonly unrollK: number;
+  /** a·b + c in one instruction (relaxed SIMD); floats only. */
+  readonly fma: boolean;
+}
+
+/** An mc × kc block of a stays in the L2 cache, a kc × nr panel of b in L1, a kc × nc block of b in L3. */
+export interface GemmBlocking {
+  readonly mc: number;
+  readonly kc: number;
+  readonly nc: number;
+}
+
+/**
+ * `direct`: operands are read where they lie, nothing is packed unless it must be; batches are a loop in the kernel.
+ * `packed`: blocks of both operands are copied into the order the tile reads them in.
+ * `vector`: one of m and n is 1: a stream over the matrix.
+ * `outer`: k is 1: an elementwise product.
+ */
+export type GemmPath = "empty" | "outer" | "vector" | "direct" | "packed";
+
+/** Rows × columns of a run of batches (by ordinal, in C order of the nest): independent of every other task. */
+export interface GemmTask {
+  readonly batch: number;
+  readonly batches: number;
+  readonly row: number;
+  readonly rows: number;
+  readonly column: number;
+  readonly columns: number;
+}
+
+/** Where a worker's pieces lie in its workspace, in bytes from its start. */
+export interface GemmWorkspace {
+  readonly tile: number;
+  readonly packA: number;
+  readonly packB: number;
+  readonly temp: number;
+  readonly bytes: number;
+}
+
+export interface GemmPlan {
+  readonly path: GemmPath;
+  /** The problem as it is computed: perhaps transposed (outᵀ = bᵀ·aᵀ), batches perhaps folded into rows. */
+  readonly problem: GemmProblem;
+  readonly transposed: boolean;
+  readonly folded: boolean;
+  readonly lane: GemmLane;
+  readonly tile: GemmTile;
+  readonly blocking: GemmBlocking;
+  /** The operand is copied (and converted) in panels before it is multiplied. */
+  readonly packA: boolean;
+  readonly packB: boolean;
+  /** Sums are collected in a dense buffer of lanes and converted when they are complete. */
+  readonly temp: boolean;
+  readonly tasks: readonly GemmTask[];
+  readonly workspace: GemmWorkspace;
+}
+
+export interface GemmOptions {
+  readonly tile: GemmTile;
+  readonly blocking?: GemmBlocking;
+  /** Threads that will take tasks; default 1. */
+  readonly workers?: number;
+  /** For tests and the bench: this path and no other, where it can be. */
+  readonly path?: "direct" | "packed" | "vector";
+}
+
+export function laneOf(dtype: DType): GemmLane {
+  if (dtype === "bool") return "bool";
+  return dtypes[dtype].lane;
+}
+
+/** The dtype of one lane, which packed operands and sums have. */
+export const laneDType = (lane: GemmLane): "f32" | "f64" | "i32" | "i64" => (lane === "bool" ? "i32" : lane);
+export const laneBytes = (lane: GemmLane): 4 | 8 => (lane === "f64" || lane === "i64" ? 8 : 4);
+
+/** Do the dtype's bytes lie in memory as lanes do? */
+export function isLane(dtype: DType, lane: GemmLane): boolean {
+  return lane !== "bool" && dtypes[dtype].bytes === laneBytes(lane) && dtypes[dtype].lane === lane;
+}
+
+export function plainTile(lane: GemmLane, fma: boolean): GemmTile {
+  const float = lane === "f32" || lane === "f64";
+  return { mr: 4, nr: 32 / laneBytes(lane), unrollK: 1, fma: fma && float };
+}
+
+export function defaultBlocking(lane: GemmLane): GemmBlocking {
+  return laneBytes(lane) === 4 ? { mc: 192, kc: 256, nc: 1024 } : { mc: 96, kc: 256, nc: 512 };
+}
+
+/** Columns of sums held back at a time when they must be converted. */
+const TEMP_COLUMNS = 512;
+/** Up to this many multiplications, and this many steps of k, nothing is packed for the cache's sake. */
+const DIRECT_WORK = 96 * 96 * 96;
+const DIRECT_K = 512;
+/** Matrix elements from which a product with a vector is a stream. */
+const VECTOR_WORK = 512;
+/** Multiplications that make a task worth handing over. */
+const TASK_WORK = 64 * 64 * 64;
+
+const ceilTo = (x: number, step: number) => Math.ceil(x / step) * step;
+const align64 = (bytes: number) => ceilTo(bytes, 64);
+
+export function planGemm(given: GemmProblem, options: GemmOptions): GemmPlan {
+  const lane = laneOf(given.dtypes[0]);
+  const { tile } = options;
+  const blocking = options.blocking ?? defaultBlocking(lane);
+  const oriented = orient(given);
+  const transposed = oriented !== given;
+  const problem = fold(oriented);
+  const folded = problem !== oriented;
+  const { m, n, k, batches } = problem;
+  const [outType, aType, bType] = problem.dtypes;
+  const count = batches.shape.reduce((x, y) => x * y, 1);
+  const lanes = laneBytes(lane);
+
+  let path: GemmPath = options.path ?? choosePath(problem, count);
+  if (m === 0 || n === 0 || count === 0) path = "empty";
+  const temp = !(isLane(outType, lane) && problem.out[1] === lanes);
+  const direct = path === "direct";
+  const packA = !(direct && isLane(aType, lane));
+  const packB = !(direct && isLane(bType, lane) && (problem.b[1] === lanes || n === 1));
+  const tasks = path === "empty" ? [] : cutTasks(problem, count, tile, options.workers ?? 1);
+  const widest = tasks.reduce((most, t) => Math.max(most, t.columns), 0);
+  const tallest = tasks.reduce((most, t) => Math.max(most, t.rows), 0);
+
+  const nc = Math.min(temp ? Math.min(blocking.nc, TEMP_COLUMNS) : blocking.nc, ceilTo(widest, tile.nr));
+  const kc = direct ? k : Math.min(blocking.kc, k);
+  const mc = direct ? m : Math.min(blocking.mc, tallest);
+  const bColumns = direct && !packB ? tile.nr : ceilTo(direct ? n : nc, tile.nr);
+  const tempColumns = ceilTo(direct ? n : nc, tile.nr);
+  const aBytes = packA ? align64(ceilTo(mc, tile.mr) * kc * lanes) : 0;
+  const bBytes = align64(bColumns * kc * lanes);
+  const tempBytes = temp ? align64(ceilTo(direct ? m : tallest, tile.mr) * tempColumns * lanes) : 0;
+  const tileBytes = align64(tile.mr * tile.nr * lanes);
+  const workspace: GemmWorkspace = {
+    tile: 0,
+    packB: tileBytes,
+    packA: tileBytes + bBytes,
+    temp: tileBytes + bBytes + aBytes,
+    bytes: tileBytes + bBytes + aBytes + tempBytes,
+  };
+  return {
+    path,
+    problem,
+    transposed,
+    folded,
+    lane,
+    tile,
+    blocking: { mc: Math.max(blocking.mc, tile.mr), kc: blocking.kc, nc: temp ? Math.min(blocking.nc, TEMP_COLUMNS) : blocking.nc },
+    packA,
+    packB,
+    temp,
+    tasks,
+    workspace,
+  };
+}
+
+function choosePath({ m, n, k, b, batches, dtypes: [, , bType] }: GemmProblem, count: number): GemmPath {
+  if (k === 1) return "outer";
+  if (m * n * k <= DIRECT_WORK && k <= DIRECT_K) return "direct";
+  return "packed";
+}
+
+/** The transposed problem, where that makes the output's columns contiguous. */
+function orient(p: GemmProblem): GemmProblem {
+  const bytes = dtypes[p.dtypes[0]].bytes;
+  const wants = (p.out[1] !== bytes || p.n === 1) && p.out[0] === bytes && p.m > 1;
+  return wants ? transpose(p) : p;
+}
+
+export function transpose(p: GemmProblem): GemmProblem {
+  const flip = ([row, column]: Steps): Steps => [column, row];
+  const { batches } = p;
+  const swap = <T>([out, a, b]: readonly T[]): T[] => [out, b, a];
+  return {
+    m: p.n,
+    n: p.m,
+    k: p.k,
+    out: flip(p.out),
+    a: flip(p.b),
+    b: flip(p.a),
+    dtypes: [p.dtypes[0], p.dtypes[2], p.dtypes[1]],
+    batches: { ...batches, strides: swap(batches.strides), offsets: swap(batches.offsets) },
+  };
+}
+
+/** One b for all of the innermost batches, whose rows follow one another: they are more rows of one product. */
+function fold(p: GemmProblem): GemmProblem {
+  const { shape, strides, offsets } = p.batches;
+  const d = shape.length - 1;
+  if (d < 0 || p.m === 0 || strides[2][d] !== 0) return p;
+  if (strides[0][d] !== p.m * p.out[0] || strides[1][d] !== p.m * p.a[0]) return p;
+  const batches: LoopNest = {
+    ...p.batches,
+    shape: shape.slice(0, d),
+    strides: strides.map((s) => s.slice(0, d)),
+    offsets,
+    order: p.batches.order.slice(0, d),
+  };
+  return { ...p, m: p.m * shape[d], batches };
+}
+
+/** Few large tasks: each packs what it needs for itself. Batches are dealt out first, then rows or columns. */
+function cutTasks(p: GemmProblem, count: number, tile: GemmTile, workers: number): GemmTask[] {
+  const whole = { row: 0, rows: p.m, column: 0, columns: p.n };
+  const work = p.m * p.n * Math.max(p.k, 1);
+  const most = Math.max(1, Math.floor((work * count) / TASK_WORK));
+  const wanted = workers === 1 ? 1 : Math.min(4 * workers, most);
+  const tasks: GemmTask[] = [];
+  if (wanted <= 1) return [{ batch: 0, batches: count, ...whole }];
+  if (count >= wanted) {
+    for (const [batch, batches] of cut(count, wanted, 1)) tasks.push({ batch, batches, ...whole });
+    return tasks;
+  }
+  const pieces = Math.ceil(wanted / count);
+  const byRows = p.m >= p.n;
+  for (let batch = 0; batch < count; batch++) {
+    for (const [start, size] of cut(byRows ? p.m : p.n, pieces, byRows ? tile.mr : tile.nr)) {
+      if (byRows) tasks.push({ batch, batches: 1, ...whole, row: start, rows: size });
+      else tasks.push({ batch, batches: 1, ...whole, column: start, columns: size });
+    }
+  }
+  return tasks;
+}
+
+/** [start, size] of about equal pieces, all but the last multiples of `step`. */
+function cut(total: number, pieces: number, step: number): [number, number][] {
+  const size = Math.max(step, ceilTo(total / pieces, step));
+  const out: [number, number][] = [];
+  for (let start = 0; start < total; start += size) out.push([start, Math.min(size, total - start)]);
+  return out;
+}

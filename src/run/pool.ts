@@ -1,0 +1,223 @@
+/**
+ * The thread pool: workers over the shared heap, and the calling thread among them. A job is one kernel and up to 1023
+ * tasks, each a descriptor in memory; whoever is free takes the next. Synchronous from the caller's side.
+ *
+ * The protocol. The caller writes the job's words, then the ticket (epoch and next index in one word), then the epoch,
+ * and wakes sleepers. A worker reads the job, then takes an index by compare-and-exchange on the ticket: that succeeds
+ * only while the epoch in it is the one whose job the worker read, and a job is replaced only when all its tasks are
+ * completed, so no task can run with another job's words. Nobody has to wake up in time: what is not taken by others,
+ * the caller does itself. Workers that find nothing spin for a moment, then sleep.
+ */
+import { TensorError } from "../errors.ts";
+import type { Heap } from "../memory/heap.ts";
+import { cores, inWorkerThread, startWorker, type WorkerHandle } from "./host.ts";
+
+/** Words of the control block; worker.js has the same names. */
+const EPOCH = 0;
+const TICKET = 1;
+const COMPLETED = 2;
+const SLEEPING = 3;
+const READY = 4;
+const FAILED = 5;
+const KERNEL = 6;
+const CODE = 7;
+const CODE_BYTES = 8;
+const DESCRIPTORS = 9;
+const DESCRIPTOR_BYTES = 10;
+const TASKS = 11;
+const SPIN = 12;
+const AT = 16;
+
+const INDEX_BITS = 10;
+const INDEX_MASK = (1 << INDEX_BITS) - 1;
+export const MOST_TASKS = INDEX_MASK;
+const MOST_WORKERS = 64;
+/** A worker that holds one task for longer than this is taken for dead. */
+const PATIENCE_MS = 900;
+/** How long a worker looks for the next job before it sleeps, in microseconds. */
+const SPIN_US = 200;
+
+/** What the pool needs to know of a kernel: its code, and the function of this thread. */
+export interface PoolKernel {
+  readonly bytes: Uint8Array;
+  readonly run: (descriptor: number) => void;
+}
+
+export interface PoolStatus {
+  /** Threads that work now, the calling one included. */
+  readonly threads: number;
+  /** Threads that were asked for. */
+  readonly wanted: number;
+  /** Why there is only one, if there is. */
+  readonly why: string | null;
+}
+
+export class Pool {
+  readonly #heap: Heap;
+  readonly #control: Int32Array | null;
+  readonly #wanted: number;
+  readonly #code = new WeakMap<PoolKernel, { number: number; address: number }>();
+  #workers: WorkerHandle[] = [];
+  #kernels = 0;
+  #epoch = 0;
+  #why: string | null = null;
+  #started = false;
+
+  constructor(heap: Heap, threads: number | undefined) {
+    this.#heap = heap;
+    this.#wanted = Math.min(threads ?? defaultThreads(), MOST_WORKERS);
+    if (this.#wanted <= 1)
+      this.#why = threads === undefined ? "one thread is the default here" : "one thread was asked for";
+    else if (!heap.shared) this.#why = "this host has no shared memory";
+    else if (!canShare()) this.#why = "the page is not cross-origin isolated (COOP and COEP headers)";
+    this.#control =
+      this.#why === null ? new Int32Array(new SharedArrayBuffer(4 * (AT + MOST_WORKERS))) : null;
+    if (this.#control !== null) this.#control[SPIN] = SPIN_US;
+  }
+
+  status(): PoolStatus {
+    const ready = this.#control === null ? 0 : Atomics.load(this.#control, READY);
+    return { threads: 1 + ready, wanted: this.#wanted, why: this.#why };
+  }
+
+  /** Threads that would share a job now. The first call starts the workers and does not wait for them. */
+  get threads(): number {
+    if (this.#control === null) return 1;
+    if (!this.#started) this.start();
+    return 1 + Math.min(Atomics.load(this.#control, READY), this.#workers.length);
+  }
+
+  start(): void {
+    if (this.#started || this.#control === null) return;
+    this.#started = true;
+    for (let id = 0; id < this.#wanted - 1; id++) this.#startWorker(id);
+  }
+
+  #startWorker(id: number): void {
+    const control = this.#control!;
+    const data = { memory: this.#heap.memory, control, id };
+    const handle = startWorker(data, (why) => {
+      // A worker that ends by itself takes no part any more; the others and the caller go on.
+      this.#workers = this.#workers.filter((w) => w !== handle);
+      if (this.#workers.length === 0) this.#why = why;
+      Atomics.sub(control, READY, 1);
+    });
+    if (handle !== null) this.#workers.push(handle);
+    else this.#why = "this host starts no workers";
+  }
+
+  /** Resolves when all workers are up (or have failed). */
+  async ready(): Promise<void> {
+    this.start();
+    while (this.#control !== null && Atomics.load(this.#control, READY) < this.#workers.length) {
+      await new Promise((done) => setTimeout(done, 1));
+    }
+  }
+
+  /** Waits in place for the workers, where the host allows it (Node); for tests and benchmarks. */
+  waitUntilReady(milliseconds = 2000): void {
+    this.start();
+    const until = performance.now() + milliseconds;
+    while (this.#control !== null && Atomics.load(this.#control, READY) < this.#workers.length) {
+      if (performance.now() > until) return;
+      Atomics.wait(this.#control, READY, Atomics.load(this.#control, READY), 1);
+    }
+  }
+
+  /** Runs kernel.run(descriptors + i·step) for each task, on all threads; returns when all are done. */
+  run(kernel: PoolKernel, descriptors: number, step: number, tasks: number): void {
+    const control = this.#control;
+    if (control === null || tasks <= 1 || this.threads === 1) {
+      for (let i = 0; i < tasks; i++) kernel.run(descriptors + i * step);
+      return;
+    }
+    const { number, address } = this.#publishCode(kernel);
+    this.#epoch = (this.#epoch + 1) & 0x3fffffff;
+    const epoch = this.#epoch;
+    Atomics.store(control, KERNEL, number);
+    Atomics.store(control, CODE, address | 0);
+    Atomics.store(control, CODE_BYTES, kernel.bytes.length);
+    Atomics.store(control, DESCRIPTORS, descriptors | 0);
+    Atomics.store(control, DESCRIPTOR_BYTES, step);
+    Atomics.store(control, TASKS, tasks);
+    Atomics.store(control, COMPLETED, 0);
+    Atomics.store(control, TICKET, (epoch << INDEX_BITS) | 0);
+    Atomics.store(control, EPOCH, epoch);
+    if (Atomics.load(control, SLEEPING) > 0) Atomics.notify(control, EPOCH);
+    let own = 0;
+    for (;;) {
+      const ticket = Atomics.load(control, TICKET);
+      const index = ticket & INDEX_MASK;
+      if (index >= tasks) break;
+      if (Atomics.compareExchange(control, TICKET, ticket, ticket + 1) !== ticket) continue;
+      kernel.run(descriptors + index * step);
+      own++;
+    }
+    this.#finish(control, tasks - own);
+  }
+
+  /** Waits for the tasks that workers hold. */
+  #finish(control: Int32Array, others: number): void {
+    let last = Atomics.load(control, COMPLETED);
+    let deadline = 0;
+    for (let spins = 0; last < others; spins++) {
+      const now = Atomics.load(control, COMPLETED);
+      if (now !== last) {
+        last = now;
+        deadline = 0;
+      } else if ((spins & 1023) === 1023) {
+        const time = performance.now();
+        if (deadline === 0) deadline = time + PATIENCE_MS;
+        else if (time > deadline) this.#fail("a worker thread stopped in the middle of a task");
+      }
+    }
+    if (Atomics.load(control, FAILED) !== 0) {
+      Atomics.store(control, FAILED, 0);
+      this.#fail("a kernel failed in a worker thread");
+    }
+  }
+
+  /** After this the pool works with the calling thread alone. */
+  #fail(what: string): never {
+    for (const worker of this.#workers) worker.stop();
+    this.#workers = [];
+    this.#why = what;
+    throw new TensorError(
+      "worker",
+      `strided: ${what}; the result of this operation is incomplete.\n` +
+        "  From here on one thread does the work. configure({ threads: 1 }) uses one from the start.",
+    );
+  }
+
+  #publishCode(kernel: PoolKernel): { number: number; address: number } {
+    let code = this.#code.get(kernel);
+    if (code === undefined) {
+      const address = this.#heap.alloc(kernel.bytes.length, "strided");
+      this.#heap.u8.set(kernel.bytes, address);
+      code = { number: ++this.#kernels, address };
+      this.#code.set(kernel, code);
+    }
+    return code;
+  }
+
+  /** Ends the workers; the pool then works with one thread. */
+  stop(): void {
+    for (const worker of this.#workers) worker.stop();
+    this.#workers = [];
+    this.#why = "the pool was stopped";
+  }
+}
+
+function canShare(): boolean {
+  const isolated = (globalThis as { crossOriginIsolated?: boolean }).crossOriginIsolated;
+  return typeof SharedArrayBuffer !== "undefined" && isolated !== false;
+}
+
+/** STRIDED_THREADS, else every core; inside another program's worker thread one, since that program splits already. */
+function defaultThreads(): number {
+  const asked = Number(
+    (globalThis as { process?: { env?: Record<string, string> } }).process?.env?.STRIDED_THREADS,
+  );
+  if (Number.isInteger(asked) && asked > 0) return asked;
+  return inWorkerThread() ? 1 : cores();
+}
