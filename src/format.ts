@@ -114,7 +114,7 @@ export function formatHeader(
   const dense = isContiguous(view);
   if (!dense) facts.push(`${prefix}strides ${list(view.strides.map((s) => s / unit))}`);
   if (view.offset !== 0) facts.push(`${prefix}offset ${view.offset / unit}`);
-  if (size * view.itemBytes !== storage.bytes || !dense) {
+  if (size * view.itemBytes !== storage.bytes) {
     const saysBytes = inBytes || storage.bytes % unit !== 0;
     facts.push(saysBytes ? `a view of ${storage.bytes} bytes` : `a view of ${storage.bytes / unit} elements`);
   }

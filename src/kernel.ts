@@ -33,12 +33,16 @@ function makeKernel(
 ): Kernel {
   const callable = compileStrict("kernel", fn, captures);
   const options = dtype === undefined ? {} : { dtype };
-  const live = (t: Tensor) => liveTensor("kernel", t);
+  const live = (tensors: Tensor[]) => {
+    for (let k = 0; k < tensors.length; k++) liveTensor("kernel", tensors[k]);
+    return tensors;
+  };
   const call = (...tensors: Tensor[]): Tensor =>
-    new Tensor(elementwise("kernel", callable, tensors.map(live), options));
+    new Tensor(elementwise("kernel", callable, live(tensors), options));
+  const intoOptions = (out: Tensor) => (dtype === undefined ? { out } : { dtype, out });
   const result: Kernel = Object.assign(call, {
     into: (out: Tensor, ...tensors: Tensor[]) =>
-      wrapResult(elementwise("kernel", callable, tensors.map(live), { ...options, out: live(out) }), out),
+      wrapResult(elementwise("kernel", callable, live(tensors), intoOptions(liveTensor("kernel", out))), out),
     as: (to: DType) => makeKernel(fn, captures, checkDType("kernel", to)),
     template: callable.template!,
     captures,

@@ -1,8 +1,22 @@
 /** Scalar functions that `rare` nodes call, as the interpreter computes them. wasm/slow.ts has the compiled twins. */
-export const slowFunctions: Record<string, (a: number, b: number) => number> = {
-  sin: Math.sin,
-  cos: Math.cos,
-  tan: Math.tan,
-  pow: (a, b) => a ** b,
-  rem: (a, b) => a % b,
+import type { Value } from "../dtype.ts";
+import { ops } from "./ops.ts";
+
+type Slow = (a: Value, b: Value) => Value;
+const floats = (f: (a: number, b: number) => number): Slow => f as Slow;
+
+/** 64-bit integers come as bigints. The signed and the unsigned power differ only in what the compiler must know. */
+const power: Slow = (a, b) =>
+  typeof a === "bigint"
+    ? (ops.pow.big!(a, b as bigint, 0n) as bigint)
+    : (ops.pow.int!(a, b as number, 0) as number);
+
+export const slowFunctions: Record<string, Slow> = {
+  sin: floats(Math.sin),
+  cos: floats(Math.cos),
+  tan: floats(Math.tan),
+  pow: floats((a, b) => a ** b),
+  rem: floats((a, b) => a % b),
+  ipow: power,
+  upow: power,
 };

@@ -9,11 +9,13 @@ import { paramValue } from "../frontend/infer.ts";
 import { refusalMessage } from "../frontend/refusal.ts";
 import { type Evaluator, evaluator } from "../ir/eval.ts";
 import type { Program } from "../ir/node.ts";
+import { createStorage } from "../memory/storage.ts";
 import { interpretElementwise } from "../run/interpret.ts";
 import { broadcastShapes } from "../view/broadcast.ts";
+import { sizeOf } from "../view/layout.ts";
 import { kOrderPermutation, planLoops, viewInOrder } from "../view/loops.ts";
 import { overlaps, sameElements } from "../view/overlap.ts";
-import { broadcastTo, type View } from "../view/view.ts";
+import { broadcastTo, contiguousView, isContiguous, type View } from "../view/view.ts";
 import { checkOptionalDType } from "./arguments.ts";
 import { assign, sameShape } from "./copy.ts";
 import type { Callable } from "./function.ts";
@@ -34,6 +36,8 @@ export function elementwise(
 ): Strided {
   checkOperands(operation, callable, operands);
   checkOptionalDType(operation, options.dtype);
+  const done = flatCall(operation, callable, operands, options);
+  if (done !== null) return done;
   const shape = commonShape(operation, operands);
   const views = operands.map((t) =>
     sameShape(t.frame.shape, shape) ? t.frame : broadcastTo(t.frame, shape),
@@ -42,7 +46,10 @@ export function elementwise(
   if (out !== undefined) checkOut(operation, out, shape);
   const work = bind(operation, callable, operands, options.dtype);
   if (out === undefined) {
-    const layout = viewInOrder(shape, dtypes[work.dtype].bytes, kOrderPermutation(views, shape));
+    const { bytes } = dtypes[work.dtype];
+    const layout = views.every(isContiguous)
+      ? contiguousView(shape, bytes)
+      : viewInOrder(shape, bytes, kOrderPermutation(views, shape));
     const result = allocate(operation, work.dtype, shape, layout);
     return filled(result, () => run(operation, work, result, operands, views));
   }
@@ -68,6 +75,59 @@ export function elementwise(
   assign(operation, out, copy);
   copy.storage.release();
   return out;
+}
+
+/**
+ * The common case, without a plan: all operands, and the output, are dense in C order and of one shape. null where it
+ * is not so, or where somebody wants to hear of the plan.
+ */
+function flatCall(
+  operation: string,
+  callable: Callable,
+  operands: readonly Strided[],
+  options: ElementwiseOptions,
+): Strided | null {
+  const e = engine();
+  const first = operands[0].frame;
+  if (e.listener !== null || callable.template === null || !isContiguous(first)) return null;
+  for (let k = 1; k < operands.length; k++) {
+    const { frame } = operands[k];
+    if (frame !== first && !(sameShape(frame.shape, first.shape) && isContiguous(frame))) return null;
+  }
+  const program = callable.programFor(operands, options.dtype);
+  if (isPending(program)) return null;
+  const { values } = callable;
+  const params: Value[] = [];
+  for (let p = 0; p < values.length; p++) params.push(paramValue(values[p], program.params[p], operation));
+  const { out } = options;
+  if (out !== undefined) {
+    if (out.dtype !== program.dtype || out.readOnly || out.storage.disposed) return null;
+    if (!sameShape(out.frame.shape, first.shape) || !isContiguous(out.frame)) return null;
+    for (let k = 0; k < operands.length; k++) {
+      const { storage, frame } = operands[k];
+      if (
+        storage === out.storage &&
+        (frame.offset !== out.frame.offset || frame.itemBytes !== out.frame.itemBytes)
+      )
+        return null;
+    }
+    e.kernels.flat(program, out, operands, sizeOf(first.shape), params);
+    return out;
+  }
+  const { bytes } = dtypes[program.dtype];
+  // Axes of size 0 or 1 may have any stride in a view; a new tensor's are the plain ones.
+  const reuse = first.itemBytes === bytes && first.offset === 0 && first.shape.every((n) => n > 1);
+  const frame = reuse ? first : contiguousView(first.shape, bytes);
+  const size = sizeOf(first.shape);
+  const storage = createStorage(e.heap, size * bytes, operation);
+  const made = { dtype: program.dtype, storage, frame, readOnly: false };
+  try {
+    e.kernels.flat(program, made, operands, size, params);
+  } catch (error) {
+    storage.release();
+    throw error;
+  }
+  return made;
 }
 
 /** What computes one element: a program with its captured values, or a call of the function itself. */
@@ -168,15 +228,7 @@ function run(
   }
   const program = storedInto(work.program, out.dtype);
   // TEMPORARY: until every function is decomposed.
-  if (
-    program.nodes.some(
-      (n) =>
-        pending.has(n.op) ||
-        (division.has(n.op) && isFloat(n.dtype)) ||
-        n.dtype === "f16" ||
-        n.dtype === "bf16",
-    )
-  ) {
+  if (isPending(program)) {
     const types = all.map((t) => t.dtype);
     interpretElementwise(e.heap.view, nest, types, evaluator(program, work.params), program.dtype);
     return;
@@ -248,3 +300,13 @@ const pending = new Set(
     " ",
   ),
 );
+
+function isPending(program: Program): boolean {
+  return program.nodes.some(
+    (n) =>
+      pending.has(n.op) ||
+      (division.has(n.op) && isFloat(n.dtype)) ||
+      n.dtype === "f16" ||
+      n.dtype === "bf16",
+  );
+}

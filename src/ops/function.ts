@@ -3,7 +3,7 @@
  * functions are found by identity, new closures of a known text by that text, so `a.map(x => x + 1)` in a loop
  * parses once.
  */
-import type { DType } from "../dtype.ts";
+import { type DType, dtypeNames } from "../dtype.ts";
 import { describe, fail, TensorError } from "../errors.ts";
 import { paramKind, specialize } from "../frontend/infer.ts";
 import { lowerFunction } from "../frontend/lower.ts";
@@ -15,6 +15,10 @@ import { checkFunction, checkOptions } from "./arguments.ts";
 export type Captured = number | bigint | boolean;
 export type ScalarFunction = (...args: never[]) => unknown;
 
+const kindIds = { int: 0, float: 1, big: 2, bool: 3 } as const;
+/** From 1, so that operands that are not there differ from all dtypes. */
+const dtypeIds = Object.fromEntries(dtypeNames.map((d, i) => [d, i + 1])) as Record<DType, number>;
+
 export class Callable {
   readonly template: Template | null;
   readonly refusal: Refusal | null;
@@ -23,7 +27,10 @@ export class Callable {
   /** Captured values, by param index. */
   readonly values: readonly Captured[];
   readonly #kinds: string;
+  /** The kinds of the captured values as digits, and how many there are. */
+  readonly #kindsCode: number;
   readonly #programs: Map<string, Program>;
+  readonly #quick: Map<number, Program>;
 
   constructor(
     template: Template | null,
@@ -31,18 +38,40 @@ export class Callable {
     fn: ScalarFunction | null,
     values: readonly Captured[] = [],
     programs = new Map<string, Program>(),
+    quick = new Map<number, Program>(),
   ) {
     this.template = template;
     this.refusal = refusal;
     this.fn = fn;
     this.values = values;
-    this.#kinds = values.map(paramKind).join();
+    const kinds = values.map(paramKind);
+    this.#kinds = kinds.join();
+    this.#kindsCode = kinds.reduce((code, kind) => code * 4 + kindIds[kind], 1 + values.length);
+    this.#quick = quick;
     this.#programs = programs;
   }
 
   /** The same function with other captured values. */
   withValues(values: readonly Captured[]): Callable {
-    return new Callable(this.template, this.refusal, this.fn, values, this.#programs);
+    return new Callable(this.template, this.refusal, this.fn, values, this.#programs, this.#quick);
+  }
+
+  /** As `program`, found by a number; for functions that have a template. */
+  programFor(operands: readonly { readonly dtype: DType }[], dtype?: DType): Program {
+    if (dtype === undefined && operands.length <= 5 && this.values.length <= 4) {
+      let key = this.#kindsCode;
+      for (let k = 0; k < operands.length; k++) key = key * 16 + dtypeIds[operands[k].dtype];
+      let program = this.#quick.get(key);
+      if (program === undefined) {
+        program = this.program(operands.map((t) => t.dtype))!;
+        this.#quick.set(key, program);
+      }
+      return program;
+    }
+    return this.program(
+      operands.map((t) => t.dtype),
+      dtype,
+    )!;
   }
 
   /** The program for these operand dtypes; null when the function could not be compiled. */

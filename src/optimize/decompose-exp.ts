@@ -79,13 +79,13 @@ export function sigmoid32(k: Calc, x: Id): Id {
   return k.mul(k.mul(quotient, first), k.neg(second));
 }
 
-/** A polynomial near 0, else 1 - 2/(e^2|x| + 1) with x's sign. */
+/** A polynomial near 0, else 1 - 2/(e^2|x| + 1); then x's sign. */
 export function tanh32(k: Calc, x: Id): Id {
   const size = k.abs(x);
   const square = k.mul(x, x);
-  const near = k.madd(k.mul(x, square), k.poly(square, k.fma ? TANH_F32_WIDE : TANH_F32), x);
-  const far = k.fromBits(k.bitOr(k.bits(farTanh(k, k.atMost(size, 9.1))), k.signBits(x)));
-  return k.select(k.lt(size, k.c(k.fma ? 0.985 : 0.6)), near, far);
+  const near = k.madd(k.mul(size, square), k.poly(square, k.fma ? TANH_F32_WIDE : TANH_F32), size);
+  const far = farTanh(k, k.atMost(size, 9.1));
+  return k.flip(k.select(k.lt(size, k.c(k.fma ? 0.985 : 0.6)), near, far), k.signBits(x));
 }
 
 function farTanh(k: Calc, size: Id): Id {

@@ -2,7 +2,6 @@
  * The small algebra decompositions are written in: a Builder, one float dtype, and whether a fused multiply-add
  * may be used. Every method appends primitive nodes; numbers given where an Id is expected must go through `c`.
  */
-import type { DType } from "../dtype.ts";
 import type { Builder } from "../ir/build.ts";
 import type { Id } from "../ir/node.ts";
 

@@ -6,7 +6,7 @@ import type { Id } from "../ir/node.ts";
 import type { Calc } from "./decompose-kit.ts";
 
 /** π/2 in parts of 12 bits: their products with whole numbers below 2^13 are exact. The last part is the rest. */
-const HALF_PI_F32 = [1.5703125, 0.0004837512969970703, 7.549533620476723e-8, 2.5633440682650462e-12];
+const HALF_PI_F32 = [1.5703125, 0.0004837512969970703, 7.549533620476723e-8, 2.5633440682570896e-12];
 /** As far as the parts reach. */
 const FAR_F32 = 6400;
 

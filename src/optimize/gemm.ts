@@ -177,7 +177,11 @@ export function planGemm(given: GemmProblem, options: GemmOptions): GemmPlan {
     folded,
     lane,
     tile,
-    blocking: { mc: Math.max(blocking.mc, tile.mr), kc: blocking.kc, nc: temp ? Math.min(blocking.nc, TEMP_COLUMNS) : blocking.nc },
+    blocking: {
+      mc: Math.max(blocking.mc, tile.mr),
+      kc: blocking.kc,
+      nc: temp ? Math.min(blocking.nc, TEMP_COLUMNS) : blocking.nc,
+    },
     packA,
     packB,
     temp,

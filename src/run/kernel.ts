@@ -35,6 +35,8 @@ export interface CompiledKernel {
   readonly compileTime: number;
 }
 
+const SCRATCH_END = SCRATCH.address + SCRATCH.bytes;
+
 /** Elements a call of a kernel computes at the most: V8 replaces a function's slow first code only between calls. */
 const CHUNK = 16384;
 
@@ -43,6 +45,8 @@ export class KernelCache {
   readonly #byProgram = new WeakMap<Program, Map<string, CompiledKernel>>();
   readonly #byText = new Map<string, CompiledKernel>();
   #words: Int32Array;
+  #flat = new WeakMap<Program, CompiledKernel>();
+  #flatSimd = true;
   /** Kernels made so far; tests watch it stand still. */
   compiled = 0;
   /** Off: scalar code only. For tests and for comparison. */
@@ -55,7 +59,7 @@ export class KernelCache {
   constructor(heap: Heap, pool: Pool) {
     this.#heap = heap;
     this.#pool = pool;
-    this.#words = new Int32Array(heap.buffer, 0, SCRATCH.bytes / 4);
+    this.#words = new Int32Array(heap.buffer, 0, SCRATCH_END / 4);
   }
 
   find(program: Program, classes: readonly LayoutClass[]): CompiledKernel {
@@ -97,6 +101,56 @@ export class KernelCache {
     };
   }
 
+  /** The plainest walk: all operands contiguous, `size` elements from their first one on. */
+  flat(
+    program: Program,
+    out: FlatOperand,
+    inputs: readonly FlatOperand[],
+    size: number,
+    params: readonly Value[],
+  ): void {
+    if (size === 0) return;
+    let kernel = this.#flat.get(program);
+    if (kernel === undefined || this.#flatSimd !== this.simd) {
+      if (this.#flatSimd !== this.simd) this.#flat = new WeakMap();
+      this.#flatSimd = this.simd;
+      kernel = this.find(program, new Array(inputs.length + 1).fill("contiguous"));
+      this.#flat.set(program, kernel);
+    }
+    const words = this.#current();
+    const operands = inputs.length + 1;
+    this.#writeParams(kernel, operands, params);
+    const parallel = size * kernel.cost > WORTH_SHARING_NS && this.#pool.threads > 1;
+    if (parallel) this.#openQueue(operands, params.length);
+    const chunk = parallel ? chunkFor(size, this.#pool.threads) : CHUNK;
+    for (let i = 0; i < size; i += chunk) {
+      const base = parallel ? this.#enqueue(kernel) : WORDS;
+      words[base + descriptor.n] = Math.min(chunk, size - i);
+      words[base + descriptor.m] = 1;
+      words[base + descriptor.address(0)] = out.storage.address + out.frame.offset + i * out.frame.itemBytes;
+      for (let k = 1; k < operands; k++) {
+        const { storage, frame } = inputs[k - 1];
+        words[base + descriptor.address(k)] = storage.address + frame.offset + i * frame.itemBytes;
+      }
+      if (!parallel) kernel.run(SCRATCH.address);
+    }
+    if (parallel) this.#flush();
+  }
+
+  #current(): Int32Array {
+    if (!this.#heap.shared && this.#words.buffer !== this.#heap.buffer) {
+      this.#words = new Int32Array(this.#heap.buffer, 0, SCRATCH_END / 4);
+    }
+    return this.#words;
+  }
+
+  #writeParams(kernel: CompiledKernel, operands: number, params: readonly Value[]): void {
+    for (let p = 0; p < params.length; p++) {
+      const at = SCRATCH.address + 8 * descriptor.param(operands, p);
+      dtypes[kernel.plan.program.params[p]].write(this.#heap.view, at, params[p]);
+    }
+  }
+
   /** Runs the program over the nest; operand 0 is the output and the nest's offsets are addresses. */
   elementwise(program: Program, nest: LoopNest, params: readonly Value[]): CompiledKernel | null {
     if (isEmpty(nest)) return null;
@@ -104,16 +158,11 @@ export class KernelCache {
     const walk = this.simd ? walkOf(program, nest) : plainWalk(program, nest);
     const kernel = this.find(program, walk.classes);
     const tile = walk.tile === null ? null : this.find(program, walk.tile);
-    if (this.#words.buffer !== this.#heap.buffer && !this.#heap.shared) {
-      this.#words = new Int32Array(this.#heap.buffer, 0, SCRATCH.bytes / 4);
-    }
-    for (let p = 0; p < params.length; p++) {
-      const at = SCRATCH.address + 8 * descriptor.param(operands, p);
-      dtypes[kernel.plan.program.params[p]].write(this.#heap.view, at, params[p]);
-    }
+    const words = this.#current();
+    this.#writeParams(kernel, operands, params);
     for (let k = 0; k < operands; k++) {
-      this.#words[WORDS + descriptor.stride(k)] = walk.stride[k];
-      this.#words[WORDS + descriptor.rowStride(k)] = walk.rowStride[k];
+      words[WORDS + descriptor.stride(k)] = walk.stride[k];
+      words[WORDS + descriptor.rowStride(k)] = walk.rowStride[k];
     }
     let size = 1;
     for (let d = 0; d < nest.shape.length; d++) size *= nest.shape[d];
@@ -199,7 +248,7 @@ export class KernelCache {
 
   #openQueue(operands: number, params: number): void {
     const step = 64 * Math.ceil((8 * descriptor.param(operands, params)) / 64);
-    const room = SCRATCH.address + SCRATCH.bytes - QUEUE;
+    const room = SCRATCH_END - QUEUE;
     Object.assign(this.#queue, {
       kernel: null,
       tasks: 0,
@@ -230,6 +279,12 @@ export class KernelCache {
     this.#runQueue();
     this.#queue.most = 0;
   }
+}
+
+/** A dense operand: where its storage lies, and where in it the first element is. */
+interface FlatOperand {
+  readonly storage: { readonly address: number };
+  readonly frame: { readonly offset: number; readonly itemBytes: number };
 }
 
 /** Where the descriptors of a job's tasks lie. */

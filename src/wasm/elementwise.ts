@@ -5,12 +5,12 @@
  *     i32 n, m, then per operand (out first): i32 address, stride, rowStride; then 8 bytes a captured value
  */
 import { type DType, dtypes } from "../dtype.ts";
-import { unreachable } from "../errors.ts";
 import type { Id, Node } from "../ir/node.ts";
 import type { KernelPlan, LayoutClass } from "../optimize/vectorize.ts";
 import { type FuncBuilder, type Local, ModuleBuilder } from "./assembler.ts";
 import { boolMask, loadLanes, loadNarrow, packed, reverse2, reverse4, storeLanes } from "./memory.ts";
-import { type CodeContext, loadScalar, ScalarCode, type SlowFunctions, storeScalar } from "./scalar.ts";
+import { type CodeContext, loadScalar, ScalarCode, storeScalar } from "./scalar.ts";
+import { slowFunctions } from "./slow.ts";
 import { registersOf, VectorCode } from "./vector.ts";
 
 /** Word positions in the descriptor, and its length in bytes. */
@@ -41,11 +41,6 @@ export interface ElementwiseOptions {
   readonly shared: boolean;
 }
 
-/** Where a module's `rare` nodes find the functions they call. */
-export function slowFunctionsOf(_module: ModuleBuilder): SlowFunctions {
-  return (name) => unreachable(`no slow function ${name}`);
-}
-
 /** Imports memory "m" of module "e"; exports "run" (descriptor address). */
 export function emitElementwise(plan: KernelPlan, options: ElementwiseOptions): ModuleBuilder {
   const module = new ModuleBuilder();
@@ -56,7 +51,7 @@ export function emitElementwise(plan: KernelPlan, options: ElementwiseOptions): 
     f,
     program,
     fma: options.fma,
-    slow: slowFunctionsOf(module),
+    slow: slowFunctions(module),
   };
   const d = f.params[0];
   const n = loadWord(f, d, descriptor.n, "n");

@@ -9,15 +9,10 @@ import { dtypes } from "../dtype.ts";
 import type { Id } from "../ir/node.ts";
 import type { KernelPlan } from "../optimize/vectorize.ts";
 import { type FuncBuilder, type Local, ModuleBuilder } from "./assembler.ts";
-import {
-  descriptor,
-  type ElementwiseOptions,
-  loadWord,
-  type Operand,
-  slowFunctionsOf,
-} from "./elementwise.ts";
+import { descriptor, type ElementwiseOptions, loadWord, type Operand } from "./elementwise.ts";
 import { boolMask, loadLanes, loadSplat, packed, storeLanes } from "./memory.ts";
 import { type CodeContext, loadScalar, ScalarCode } from "./scalar.ts";
+import { slowFunctions } from "./slow.ts";
 import { VectorCode } from "./vector.ts";
 
 /** Rows a strip has: what lies crosswise is read a whole cache line at a time. */
@@ -30,7 +25,7 @@ export function emitTile(plan: KernelPlan, options: ElementwiseOptions): ModuleB
   module.importMemory("e", "m", options.shared ? { min: 2, max: 65536, shared: true } : { min: 2 });
   const f = module.func("run", { d: "i32" }, [], { export: true });
   const { program, levels } = plan;
-  const context: CodeContext = { f, program, fma: options.fma, slow: slowFunctionsOf(module) };
+  const context: CodeContext = { f, program, fma: options.fma, slow: slowFunctions(module) };
   const d = f.params[0];
   const n = loadWord(f, d, descriptor.n, "n");
   const m = loadWord(f, d, descriptor.m, "m");

@@ -133,6 +133,8 @@ half = LN2 / 2
 row("exp32_wide", exp, lambda r: exp(-r), range(8), -LN2 * mpf("1.001"), LN2 * mpf("1.001"), f32, {0: ONE, 1: ONE})
 row("exp32", exp, lambda r: exp(-r), range(7), -half * mpf("1.001"), half * mpf("1.001"), f32, {0: ONE, 1: ONE})
 row("exp2_32", lambda r: mpf(2) ** r, lambda r: mpf(2) ** -r, range(7), -mpf("0.5"), mpf("0.5"), f32, {0: ONE})
+row("exp2_32_short", lambda r: mpf(2) ** r, lambda r: mpf(2) ** -r, range(6), -mpf("0.5"), mpf("0.5"), f32, {0: ONE})
+row("expm1_32", exp, lambda r: exp(-r), range(7), -half * mpf("1.001"), half * mpf("1.001"), f32, {0: ONE, 1: ONE})
 row("log32", log_tail, lambda f: abs(f**3 / log1p(f)) if f else 0, range(8), sqrt(mpf("0.5")) - 1, sqrt(mpf(2)) - 1, f32)
 row("tanh32", odd(tanh), odd_weight(tanh), range(5), mpf(0), mpf("0.625") ** 2, f32)
 row("tanh32_4", odd(tanh), odd_weight(tanh), range(4), mpf(0), mpf("0.625") ** 2, f32)
@@ -141,6 +143,40 @@ half_tanh = lambda x: tanh(x / 2) / 2
 row("sigmoid32", odd(half_tanh, ONE / 4), lambda z: z * sqrt(z) / (ONE / 2 - half_tanh(sqrt(z))), range(4), mpf(0), mpf("1.25"), f32)
 row("sin32", odd(sin), odd_weight(sin), range(4), mpf(0), (pi / 2 * mpf("1.001")) ** 2, f32)
 row("tan32", odd(tan), odd_weight(tan), range(6), mpf(0), (pi / 4 * mpf("1.001")) ** 2, f32)
+
+
+half_pi_tail = (pi / 4 * mpf("1.0005")) ** 2
+row("sin32_quarter", odd(sin), odd_weight(sin), range(3), mpf(0), half_pi_tail, f32)
+cos_tail = lambda z: series(lambda y: (cos(sqrt(y)) - 1 + y / 2) / y**2, z, mpf("1e-12"))
+cos_weight = lambda z: z * z / cos(sqrt(z))
+row("cos32_quarter", cos_tail, cos_weight, range(3), mpf(0), half_pi_tail, f32)
+
+# f64; "short" rows serve f32 functions that compute in f64 and need about 34 bits
+exp_tail = lambda r: series(lambda y: (expm1(y) - y) / y**2, r, mpf("1e-18"))
+for name, n in ("exp64", 10), ("exp64_short", 6):
+    row(name, exp_tail, lambda r: r * r * exp(-r), range(n), -half * mpf("1.001"), half * mpf("1.001"), f64)
+row("exp2_64", lambda r: mpf(2) ** r, lambda r: mpf(2) ** -r, range(13), -mpf("0.5"), mpf("0.5"), f64, {0: ONE})
+exp2_tail = lambda r: series(lambda y: (mpf(2) ** y - 1) / y, r, mpf("1e-18"))
+row("exp2_64_short", exp2_tail, lambda r: abs(r) * mpf(2) ** -r, range(7), -mpf("0.5"), mpf("0.5"), f64)
+log_max = ((sqrt(mpf(2)) - 1) / (sqrt(mpf(2)) + 1)) ** 2 * mpf("1.001")
+log_ratio = lambda s: log((1 + s) / (1 - s))
+for name, n in ("log64", 7), ("log64_short", 4):
+    row(name, odd(log_ratio, 2), odd_weight(log_ratio), range(n), mpf(0), log_max, f64)
+pow_tail = lambda z: series(lambda y: (log_ratio(sqrt(y)) / sqrt(y) - 2 - 2 * y / 3) / y**2, z, mpf("1e-12"))
+row("pow64", pow_tail, lambda z: z * z, range(8), mpf(0), log_max, f64)
+for name, n in ("sin64", 6), ("sin64_short", 4):
+    row(name, odd(sin), odd_weight(sin), range(n), mpf(0), half_pi_tail, f64)
+for name, n in ("cos64", 6), ("cos64_short", 4):
+    row(name, cos_tail, cos_weight, range(n), mpf(0), half_pi_tail, f64)
+for name, n in ("atan64", 12), ("atan64_short", 7):
+    row(name, odd(atan), odd_weight(atan), range(n), mpf(0), (sqrt(mpf(2)) - 1) ** 2 * mpf("1.001"), f64)
+for name, n in ("asin64", 13), ("asin64_short", 7):
+    row(name, odd(asin), odd_weight(asin), range(n), mpf(0), mpf("0.25"), f64)
+from mpmath import sinh
+for name, n in ("sinh64", 8), ("sinh64_short", 4):
+    row(name, odd(sinh), odd_weight(sinh), range(n), mpf(0), ONE, f64)
+cbrt = lambda m: m ** (ONE / 3)
+row("cbrt64_start", cbrt, lambda m: 1 / cbrt(m), range(5), mpf("0.7"), mpf("5.7"), f64)
 
 
 def show(name):

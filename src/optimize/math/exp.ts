@@ -5,7 +5,7 @@
  */
 import type { Builder } from "../../ir/build.ts";
 import type { Id } from "../../ir/node.ts";
-import { type DecompositionTable, madd, type MathOptions, polynomial } from "./table.ts";
+import { type DecompositionTable, type MathOptions, madd, polynomial } from "./table.ts";
 
 const f32 = (b: Builder, value: number): Id => b.constant("f32", Math.fround(value));
 const i32 = (b: Builder, value: number): Id => b.constant("i32", value);
@@ -20,7 +20,7 @@ function exp32(b: Builder, x: Id, o: MathOptions): Id {
   const t = madd(b, clamped, f32(b, Math.LOG2E / 2), magic, o);
   const m = b.op("sub", t, magic);
   const r1 = madd(b, m, f32(b, -2 * 0.693359375), clamped, o);
-  const r = madd(b, m, f32(b, 2 * 2.12194440e-4), r1, o);
+  const r = madd(b, m, f32(b, 2 * 2.1219444e-4), r1, o);
   const q = polynomial(b, r, [0.5, 1 / 6, 1 / 24, 1 / 120, 1 / 720, 1 / 5040, 1 / 40320], o);
   const p = b.op("add", madd(b, b.op("mul", r, r), q, r, o), f32(b, 1));
   const scale = b.bitcast("f32", b.op("shl", b.bitcast("i32", t), i32(b, 23)));
@@ -33,9 +33,20 @@ function tanh32(b: Builder, x: Id, o: MathOptions): Id {
   const e = exp32(b, b.op("mul", b.op("pmin", a, f32(b, 10)), f32(b, 2)), o);
   const large = b.op("sub", one, b.op("div", f32(b, 2), b.op("add", e, one)));
   const z = b.op("mul", x, x);
-  const q = polynomial(b, z, [-0.3333328068256378, 0.13331405818462372, -0.05373651534318924, 0.02062816731631756, -0.0056922961957752705], o);
+  const q = polynomial(
+    b,
+    z,
+    [
+      -0.3333328068256378, 0.13331405818462372, -0.05373651534318924, 0.02062816731631756,
+      -0.0056922961957752705,
+    ],
+    o,
+  );
   const small = madd(b, b.op("mul", x, z), q, x, o);
-  const signed = b.bitcast("f32", b.op("bitOr", b.bitcast("i32", large), b.op("bitAnd", b.bitcast("i32", x), i32(b, -2147483648))));
+  const signed = b.bitcast(
+    "f32",
+    b.op("bitOr", b.bitcast("i32", large), b.op("bitAnd", b.bitcast("i32", x), i32(b, -2147483648))),
+  );
   return b.op("select", b.op("lt", a, f32(b, 0.625)), small, signed);
 }
 

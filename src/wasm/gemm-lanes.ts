@@ -1,0 +1,90 @@
+/** One row a kind of lane that matrix products are summed in: its instructions, in SIMD and for one element. */
+import type { GemmLane } from "../optimize/gemm.ts";
+import type { FuncBuilder, Local } from "./assembler.ts";
+import type { LoadOp, PlainOp, StoreOp, ValType } from "./opcodes.ts";
+
+export interface LaneRow {
+  readonly bytes: 4 | 8;
+  readonly splat: LoadOp;
+  readonly mul: PlainOp;
+  readonly add: PlainOp;
+  /** a·b + c at once, where relaxed SIMD has it. */
+  readonly madd: PlainOp | null;
+  readonly scalar: {
+    readonly type: ValType;
+    readonly load: LoadOp;
+    readonly store: StoreOp;
+    readonly add: PlainOp;
+  };
+}
+
+const i32 = { type: "i32", load: "i32.load", store: "i32.store", add: "i32.add" } as const;
+
+export const laneRows = {
+  f32: {
+    bytes: 4,
+    splat: "v128.load32_splat",
+    mul: "f32x4.mul",
+    add: "f32x4.add",
+    madd: "f32x4.relaxed_madd",
+    scalar: { type: "f32", load: "f32.load", store: "f32.store", add: "f32.add" },
+  },
+  f64: {
+    bytes: 8,
+    splat: "v128.load64_splat",
+    mul: "f64x2.mul",
+    add: "f64x2.add",
+    madd: "f64x2.relaxed_madd",
+    scalar: { type: "f64", load: "f64.load", store: "f64.store", add: "f64.add" },
+  },
+  i32: {
+    bytes: 4,
+    splat: "v128.load32_splat",
+    mul: "i32x4.mul",
+    add: "i32x4.add",
+    madd: null,
+    scalar: i32,
+  },
+  i64: {
+    bytes: 8,
+    splat: "v128.load64_splat",
+    mul: "i64x2.mul",
+    add: "i64x2.add",
+    madd: null,
+    scalar: { type: "i64", load: "i64.load", store: "i64.store", add: "i64.add" },
+  },
+  // 0 and 1 in 32-bit lanes: "or" of "and"s.
+  bool: {
+    bytes: 4,
+    splat: "v128.load32_splat",
+    mul: "v128.and",
+    add: "v128.or",
+    madd: null,
+    scalar: { ...i32, add: "i32.or" },
+  },
+} as const satisfies Record<GemmLane, LaneRow>;
+
+/** sum += a·b. */
+export function multiplyAdd(f: FuncBuilder, row: LaneRow, fma: boolean, sum: Local, a: Local, b: Local): void {
+  if (fma && row.madd !== null) f.get(a).get(b).get(sum).op(row.madd).set(sum);
+  else f.get(sum).get(a).get(b).op(row.mul).op(row.add).set(sum);
+}
+
+/** local += by (a local or a constant). */
+export function bump(f: FuncBuilder, local: Local, by: Local | number): void {
+  f.get(local);
+  if (typeof by === "number") f.i32(by);
+  else f.get(by);
+  f.op("i32.add").set(local);
+}
+
+/** for (left = count; left > 0; left--) body. */
+export function repeat(f: FuncBuilder, count: Local, body: () => void): void {
+  const left = f.local("i32");
+  f.get(count).tee(left).i32(0).op("i32.gt_s").if(() => {
+    f.loop((next) => {
+      body();
+      f.get(left).i32(1).op("i32.sub").tee(left).brIf(next);
+    });
+  });
+}
