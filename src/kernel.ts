@@ -3,15 +3,20 @@
  * cannot be compiled throws, with a caret under the reason.
  */
 import { checkDType, type DType } from "./dtype.ts";
+import { describe, fail } from "./errors.ts";
+import { paramValue } from "./frontend/infer.ts";
+import { evaluator } from "./ir/eval.ts";
 import type { Template } from "./ir/node.ts";
 import { printTemplate } from "./ir/print.ts";
 import { elementwise } from "./ops/elementwise.ts";
-import { compileStrict, registerCallable, type ScalarFunction } from "./ops/function.ts";
+import { type Callable, compileStrict, registerCallable, type ScalarFunction } from "./ops/function.ts";
 import { liveTensor, Tensor, wrapResult } from "./tensor.ts";
 
 export interface Kernel {
   /** One tensor a parameter, broadcast together. */
   (...tensors: Tensor[]): Tensor;
+  /** On plain numbers, as the function itself: also how a kernel is written inside another one. */
+  (...values: number[]): number;
   /** As calling it, but the result is written into an existing tensor: nothing is allocated. */
   into(out: Tensor, ...tensors: Tensor[]): Tensor;
   /** A kernel whose result has this dtype. */
@@ -22,6 +27,11 @@ export interface Kernel {
 }
 
 /** Captured values are passed by name: `kernel((x, k) => x > 0 ? x : k * x, { k: 0.01 })`. */
+export function kernel(
+  fn: (...values: number[]) => number | bigint | boolean,
+  captures?: Readonly<Record<string, unknown>>,
+): Kernel;
+export function kernel(fn: ScalarFunction, captures: Readonly<Record<string, unknown>>): Kernel;
 export function kernel(fn: ScalarFunction, captures: Readonly<Record<string, unknown>> = {}): Kernel {
   return makeKernel(fn, captures, undefined);
 }
@@ -37,17 +47,35 @@ function makeKernel(
     for (let k = 0; k < tensors.length; k++) liveTensor("kernel", tensors[k]);
     return tensors;
   };
-  const call = (...tensors: Tensor[]): Tensor =>
-    new Tensor(elementwise("kernel", callable, live(tensors), options));
+  const call = (...args: (Tensor | number)[]): Tensor | number =>
+    typeof args[0] === "number"
+      ? callOnNumbers(callable, args as number[])
+      : new Tensor(elementwise("kernel", callable, live(args as Tensor[]), options));
   const intoOptions = (out: Tensor) => (dtype === undefined ? { out } : { dtype, out });
-  const result: Kernel = Object.assign(call, {
+  const result = Object.assign(call, {
     into: (out: Tensor, ...tensors: Tensor[]) =>
       wrapResult(elementwise("kernel", callable, live(tensors), intoOptions(liveTensor("kernel", out))), out),
     as: (to: DType) => makeKernel(fn, captures, checkDType("kernel", to)),
     template: callable.template!,
     captures,
     toString: () => `kernel ${printTemplate(callable.template!)}`,
-  });
+  }) as Kernel;
   registerCallable(result, callable);
   return result;
+}
+
+/** The function of plain numbers, by the interpreter. */
+function callOnNumbers(callable: Callable, values: readonly number[]): number {
+  for (const v of values) {
+    if (typeof v !== "number")
+      fail(
+        "value",
+        "kernel",
+        `expected numbers only, got ${describe(v)}.`,
+        "Do not mix tensors and numbers; wrap the number with tensor(…).",
+      );
+  }
+  const program = callable.program(values.map(() => "f64"))!;
+  const params = callable.values.map((v, i) => paramValue(v, program.params[i]));
+  return Number(evaluator(program, params)(values));
 }

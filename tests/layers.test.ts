@@ -32,7 +32,7 @@ const layers = [
 const src = join(dirname(fileURLToPath(import.meta.url)), "..", "src");
 const files = (readdirSync(src, { recursive: true }) as string[])
   .map((path) => path.replaceAll("\\", "/"))
-  .filter((path) => path.endsWith(".ts") && !path.endsWith(".test.ts") && !path.endsWith("/testing.ts"))
+  .filter((path) => /\.[jt]s$/.test(path) && !/\.test\.ts$|\/testing\.ts$/.test(path))
   .sort();
 const text = new Map(files.map((file) => [file, readFileSync(join(src, file), "utf8")]));
 
@@ -44,7 +44,7 @@ const relativeImports = (file: string): string[] =>
   importsOf(file)
     .filter((specifier) => specifier.startsWith("."))
     .map((specifier) => resolve(file, specifier));
-const layerOf = (file: string) => file.split("/")[0].replace(/\.ts$/, "");
+const layerOf = (file: string) => file.split("/")[0].replace(/\.[jt]s$/, "");
 /** Without comments, so that one may speak of what the code must not do. */
 const codeOf = (file: string) => text.get(file)!.replace(/\/\*[\s\S]*?\*\/|(?<![:"'`])\/\/.*$/gm, "");
 

@@ -94,7 +94,7 @@ function flatCall(
     const { frame } = operands[k];
     if (frame !== first && !(sameShape(frame.shape, first.shape) && isContiguous(frame))) return null;
   }
-  const program = callable.programFor(operands, options.dtype);
+  const program = callable.programFor(operands, options.dtype, operation);
   if (isPending(program)) return null;
   const { values } = callable;
   const params: Value[] = [];
@@ -139,6 +139,7 @@ function bind(operation: string, callable: Callable, operands: readonly Strided[
   const program = callable.program(
     operands.map((t) => t.dtype),
     dtype,
+    operation,
   );
   if (program !== null) {
     const params = callable.values.map((v, i) => paramValue(v, program.params[i], operation));
@@ -164,7 +165,7 @@ function callFunction(
   const args: unknown[] = new Array(inputs.length);
   const call = (values: readonly Value[]) => {
     for (let k = 0; k < args.length; k++) args[k] = toScalar(values[k], inputs[k]);
-    return fn(...args);
+    return callChecked(operation, fn, args);
   };
   const values = firstValues(operands);
   const first = values === null ? 0 : call(values);
@@ -176,6 +177,25 @@ function callFunction(
     return resultValue(operation, result, produces);
   };
   return { dtype: dtype ?? produces, produces, program: null, evaluate };
+}
+
+/** A call of the user's function. Its own errors pass; a mix of bigints and numbers is said in our words. */
+export function callChecked(
+  operation: string,
+  fn: (...args: unknown[]) => unknown,
+  args: unknown[],
+): unknown {
+  try {
+    return fn(...args);
+  } catch (error) {
+    if (!(error instanceof TypeError && error.message.includes("BigInt"))) throw error;
+    return fail(
+      "dtype",
+      operation,
+      "the function mixes bigints and numbers; elements of 64-bit integers are bigints.",
+      'Write bigints inside it (3n), or convert the tensor first: to("f64").',
+    );
+  }
 }
 
 /** The dtype that holds what a called function returns: booleans, bigints, or numbers of the operands' float dtype. */
@@ -273,7 +293,8 @@ function checkOperands(operation: string, callable: Callable, operands: readonly
   }
   for (const t of operands) checkAlive(operation, t);
   const wants = callable.template?.inputs;
-  if (wants !== undefined && wants !== operands.length) {
+  // Fewer parameters than tensors are fine, as in JavaScript: the function ignores the rest.
+  if (wants !== undefined && wants > operands.length) {
     fail(
       "kernel",
       operation,

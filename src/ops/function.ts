@@ -57,13 +57,17 @@ export class Callable {
   }
 
   /** As `program`, found by a number; for functions that have a template. */
-  programFor(operands: readonly { readonly dtype: DType }[], dtype?: DType): Program {
+  programFor(operands: readonly { readonly dtype: DType }[], dtype?: DType, operation = "kernel"): Program {
     if (dtype === undefined && operands.length <= 5 && this.values.length <= 4) {
       let key = this.#kindsCode;
       for (let k = 0; k < operands.length; k++) key = key * 16 + dtypeIds[operands[k].dtype];
       let program = this.#quick.get(key);
       if (program === undefined) {
-        program = this.program(operands.map((t) => t.dtype))!;
+        program = this.program(
+          operands.map((t) => t.dtype),
+          undefined,
+          operation,
+        )!;
         this.#quick.set(key, program);
       }
       return program;
@@ -71,11 +75,12 @@ export class Callable {
     return this.program(
       operands.map((t) => t.dtype),
       dtype,
+      operation,
     )!;
   }
 
   /** The program for these operand dtypes; null when the function could not be compiled. */
-  program(inputs: readonly DType[], dtype?: DType): Program | null {
+  program(inputs: readonly DType[], dtype?: DType, operation = "kernel"): Program | null {
     if (this.template === null) return null;
     const key = `${inputs.join()}|${this.#kinds}|${dtype ?? ""}`;
     let program = this.#programs.get(key);
@@ -84,7 +89,7 @@ export class Callable {
         this.template,
         inputs,
         this.values.map(paramKind),
-        dtype === undefined ? {} : { dtype },
+        dtype === undefined ? { operation } : { dtype, operation },
       );
       this.#programs.set(key, program);
     }

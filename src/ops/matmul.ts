@@ -1,12 +1,16 @@
 /** Matrix product: shapes as NumPy's matmul, any strides, batches broadcast by stride 0. */
-import { dtypes, promote } from "../dtype.ts";
+import { type DType, dtypes, promote } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { fail, list } from "../errors.ts";
+import { Builder } from "../ir/build.ts";
+import type { Program } from "../ir/node.ts";
+import { gemmOf } from "../run/gemm.ts";
 import { interpretMatmul } from "../run/interpret.ts";
 import { broadcastShapes } from "../view/broadcast.ts";
 import { planLoops } from "../view/loops.ts";
 import { broadcastTo, contiguousView, type View } from "../view/view.ts";
-import { absolute, allocate, checkAlive, type Strided } from "./strided.ts";
+import { detectFeatures } from "../wasm/features.ts";
+import { absolute, allocate, checkAlive, filled, type Strided } from "./strided.ts";
 
 /** The matrices of one product: 1-D operands became a row or a column, batch axes are equal on all sides. */
 export interface MatmulPlan {
@@ -65,20 +69,58 @@ export function matmul(a: Strided, b: Strided): Strided {
   const plan = planMatmul(a.frame, b.frame);
   const working = promote(a.dtype, b.dtype);
   const out = allocate("matmul", working, [...plan.batch, plan.m, plan.n]);
-  const operands = [out, a, b];
-  const views = [out.frame, plan.a, plan.b];
-  const batches = absolute(planLoops(views.map(batchView)), operands);
-  const rank = plan.batch.length;
-  const matrix = (v: View) => [v.strides[rank], v.strides[rank + 1]] as const;
-  interpretMatmul(
-    engine().heap.view,
-    batches,
-    { m: plan.m, n: plan.n, k: plan.k, out: matrix(out.frame), a: matrix(plan.a), b: matrix(plan.b) },
-    [working, a.dtype, b.dtype],
-    working,
-  );
+  filled(out, () => multiply(plan, out, a, b));
   return { ...out, frame: contiguousView(plan.shape, dtypes[working].bytes) };
 }
+
+/** out = a·b, where out is (…batch, m, n) of the promoted dtype, in any layout. */
+function multiply(plan: MatmulPlan, out: Strided, a: Strided, b: Strided): void {
+  const e = engine();
+  const operation = "matmul";
+  const operands = [out, a, b];
+  if (plan.k === 1 && e.kernels.simd) {
+    const program = outerProgram(out.dtype, a.dtype, b.dtype);
+    const views = [out.frame, broadcastTo(plan.a, out.frame.shape), broadcastTo(plan.b, out.frame.shape)];
+    const nest = absolute(planLoops(views), operands);
+    const kernel = e.kernels.elementwise(program, nest, []);
+    e.listener?.({ kind: "kernel", operation, backend: "wasm", detail: { program, nest, kernel } });
+    return;
+  }
+  const batches = absolute(planLoops([out.frame, plan.a, plan.b].map(batchView)), operands);
+  const rank = plan.batch.length;
+  const matrix = (v: View) => [v.strides[rank], v.strides[rank + 1]] as const;
+  const types = [out.dtype, a.dtype, b.dtype] as const;
+  const steps = {
+    m: plan.m,
+    n: plan.n,
+    k: plan.k,
+    out: matrix(out.frame),
+    a: matrix(plan.a),
+    b: matrix(plan.b),
+  };
+  if (!e.kernels.simd || !detectFeatures().simd) {
+    interpretMatmul(e.heap.view, batches, steps, types, out.dtype);
+    e.listener?.({ kind: "kernel", operation, backend: "interpreter", detail: { nest: batches } });
+    return;
+  }
+  const gemm = gemmOf(e.heap).run({ ...steps, dtypes: types, batches });
+  e.listener?.({ kind: "kernel", operation, backend: "wasm", detail: { gemm } });
+}
+
+/** One product an element: what a matrix product with k = 1 is. */
+function outerProgram(out: DType, a: DType, b: DType): Program {
+  const key = `${a} ${b}`;
+  let program = outerPrograms.get(key);
+  if (program === undefined) {
+    const build = new Builder();
+    const [x, y] = [a, b].map((dtype, i) => build.cast(out, build.input(i, dtype)));
+    program = build.finish(build.op(out === "bool" ? "and" : "mul", x, y), [a, b]);
+    outerPrograms.set(key, program);
+  }
+  return program;
+}
+
+const outerPrograms = new Map<string, Program>();
 
 /** The view without its two matrix axes. */
 function batchView(v: View): View {

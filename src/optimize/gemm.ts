@@ -45,9 +45,9 @@ export interface GemmBlocking {
  * `direct`: operands are read where they lie, nothing is packed unless it must be; batches are a loop in the kernel.
  * `packed`: blocks of both operands are copied into the order the tile reads them in.
  * `vector`: one of m and n is 1: a stream over the matrix.
- * `outer`: k is 1: an elementwise product.
+ * (k = 1 is an elementwise product, and none of these.)
  */
-export type GemmPath = "empty" | "outer" | "vector" | "direct" | "packed";
+export type GemmPath = "empty" | "vector" | "direct" | "packed";
 
 /** Rows × columns of a run of batches (by ordinal, in C order of the nest): independent of every other task. */
 export interface GemmTask {
@@ -123,8 +123,6 @@ const TEMP_COLUMNS = 512;
 /** Up to this many multiplications, and this many steps of k, nothing is packed for the cache's sake. */
 const DIRECT_WORK = 96 * 96 * 96;
 const DIRECT_K = 512;
-/** Matrix elements from which a product with a vector is a stream. */
-const VECTOR_WORK = 512;
 /** Multiplications that make a task worth handing over. */
 const TASK_WORK = 64 * 64 * 64;
 
@@ -144,12 +142,12 @@ export function planGemm(given: GemmProblem, options: GemmOptions): GemmPlan {
   const count = batches.shape.reduce((x, y) => x * y, 1);
   const lanes = laneBytes(lane);
 
-  let path: GemmPath = options.path ?? choosePath(problem, count);
+  let path: GemmPath = options.path ?? choosePath(problem);
   if (m === 0 || n === 0 || count === 0) path = "empty";
   const temp = !(isLane(outType, lane) && problem.out[1] === lanes);
   const direct = path === "direct";
   const packA = !(direct && isLane(aType, lane));
-  const packB = !(direct && isLane(bType, lane) && (problem.b[1] === lanes || n === 1));
+  const packB = !(direct && isLane(bType, lane) && (problem.b[1] === lanes || n < tile.nr / 2));
   const tasks = path === "empty" ? [] : cutTasks(problem, count, tile, options.workers ?? 1);
   const widest = tasks.reduce((most, t) => Math.max(most, t.columns), 0);
   const tallest = tasks.reduce((most, t) => Math.max(most, t.rows), 0);
@@ -190,8 +188,7 @@ export function planGemm(given: GemmProblem, options: GemmOptions): GemmPlan {
   };
 }
 
-function choosePath({ m, n, k, b, batches, dtypes: [, , bType] }: GemmProblem, count: number): GemmPath {
-  if (k === 1) return "outer";
+function choosePath({ m, n, k }: GemmProblem): GemmPath {
   if (m * n * k <= DIRECT_WORK && k <= DIRECT_K) return "direct";
   return "packed";
 }

@@ -64,10 +64,20 @@ export const laneRows = {
   },
 } as const satisfies Record<GemmLane, LaneRow>;
 
-/** sum += a·b. */
-export function multiplyAdd(f: FuncBuilder, row: LaneRow, fma: boolean, sum: Local, a: Local, b: Local): void {
-  if (fma && row.madd !== null) f.get(a).get(b).get(sum).op(row.madd).set(sum);
-  else f.get(sum).get(a).get(b).op(row.mul).op(row.add).set(sum);
+/** sums[j] += a·b[j]. */
+export function multiplyAdd(
+  f: FuncBuilder,
+  row: LaneRow,
+  fma: boolean,
+  sums: readonly Local[],
+  a: Local,
+  b: readonly Local[],
+): void {
+  for (let j = 0; j < sums.length; j++) {
+    if (fma && row.madd !== null) f.get(a).get(b[j]).get(sums[j]).op(row.madd);
+    else f.get(sums[j]).get(a).get(b[j]).op(row.mul).op(row.add);
+    f.set(sums[j]);
+  }
 }
 
 /** local += by (a local or a constant). */
@@ -81,10 +91,14 @@ export function bump(f: FuncBuilder, local: Local, by: Local | number): void {
 /** for (left = count; left > 0; left--) body. */
 export function repeat(f: FuncBuilder, count: Local, body: () => void): void {
   const left = f.local("i32");
-  f.get(count).tee(left).i32(0).op("i32.gt_s").if(() => {
-    f.loop((next) => {
-      body();
-      f.get(left).i32(1).op("i32.sub").tee(left).brIf(next);
+  f.get(count)
+    .tee(left)
+    .i32(0)
+    .op("i32.gt_s")
+    .if(() => {
+      f.loop((next) => {
+        body();
+        f.get(left).i32(1).op("i32.sub").tee(left).brIf(next);
+      });
     });
-  });
 }

@@ -72,9 +72,7 @@ export class Converter {
         }),
       );
     });
-    return this.to === "bool"
-      ? this.#vector.mask(program.result, false)
-      : this.#vector.regs(program.result);
+    return this.to === "bool" ? this.#vector.mask(program.result, false) : this.#vector.regs(program.result);
   }
 }
 
@@ -101,7 +99,12 @@ export function emitPack(
       f.get(dst).get(src).get(strideI).get(strideK);
       f.get(count).i32(width).get(count).i32(width).op("i32.lt_s").select();
       f.get(k).call(panel);
-      f.get(dst).get(k).i32(width * lane.bytes).op("i32.mul").op("i32.add").set(dst);
+      f.get(dst)
+        .get(k)
+        .i32(width * lane.bytes)
+        .op("i32.mul")
+        .op("i32.add")
+        .set(dst);
       f.get(src).get(strideI).i32(width).op("i32.mul").op("i32.add").set(src);
       bump(f, count, -width);
       f.br(next);
@@ -129,16 +132,28 @@ function emitPanel(
   const [, , strideI, strideK, count] = f.params;
   const itemBytes = dtypes[from].bytes;
   const converter = new Converter(f, from, to);
-  f.get(count).i32(width).op("i32.eq").if(() => {
-    f.get(strideI).i32(itemBytes).op("i32.eq").if(() => {
-      packAlong(f, converter, lane, width);
-      f.return();
-    });
-    f.get(strideK).i32(itemBytes).op("i32.eq").if(() => {
-      packAcross(f, converter, lane, width);
-      f.return();
-    });
-  });
+  // A narrower panel is only ever a remainder.
+  const whole = width % 4 === 0;
+  if (whole)
+    f.get(count)
+      .i32(width)
+      .op("i32.eq")
+      .if(() => {
+        f.get(strideI)
+          .i32(itemBytes)
+          .op("i32.eq")
+          .if(() => {
+            packAlong(f, converter, lane, width);
+            f.return();
+          });
+        f.get(strideK)
+          .i32(itemBytes)
+          .op("i32.eq")
+          .if(() => {
+            packAcross(f, converter, lane, width);
+            f.return();
+          });
+      });
   packAny(f, converter, lane, width);
   return f;
 }
@@ -150,7 +165,10 @@ function packAlong(f: FuncBuilder, converter: Converter, lane: LaneRow, width: n
   repeat(f, k, () => {
     const groups = Array.from({ length: width / 4 }, (_, g) => converter.vector(src, 4 * g * itemBytes));
     const regs = groups.flat();
-    for (let j = regs.length - 1; j >= 0; j--) f.get(dst).get(regs[j]).store("v128.store", 16 * j, 4);
+    for (let j = regs.length - 1; j >= 0; j--)
+      f.get(dst)
+        .get(regs[j])
+        .store("v128.store", 16 * j, 4);
     bump(f, src, strideK);
     bump(f, dst, width * lane.bytes);
   });
@@ -166,33 +184,51 @@ function packAcross(f: FuncBuilder, converter: Converter, lane: LaneRow, width: 
   for (let g = 0; g < width; g += 4) {
     rows.forEach((row, r) => {
       if (g === 0 && r === 0) f.get(src).set(row);
-      else if (r > 0) f.get(rows[r - 1]).get(strideI).op("i32.add").set(row);
+      else if (r > 0)
+        f.get(rows[r - 1])
+          .get(strideI)
+          .op("i32.add")
+          .set(row);
     });
     const start = f.local("i32");
     f.get(rows[3]).get(strideI).op("i32.add").set(start);
-    f.get(dst).i32(g * lane.bytes).op("i32.add").set(out);
+    f.get(dst)
+      .i32(g * lane.bytes)
+      .op("i32.add")
+      .set(out);
     f.get(k).set(left);
-    f.get(left).i32(4).op("i32.ge_s").if(() => {
-      f.loop((next) => {
-        const columns = rows.map((row) => converter.vector(row, 0));
-        const turned = lane.bytes === 4 ? transpose32(f, columns.map(([c]) => c)) : transpose64(f, columns);
-        const perStep = lane.bytes / 4;
-        for (let p = 0; p < 4; p++) {
-          for (let h = perStep - 1; h >= 0; h--) {
-            f.get(out)
-              .get(turned[p * perStep + h])
-              .store("v128.store", p * width * lane.bytes + 16 * h, 4);
+    f.get(left)
+      .i32(4)
+      .op("i32.ge_s")
+      .if(() => {
+        f.loop((next) => {
+          const columns = rows.map((row) => converter.vector(row, 0));
+          const turned =
+            lane.bytes === 4
+              ? transpose32(
+                  f,
+                  columns.map(([c]) => c),
+                )
+              : transpose64(f, columns);
+          const perStep = lane.bytes / 4;
+          for (let p = 0; p < 4; p++) {
+            for (let h = perStep - 1; h >= 0; h--) {
+              f.get(out)
+                .get(turned[p * perStep + h])
+                .store("v128.store", p * width * lane.bytes + 16 * h, 4);
+            }
           }
-        }
-        for (const row of rows) bump(f, row, 4 * itemBytes);
-        bump(f, out, 4 * width * lane.bytes);
-        f.get(left).i32(4).op("i32.sub").tee(left).i32(4).op("i32.ge_s").brIf(next);
+          for (const row of rows) bump(f, row, 4 * itemBytes);
+          bump(f, out, 4 * width * lane.bytes);
+          f.get(left).i32(4).op("i32.sub").tee(left).i32(4).op("i32.ge_s").brIf(next);
+        });
       });
-    });
     repeat(f, left, () => {
       rows.forEach((row, r) => {
         const x = converter.scalar(row);
-        f.get(out).get(x).store(lane.scalar.store, r * lane.bytes, lane.bytes);
+        f.get(out)
+          .get(x)
+          .store(lane.scalar.store, r * lane.bytes, lane.bytes);
         bump(f, row, itemBytes);
       });
       bump(f, out, width * lane.bytes);
@@ -265,16 +301,24 @@ function emitStoreRow(m: ModuleBuilder, from: DType, to: DType, lane: LaneRow): 
   const [dst, step, src, n] = f.params;
   const converter = new Converter(f, from, to);
   const itemBytes = dtypes[to].bytes;
-  f.get(step).i32(itemBytes).op("i32.eq").get(n).i32(4).op("i32.ge_s").op("i32.and").if(() => {
-    f.loop((next) => {
-      const regs = converter.vector(src, 0).map((reg) => packed(f, converter.to, reg));
-      const count = itemBytes === 8 ? 2 : 1;
-      for (let r = count - 1; r >= 0; r--) storeLanes(f.get(dst).get(regs[r % regs.length]), converter.to, 16 * r);
-      bump(f, dst, 4 * itemBytes);
-      bump(f, src, 4 * lane.bytes);
-      f.get(n).i32(4).op("i32.sub").tee(n).i32(4).op("i32.ge_s").brIf(next);
+  f.get(step)
+    .i32(itemBytes)
+    .op("i32.eq")
+    .get(n)
+    .i32(4)
+    .op("i32.ge_s")
+    .op("i32.and")
+    .if(() => {
+      f.loop((next) => {
+        const regs = converter.vector(src, 0).map((reg) => packed(f, converter.to, reg));
+        const count = itemBytes === 8 ? 2 : 1;
+        for (let r = count - 1; r >= 0; r--)
+          storeLanes(f.get(dst).get(regs[r % regs.length]), converter.to, 16 * r);
+        bump(f, dst, 4 * itemBytes);
+        bump(f, src, 4 * lane.bytes);
+        f.get(n).i32(4).op("i32.sub").tee(n).i32(4).op("i32.ge_s").brIf(next);
+      });
     });
-  });
   repeat(f, n, () => {
     const x = converter.scalar(src);
     storeScalar(f.get(dst).get(x), converter.to);
@@ -314,7 +358,8 @@ function transpose64(f: FuncBuilder, columns: readonly (readonly Local[])[]): Lo
   for (let r = 0; r < 4; r++) {
     const half = r >> 1;
     const lane = r & 1;
-    for (const c of [0, 2]) rows.push(mix(f, columns[c][half], columns[c + 1][half], doubles(lane, 2 + lane)));
+    for (const c of [0, 2])
+      rows.push(mix(f, columns[c][half], columns[c + 1][half], doubles(lane, 2 + lane)));
   }
   return rows;
 }

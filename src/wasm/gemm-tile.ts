@@ -23,26 +23,39 @@ export function emitPackedTile(m: ModuleBuilder, lane: LaneRow, tile: GemmTile):
     for (let r = 0; r < mr; r++) {
       // Offsets are shared by all steps, indices are not: V8 keeps memory + offset in registers.
       const x = f.temp("v128");
-      f.get(aAt).load(lane.splat, r * lane.bytes).set(x);
-      sums[r].forEach((sum, j) => multiplyAdd(f, lane, tile.fma, sum, x, bs[j]));
+      f.get(aAt)
+        .load(lane.splat, r * lane.bytes)
+        .set(x);
+      multiplyAdd(f, lane, tile.fma, sums[r], x, bs);
       f.release(x);
     }
     for (const x of bs) f.release(x);
   };
 
   if (unrollK > 1) {
-    f.get(k).i32(unrollK).op("i32.ge_s").if(() => {
-      const aAt = Array.from({ length: unrollK - 1 }, () => f.local("i32"));
-      const bAt = Array.from({ length: unrollK - 1 }, () => f.local("i32"));
-      f.loop((next) => {
-        aAt.forEach((x, u) => f.get(a).i32((u + 1) * aStep).op("i32.add").set(x));
-        bAt.forEach((x, u) => f.get(b).i32((u + 1) * bStep).op("i32.add").set(x));
-        for (let u = 0; u < unrollK; u++) step(u === 0 ? a : aAt[u - 1], u === 0 ? b : bAt[u - 1]);
-        bump(f, a, unrollK * aStep);
-        bump(f, b, unrollK * bStep);
-        f.get(k).i32(unrollK).op("i32.sub").tee(k).i32(unrollK).op("i32.ge_s").brIf(next);
+    f.get(k)
+      .i32(unrollK)
+      .op("i32.ge_s")
+      .if(() => {
+        const aAt = Array.from({ length: unrollK - 1 }, () => f.local("i32"));
+        const bAt = Array.from({ length: unrollK - 1 }, () => f.local("i32"));
+        f.loop((next) => {
+          for (let u = 1; u < unrollK; u++) {
+            f.get(a)
+              .i32(u * aStep)
+              .op("i32.add")
+              .set(aAt[u - 1]);
+            f.get(b)
+              .i32(u * bStep)
+              .op("i32.add")
+              .set(bAt[u - 1]);
+          }
+          for (let u = 0; u < unrollK; u++) step(u === 0 ? a : aAt[u - 1], u === 0 ? b : bAt[u - 1]);
+          bump(f, a, unrollK * aStep);
+          bump(f, b, unrollK * bStep);
+          f.get(k).i32(unrollK).op("i32.sub").tee(k).i32(unrollK).op("i32.ge_s").brIf(next);
+        });
       });
-    });
   }
   const rest = () =>
     f.loop((next) => {
@@ -59,7 +72,11 @@ export function emitPackedTile(m: ModuleBuilder, lane: LaneRow, tile: GemmTile):
     () => {
       for (let r = 0; r < mr; r++) {
         sums[r].forEach((sum, j) => {
-          f.get(sum).get(rows[r]).load("v128.load", 16 * j, 4).op(lane.add).set(sum);
+          f.get(sum)
+            .get(rows[r])
+            .load("v128.load", 16 * j, 4)
+            .op(lane.add)
+            .set(sum);
         });
         storeRow(f, rows[r], sums[r]);
       }
@@ -102,7 +119,7 @@ export function emitDirectTile(m: ModuleBuilder, name: string, lane: LaneRow, ti
       for (let r = 0; r < mr; r++) {
         const x = f.temp("v128");
         f.get(aRows[r]).load(lane.splat, 0, lane.bytes).set(x);
-        sums[r].forEach((sum, j) => multiplyAdd(f, lane, tile.fma, sum, x, bs[j]));
+        multiplyAdd(f, lane, tile.fma, sums[r], x, bs);
         f.release(x);
         bump(f, aRows[r], aStep);
       }
@@ -129,7 +146,9 @@ const sumsOf = (f: FuncBuilder, lane: LaneRow, { mr, nr }: GemmTile): Local[][] 
 function loadRow(f: FuncBuilder, lane: LaneRow, tile: GemmTile, at: Local): Local[] {
   return Array.from({ length: (tile.nr * lane.bytes) / 16 }, (_, j) => {
     const x = f.temp("v128");
-    f.get(at).load("v128.load", 16 * j, 4).set(x);
+    f.get(at)
+      .load("v128.load", 16 * j, 4)
+      .set(x);
     return x;
   });
 }
@@ -138,7 +157,10 @@ function rowPointers(f: FuncBuilder, c: Local, cRow: Local, mr: number): Local[]
   const rows = [c];
   for (let r = 1; r < mr; r++) {
     const at = f.local("i32", `c${r}`);
-    f.get(rows[r - 1]).get(cRow).op("i32.add").set(at);
+    f.get(rows[r - 1])
+      .get(cRow)
+      .op("i32.add")
+      .set(at);
     rows.push(at);
   }
   return rows;
@@ -148,7 +170,9 @@ function rowPointers(f: FuncBuilder, c: Local, cRow: Local, mr: number): Local[]
 function storeRow(f: FuncBuilder, at: Local, sums: readonly Local[]): void {
   for (let j = 0; j < sums.length; j += 2) {
     for (let h = Math.min(j + 1, sums.length - 1); h >= j; h--) {
-      f.get(at).get(sums[h]).store("v128.store", 16 * h, 4);
+      f.get(at)
+        .get(sums[h])
+        .store("v128.store", 16 * h, 4);
     }
   }
 }

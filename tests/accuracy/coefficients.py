@@ -134,7 +134,11 @@ row("exp32_wide", exp, lambda r: exp(-r), range(8), -LN2 * mpf("1.001"), LN2 * m
 row("exp32", exp, lambda r: exp(-r), range(7), -half * mpf("1.001"), half * mpf("1.001"), f32, {0: ONE, 1: ONE})
 row("exp2_32", lambda r: mpf(2) ** r, lambda r: mpf(2) ** -r, range(7), -mpf("0.5"), mpf("0.5"), f32, {0: ONE})
 row("exp2_32_short", lambda r: mpf(2) ** r, lambda r: mpf(2) ** -r, range(6), -mpf("0.5"), mpf("0.5"), f32, {0: ONE})
-row("expm1_32", exp, lambda r: exp(-r), range(7), -half * mpf("1.001"), half * mpf("1.001"), f32, {0: ONE, 1: ONE})
+# 2^f = (A + f) / (A - f) with A = f coth(f ln2 / 2), even in f; e^r = (A + r) / (A - r) with A = r coth(r / 2)
+row("exp2_coth32", lambda z: series(lambda y: sqrt(y) / tanh(sqrt(y) * half), z, mpf("1e-20")), lambda z: 2 * sqrt(z) / (2 / LN2) ** 2, range(3), mpf("1e-9"), mpf("0.2502"), f32)
+row("exp_coth32", lambda z: series(lambda y: (sqrt(y) / tanh(sqrt(y) / 2) - 2) / y, z, mpf("1e-20")), lambda z: 2 * sqrt(z) * z / 4, range(2), mpf("1e-9"), (half * mpf("1.001")) ** 2, f32)
+row("exp_coth32_3", lambda z: series(lambda y: (sqrt(y) / tanh(sqrt(y) / 2) - 2) / y, z, mpf("1e-20")), lambda z: 2 * sqrt(z) * z / 4, range(3), mpf("1e-9"), (half * mpf("1.001")) ** 2, f32)
+row("tanh32_wide", odd(tanh), odd_weight(tanh), range(5), mpf(0), mpf("0.68") ** 2, f32)
 row("log32", log_tail, lambda f: abs(f**3 / log1p(f)) if f else 0, range(8), sqrt(mpf("0.5")) - 1, sqrt(mpf(2)) - 1, f32)
 row("tanh32", odd(tanh), odd_weight(tanh), range(5), mpf(0), mpf("0.625") ** 2, f32)
 row("tanh32_4", odd(tanh), odd_weight(tanh), range(4), mpf(0), mpf("0.625") ** 2, f32)
@@ -176,7 +180,7 @@ from mpmath import sinh
 for name, n in ("sinh64", 8), ("sinh64_short", 4):
     row(name, odd(sinh), odd_weight(sinh), range(n), mpf(0), ONE, f64)
 cbrt = lambda m: m ** (ONE / 3)
-row("cbrt64_start", cbrt, lambda m: 1 / cbrt(m), range(5), mpf("0.7"), mpf("5.7"), f64)
+row("cbrt64_start", cbrt, lambda m: 1 / cbrt(m), range(5), mpf("0.5"), mpf(4), f64)
 
 
 def show(name):

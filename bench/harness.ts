@@ -1,0 +1,80 @@
+/**
+ * Timing, the same way everywhere: results are verified before anything is timed, contestants alternate within one run,
+ * medians are reported, and ratios are what counts: absolute times belong to the machine of the day.
+ */
+export interface Contestant {
+  readonly name: string;
+  readonly run: () => void;
+}
+
+export interface Timing {
+  readonly name: string;
+  /** Milliseconds a call, median and the middle half's width. */
+  readonly median: number;
+  readonly spread: number;
+}
+
+export interface TimingOptions {
+  /** Rounds in which every contestant runs once; default 15. */
+  readonly rounds?: number;
+  /** A contestant's turn lasts at least this many milliseconds; short calls are repeated. Default 4. */
+  readonly turn?: number;
+}
+
+/** Times all contestants, turn by turn. */
+export function timeAll(contestants: readonly Contestant[], options: TimingOptions = {}): Timing[] {
+  const { rounds = 15, turn = 4 } = options;
+  const repeats = contestants.map(({ run }) => {
+    for (let i = 0; i < 3; i++) run();
+    const start = performance.now();
+    let calls = 0;
+    do {
+      run();
+      calls++;
+    } while (performance.now() - start < turn);
+    return calls;
+  });
+  const times: number[][] = contestants.map(() => []);
+  for (let round = 0; round < rounds; round++) {
+    contestants.forEach(({ run }, c) => {
+      const start = performance.now();
+      for (let i = 0; i < repeats[c]; i++) run();
+      times[c].push((performance.now() - start) / repeats[c]);
+    });
+  }
+  return contestants.map(({ name }, c) => {
+    const sorted = times[c].sort((a, b) => a - b);
+    const at = (q: number) => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))];
+    return { name, median: at(0.5), spread: at(0.75) - at(0.25) };
+  });
+}
+
+/** Throws unless both sides agree; a benchmark of a wrong result is worth nothing. */
+export function verify(name: string, got: ArrayLike<number>, want: ArrayLike<number>, tolerance = 0): void {
+  if (got.length !== want.length) throw new Error(`${name}: ${got.length} elements, expected ${want.length}`);
+  for (let i = 0; i < got.length; i++) {
+    const error = Math.abs(got[i] - want[i]);
+    if (
+      error > tolerance * Math.max(1, Math.abs(want[i])) ||
+      Number.isNaN(got[i]) !== Number.isNaN(want[i])
+    ) {
+      throw new Error(`${name}: element ${i} is ${got[i]}, expected ${want[i]}`);
+    }
+  }
+}
+
+/** Milliseconds, or microseconds for short calls. */
+export function duration(ms: number): string {
+  if (ms >= 1) return `${ms.toFixed(2)} ms`;
+  return ms >= 0.001 ? `${(ms * 1000).toFixed(2)} µs` : `${(ms * 1e6).toFixed(0)} ns`;
+}
+
+/** Columns of equal width; the first is aligned left, the others right. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const widths = rows[0].map((_, c) => Math.max(...rows.map((r) => r[c].length)));
+  return rows
+    .map((row) =>
+      row.map((cell, c) => (c === 0 ? cell.padEnd(widths[c]) : cell.padStart(widths[c]))).join("  "),
+    )
+    .join("\n");
+}

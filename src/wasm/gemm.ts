@@ -1,0 +1,437 @@
+/**
+ * Modules of matrix products, each for one pair of operand dtypes and one register tile. Sizes, strides and addresses
+ * are arguments, so no shape compiles anything new.
+ *
+ *     emitPackedGemm   packA, packB, block, store: called block by block, for products that want the caches filled in order
+ *     emitDirectGemm   run: small products as they lie, a whole run of batches in one call
+ */
+import type { DType } from "../dtype.ts";
+import { type GemmLane, type GemmTile, laneDType, laneOf } from "../optimize/gemm.ts";
+import { type Callable, type FuncBuilder, type Local, ModuleBuilder } from "./assembler.ts";
+import { bump, type LaneRow, laneRows, repeat } from "./gemm-lanes.ts";
+import { emitPack, emitStore } from "./gemm-pack.ts";
+import { emitDirectTile, emitPackedTile } from "./gemm-tile.ts";
+
+export interface GemmModuleOptions {
+  readonly dtypes: readonly [out: DType, a: DType, b: DType];
+  readonly tile: GemmTile;
+  /** Is the memory that is imported shared? */
+  readonly shared: boolean;
+}
+
+/** What emitPackedGemm exports. Addresses and strides are bytes. */
+export interface PackedGemm {
+  /** Panels of mr rows of a: strideI steps from row to row, strideK along k. */
+  packA(dst: number, src: number, strideI: number, strideK: number, count: number, k: number): void;
+  /** Panels of nr columns of b. */
+  packB(dst: number, src: number, strideI: number, strideK: number, count: number, k: number): void;
+  /** c (m × n lanes, columns side by side) = a·b, or += where `accumulate` is 1. k > 0. */
+  block(
+    m: number,
+    n: number,
+    k: number,
+    a: number,
+    b: number,
+    c: number,
+    cRow: number,
+    scratch: number,
+    accumulate: number,
+  ): void;
+  store: Store;
+}
+
+/** Dense lanes → elements of the output, anywhere. */
+type Store = (
+  dst: number,
+  dstRow: number,
+  dstColumn: number,
+  src: number,
+  srcRow: number,
+  rows: number,
+  columns: number,
+) => void;
+
+/** Bits of the direct kernel's `mode`. */
+export const directMode = { packA: 1, packB: 2, temp: 4 } as const;
+
+/** What emitDirectGemm exports. `packA`, `packB` and `temp` are addresses of buffers, used as `mode` says. */
+export interface DirectGemm {
+  run(
+    batches: number,
+    m: number,
+    n: number,
+    k: number,
+    a: number,
+    aBatch: number,
+    aRow: number,
+    aColumn: number,
+    b: number,
+    bBatch: number,
+    bRow: number,
+    bColumn: number,
+    c: number,
+    cBatch: number,
+    cRow: number,
+    cColumn: number,
+    scratch: number,
+    packA: number,
+    packB: number,
+    temp: number,
+    mode: number,
+  ): void;
+}
+
+export function newModule(shared: boolean): ModuleBuilder {
+  const module = new ModuleBuilder();
+  return module.importMemory("e", "m", shared ? { min: 2, max: 65536, shared: true } : { min: 2 });
+}
+
+export function emitPackedGemm({ dtypes: [out, a, b], tile, shared }: GemmModuleOptions): ModuleBuilder {
+  const module = newModule(shared);
+  const lane: GemmLane = laneOf(out);
+  const row = laneRows[lane];
+  const dtype = laneDType(lane);
+  emitPack(module, "packA", a, dtype, row, tile.mr);
+  emitPack(module, "packB", b, dtype, row, tile.nr);
+  const micro = emitPackedTile(module, row, tile);
+  emitBlock(module, row, tile, micro, emitEdge(module, row, tile));
+  emitStore(module, dtype, out, row);
+  return module;
+}
+
+/** All tiles of a packed block: columns outside, so that a panel of b stays in L1 while a's go by. */
+function emitBlock(m: ModuleBuilder, lane: LaneRow, tile: GemmTile, micro: Callable, edge: Callable): void {
+  const f = m.func(
+    "block",
+    {
+      m: "i32",
+      n: "i32",
+      k: "i32",
+      a: "i32",
+      b: "i32",
+      c: "i32",
+      cRow: "i32",
+      scratch: "i32",
+      accumulate: "i32",
+    },
+    [],
+    { export: true },
+  );
+  const [rows, columns, k, a, b, c, cRow, scratch, accumulate] = f.params;
+  const { mr, nr } = tile;
+  const at = { a: f.local("i32", "aAt"), c: f.local("i32", "cAt"), left: f.local("i32", "left") };
+  const aTile = f.local("i32", "aTile");
+  const bTile = f.local("i32", "bTile");
+  const cTile = f.local("i32", "cTile");
+  f.get(k)
+    .i32(mr * lane.bytes)
+    .op("i32.mul")
+    .set(aTile);
+  f.get(k)
+    .i32(nr * lane.bytes)
+    .op("i32.mul")
+    .set(bTile);
+  f.get(cRow).i32(mr).op("i32.mul").set(cTile);
+  f.loop((nextColumns) => {
+    f.get(a).set(at.a).get(c).set(at.c).get(rows).set(at.left);
+    f.loop((nextRows) => {
+      f.get(at.left)
+        .i32(mr)
+        .op("i32.ge_s")
+        .get(columns)
+        .i32(nr)
+        .op("i32.ge_s")
+        .op("i32.and")
+        .if(
+          () => f.get(k).get(at.a).get(b).get(at.c).get(cRow).get(accumulate).call(micro),
+          () => {
+            f.get(k)
+              .get(at.a)
+              .get(b)
+              .get(scratch)
+              .i32(nr * lane.bytes)
+              .i32(0)
+              .call(micro);
+            f.get(at.c).get(cRow).get(scratch).get(at.left).get(columns).get(accumulate).call(edge);
+          },
+        );
+      bump(f, at.a, aTile);
+      bump(f, at.c, cTile);
+      f.get(at.left).i32(mr).op("i32.sub").tee(at.left).i32(0).op("i32.gt_s").brIf(nextRows);
+    });
+    bump(f, b, bTile);
+    bump(f, c, nr * lane.bytes);
+    f.get(columns).i32(nr).op("i32.sub").tee(columns).i32(0).op("i32.gt_s").brIf(nextColumns);
+  });
+}
+
+/** edge(c, cRow, scratch, rows, columns, accumulate): the part of the scratch tile (rows of nr lanes) that exists. */
+function emitEdge(m: ModuleBuilder, lane: LaneRow, { mr, nr }: GemmTile): FuncBuilder {
+  const f = m.func("edge", {
+    c: "i32",
+    cRow: "i32",
+    scratch: "i32",
+    rows: "i32",
+    columns: "i32",
+    accumulate: "i32",
+  });
+  const [c, cRow, scratch, rows, columns, accumulate] = f.params;
+  const { scalar } = lane;
+  least(f, rows, mr);
+  least(f, columns, nr);
+  const to = f.local("i32", "to");
+  const from = f.local("i32", "from");
+  repeat(f, rows, () => {
+    f.get(c).set(to).get(scratch).set(from);
+    repeat(f, columns, () => {
+      f.get(to).get(from).load(scalar.load);
+      f.get(accumulate).if(
+        [scalar.type],
+        () => f.get(to).load(scalar.load),
+        () => zero(f, lane),
+      );
+      f.op(scalar.add).store(scalar.store);
+      bump(f, to, lane.bytes);
+      bump(f, from, lane.bytes);
+    });
+    bump(f, c, cRow);
+    bump(f, scratch, nr * lane.bytes);
+  });
+  return f;
+}
+
+function zero(f: FuncBuilder, { scalar: { type } }: LaneRow): void {
+  if (type === "f32") f.f32(-0);
+  else if (type === "f64") f.f64(-0);
+  else if (type === "i64") f.i64(0);
+  else f.i32(0);
+}
+
+/** local = min(local, most). */
+function least(f: FuncBuilder, local: Local, most: number): void {
+  f.get(local).i32(most).get(local).i32(most).op("i32.lt_s").select().set(local);
+}
+
+export function emitDirectGemm({ dtypes: [out, a, b], tile, shared }: GemmModuleOptions): ModuleBuilder {
+  const module = newModule(shared);
+  const lane: GemmLane = laneOf(out);
+  const row = laneRows[lane];
+  const dtype = laneDType(lane);
+  const half = { ...tile, nr: tile.nr / 2 };
+  const pieces: DirectPieces = {
+    packA: emitPack(module, "packA", a, dtype, row, tile.mr),
+    packB: emitPack(module, "packB", b, dtype, row, tile.nr),
+    packTail: emitPack(module, "packTail", b, dtype, row, half.nr),
+    store: emitStore(module, dtype, out, row),
+    tiles: emitTiles(module, row, tile, half),
+  };
+  emitRun(module, row, tile, pieces);
+  return module;
+}
+
+interface DirectPieces {
+  readonly packA: Callable;
+  readonly packB: Callable;
+  readonly packTail: Callable;
+  readonly store: Callable;
+  readonly tiles: Callable;
+}
+
+/**
+ * All tiles of one matrix. a's tiles lie aTile apart, b's (nr columns) bTile. The last columns, fewer than half a tile,
+ * are read from `tail`, in steps of tailStep: b itself may end there.
+ */
+function emitTiles(m: ModuleBuilder, lane: LaneRow, tile: GemmTile, half: GemmTile): FuncBuilder {
+  const full = emitDirectTile(m, "tile", lane, tile);
+  const narrow = emitDirectTile(m, "halfTile", lane, half);
+  const edge = emitEdge(m, lane, half);
+  const f = m.func("tiles", {
+    m: "i32",
+    n: "i32",
+    k: "i32",
+    a: "i32",
+    aTile: "i32",
+    aRow: "i32",
+    aStep: "i32",
+    b: "i32",
+    bTile: "i32",
+    bStep: "i32",
+    tail: "i32",
+    tailStep: "i32",
+    c: "i32",
+    cRow: "i32",
+    scratch: "i32",
+  });
+  const [rows, columns, k, a, aTile, aRow, aStep, b, bTile, bStep, tail, tailStep, c, cRow, scratch] =
+    f.params;
+  const { mr, nr } = tile;
+  const aAt = f.local("i32", "aAt");
+  const cAt = f.local("i32", "cAt");
+  const left = f.local("i32", "left");
+  const cTile = f.local("i32", "cTile");
+  f.get(cRow).i32(mr).op("i32.mul").set(cTile);
+  const allRows = (one: () => void) => {
+    f.get(a).set(aAt).get(c).set(cAt).get(rows).set(left);
+    f.loop((next) => {
+      one();
+      bump(f, aAt, aTile);
+      bump(f, cAt, cTile);
+      f.get(left).i32(mr).op("i32.sub").tee(left).i32(0).op("i32.gt_s").brIf(next);
+    });
+  };
+  const call = (micro: Callable) => () =>
+    f.get(k).get(aAt).get(aRow).get(aStep).get(b).get(bStep).get(cAt).get(cRow).get(left).call(micro);
+  f.get(columns)
+    .i32(nr)
+    .op("i32.ge_s")
+    .if(() => {
+      f.loop((next) => {
+        allRows(call(full));
+        bump(f, b, bTile);
+        bump(f, c, nr * lane.bytes);
+        f.get(columns).i32(nr).op("i32.sub").tee(columns).i32(nr).op("i32.ge_s").brIf(next);
+      });
+    });
+  f.get(columns)
+    .i32(half.nr)
+    .op("i32.ge_s")
+    .if(() => {
+      allRows(call(narrow));
+      bump(f, b, half.nr * lane.bytes);
+      bump(f, c, half.nr * lane.bytes);
+      bump(f, columns, -half.nr);
+    });
+  f.get(columns).if(() => {
+    f.get(tail).if(() => f.get(tail).set(b).get(tailStep).set(bStep));
+    allRows(() => {
+      f.get(k).get(aAt).get(aRow).get(aStep).get(b).get(bStep);
+      f.get(scratch)
+        .i32(half.nr * lane.bytes)
+        .get(left)
+        .call(narrow);
+      f.get(cAt).get(cRow).get(scratch).get(left).get(columns).i32(0).call(edge);
+    });
+  });
+  return f;
+}
+
+function emitRun(m: ModuleBuilder, lane: LaneRow, tile: GemmTile, pieces: DirectPieces): void {
+  const names = "batches m n k a aBatch aRow aColumn b bBatch bRow bColumn c cBatch cRow cColumn".split(" ");
+  const f = m.func(
+    "run",
+    [...names, "scratch", "packedA", "packedB", "temp", "mode"].map((name) => [name, "i32"] as const),
+    [],
+    { export: true },
+  );
+  const p = Object.fromEntries(f.params.map((local) => [local.name, local]));
+  const { mr, nr } = tile;
+  const local = (name: string) => f.local("i32", name);
+  const [aT, aR, aK, bT, bK] = ["aTile", "aTileRow", "aStep", "bTile", "bStep"].map(local);
+  const [aNow, bNow, cNow, cNowRow, tail, first] = ["aNow", "bNow", "cNow", "cNowRow", "tail", "first"].map(
+    local,
+  );
+  const has = (bit: number) => f.get(p.mode).i32(bit).op("i32.and");
+  const times = (x: Local, by: number, into: Local) => f.get(x).i32(by).op("i32.mul").set(into);
+
+  // How tiles step through the operands does not change from batch to batch.
+  has(directMode.packA).if(
+    () => {
+      times(p.k, mr * lane.bytes, aT);
+      f.i32(lane.bytes)
+        .set(aR)
+        .i32(mr * lane.bytes)
+        .set(aK);
+    },
+    () => {
+      times(p.aRow, mr, aT);
+      f.get(p.aRow).set(aR).get(p.aColumn).set(aK);
+    },
+  );
+  has(directMode.packB).if(
+    () => {
+      times(p.k, nr * lane.bytes, bT);
+      f.i32(nr * lane.bytes).set(bK);
+    },
+    () => {
+      f.i32(nr * lane.bytes)
+        .set(bT)
+        .get(p.bRow)
+        .set(bK);
+      f.get(p.packedB)
+        .i32(0)
+        .get(p.n)
+        .i32(nr / 2 - 1)
+        .op("i32.and")
+        .select()
+        .set(tail);
+    },
+  );
+  f.i32(1).set(first);
+
+  /** What does not move from batch to batch is packed once. */
+  const whenNew = (batchStride: Local, pack: () => void) =>
+    f.get(first).get(batchStride).op("i32.or").if(pack);
+  repeat(f, p.batches, () => {
+    f.get(p.a).set(aNow).get(p.b).set(bNow).get(p.c).set(cNow).get(p.cRow).set(cNowRow);
+    has(directMode.packA).if(() => {
+      whenNew(p.aBatch, () =>
+        f.get(p.packedA).get(p.a).get(p.aRow).get(p.aColumn).get(p.m).get(p.k).call(pieces.packA),
+      );
+      f.get(p.packedA).set(aNow);
+    });
+    has(directMode.packB).if(
+      () => {
+        whenNew(p.bBatch, () =>
+          f.get(p.packedB).get(p.b).get(p.bColumn).get(p.bRow).get(p.n).get(p.k).call(pieces.packB),
+        );
+        f.get(p.packedB).set(bNow);
+      },
+      () => {
+        f.get(tail).if(() =>
+          whenNew(p.bBatch, () => {
+            // The last n mod nr/2 columns.
+            f.get(tail);
+            f.get(p.b);
+            f.get(p.n)
+              .i32(-nr / 2)
+              .op("i32.and")
+              .get(p.bColumn)
+              .op("i32.mul")
+              .op("i32.add");
+            f.get(p.bColumn).get(p.bRow);
+            f.get(p.n)
+              .i32(nr / 2 - 1)
+              .op("i32.and")
+              .get(p.k)
+              .call(pieces.packTail);
+          }),
+        );
+      },
+    );
+    has(directMode.temp).if(() => {
+      f.get(p.temp).set(cNow);
+      f.get(p.n)
+        .i32(nr - 1)
+        .op("i32.add")
+        .i32(-nr)
+        .op("i32.and")
+        .i32(lane.bytes)
+        .op("i32.mul")
+        .set(cNowRow);
+    });
+    f.get(p.m).get(p.n).get(p.k).get(aNow).get(aT).get(aR).get(aK).get(bNow).get(bT).get(bK);
+    f.get(tail)
+      .i32((nr / 2) * lane.bytes)
+      .get(cNow)
+      .get(cNowRow)
+      .get(p.scratch)
+      .call(pieces.tiles);
+    has(directMode.temp).if(() => {
+      f.get(p.c).get(p.cRow).get(p.cColumn).get(p.temp).get(cNowRow).get(p.m).get(p.n).call(pieces.store);
+    });
+    bump(f, p.a, p.aBatch);
+    bump(f, p.b, p.bBatch);
+    bump(f, p.c, p.cBatch);
+    f.i32(0).set(first);
+  });
+}
