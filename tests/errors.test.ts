@@ -770,7 +770,7 @@ describe("functions", () => {
   });
 
   it("a kernel that is no function of numbers", () => {
-    expect(refused(() => kernel(async (x: number) => x))).toMatchInlineSnapshot(`
+    expect(refused(() => kernel(wrong(async (x: number) => x)))).toMatchInlineSnapshot(`
       "(kernel) kernel: cannot compile an async function; a kernel computes one number at once.
         async (x) => x
         ^^^^^^^^^^^^^^"
@@ -783,12 +783,12 @@ describe("functions", () => {
       "(value) kernel: expected a function, got null.
         Pass one, such as kernel(x => x * 2)."
     `);
-    expect(refused(() => kernel((x: number) => (x > 0 ? 1 : undefined)))).toMatchInlineSnapshot(`
+    expect(refused(() => kernel(wrong((x: number) => (x > 0 ? 1 : undefined))))).toMatchInlineSnapshot(`
       "(kernel) kernel: cannot compute with this; it is not a number on every path.
         (x) => x > 0 ? 1 : undefined
         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^"
     `);
-    expect(refused(() => kernel(() => "a"))).toMatchInlineSnapshot(`
+    expect(refused(() => kernel(wrong(() => "a")))).toMatchInlineSnapshot(`
       "(kernel) kernel: cannot compile a string; a kernel computes with numbers and booleans.
         () => "a"
               ^^^"

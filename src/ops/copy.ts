@@ -5,7 +5,7 @@ import { fail, list } from "../errors.ts";
 import { Builder } from "../ir/build.ts";
 import type { Program } from "../ir/node.ts";
 import { sizeOf } from "../view/layout.ts";
-import { planLoops } from "../view/loops.ts";
+import { type LoopNest, planLoops } from "../view/loops.ts";
 import { overlaps } from "../view/overlap.ts";
 import { reshape } from "../view/reshape.ts";
 import { broadcastTo, contiguousView, type View } from "../view/view.ts";
@@ -80,9 +80,21 @@ function runCopy(operation: string, dst: Strided, src: Strided): void {
   }
   const e = engine();
   const nest = absolute(planLoops([dst.frame, view]), [dst, src]);
+  if (src.dtype === dst.dtype && isOneRun(nest, dst.frame.itemBytes)) {
+    const bytes = dst.frame.itemBytes * (nest.shape[0] ?? 1);
+    e.kernels.copyBytes(nest.offsets[0], nest.offsets[1], bytes);
+    e.listener?.({ kind: "kernel", operation, backend: "wasm", detail: { nest, bytes } });
+    return;
+  }
   const program = copyProgram(src.dtype, dst.dtype);
   const kernel = e.kernels.elementwise(program, nest, []);
   e.listener?.({ kind: "kernel", operation, backend: "wasm", detail: { program, nest, kernel } });
+}
+
+/** Both sides are one run of bytes. */
+function isOneRun(nest: LoopNest, itemBytes: number): boolean {
+  if (nest.shape.length === 0) return true;
+  return nest.shape.length === 1 && nest.strides[0][0] === itemBytes && nest.strides[1][0] === itemBytes;
 }
 
 /** What memory of that many bytes an element is moved as: the bits stay unread, so NaNs keep their payload. */

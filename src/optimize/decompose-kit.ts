@@ -12,6 +12,16 @@ export interface DecomposeOptions {
 export type Decomposition = (b: Builder, args: readonly Id[], options: DecomposeOptions) => Id;
 export type Float = "f32" | "f64";
 
+export type Formula = (k: Calc, ...args: Id[]) => Id;
+
+/** An f32 function by f64 lanes: promoted, computed to some 33 bits, rounded once. */
+export function throughDouble(formula: Formula): Formula {
+  return (k, ...args) => {
+    const wide = new Calc(k.b, "f64", { fma: k.fma }, true);
+    return k.b.cast("f32", formula(wide, ...args.map((x) => k.b.cast("f64", x))));
+  };
+}
+
 /** What differs between the two float layouts. */
 const layouts = {
   f32: { int: "i32", bits: 32, mantissa: 23, bias: 127, magic: 1.5 * 2 ** 23 },
@@ -22,6 +32,8 @@ export class Calc {
   readonly b: Builder;
   readonly dtype: Float;
   readonly fma: boolean;
+  /** f64 lanes that serve an f32 function: some 33 good bits will do, and polynomials are short. */
+  readonly short: boolean;
   /** The integer dtype of the same size, and the layout of the float. */
   readonly int: "i32" | "i64";
   readonly mantissa: number;
@@ -29,20 +41,16 @@ export class Calc {
   /** x + magic - magic rounds x to an integer; the low bits of x + magic are that integer. */
   readonly magic: number;
 
-  constructor(b: Builder, dtype: Float, options: DecomposeOptions) {
+  constructor(b: Builder, dtype: Float, options: DecomposeOptions, short = false) {
     this.b = b;
     this.dtype = dtype;
     this.fma = options.fma;
+    this.short = short;
     const { int, mantissa, bias, magic } = layouts[dtype];
     this.int = int;
     this.mantissa = mantissa;
     this.bias = bias;
     this.magic = magic;
-  }
-
-  /** The same algebra in the other float dtype. */
-  as(dtype: Float): Calc {
-    return new Calc(this.b, dtype, { fma: this.fma });
   }
 
   /** A float constant, rounded to the dtype. */
@@ -148,6 +156,11 @@ export class Calc {
   /** x - whole·(parts[0] + parts[1] + …), each product exact or far below x's last place. */
   reduce(x: Id, whole: Id, parts: readonly number[]): Id {
     return parts.reduce((r, part) => this.madd(whole, this.c(-part), r), x);
+  }
+  /** The whole number an i64 or i32 holds as a float, for |n| < 2^22 or 2^51: no cast between 64-bit lanes is needed. */
+  floatOf(n: Id): Id {
+    const magic = this.c(this.magic);
+    return this.sub(this.fromBits(this.b.op("add", n, this.bits(magic))), magic);
   }
   inf(): Id {
     return this.c(Infinity);

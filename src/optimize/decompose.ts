@@ -5,20 +5,27 @@
  * Bounds, measured in decompose.test.ts, with and without fused multiply-add: f32 exp, log, tanh and sigmoid within
  * 1 ulp, the rest within 2; f64 within 2. Special values are JavaScript's.
  */
-import type { DType } from "../dtype.ts";
+import { type DType, isFloat } from "../dtype.ts";
 import type { Builder } from "../ir/build.ts";
 import type { Id, Node, Program } from "../ir/node.ts";
 import { isOp, type OpName } from "../ir/ops.ts";
-import { exp2_32, exp32, sigmoid32, tanh32 } from "./decompose-exp.ts";
-import { Calc, type DecomposeOptions, type Decomposition, type Float } from "./decompose-kit.ts";
-import { log32 } from "./decompose-log.ts";
-import { cos32, sin32 } from "./decompose-trig.ts";
+import { cosh, exp, exp2, expm1, sigmoid, sinh, tanh32, tanh64 } from "./decompose-exp.ts";
+import {
+  Calc,
+  type DecomposeOptions,
+  type Decomposition,
+  type Float,
+  type Formula,
+  throughDouble,
+} from "./decompose-kit.ts";
+import { acosh, asinh, atanh, log1p, log2, log10, log32, log64 } from "./decompose-log.ts";
+import { cbrt, hypot32, hypot64, pow32, pow64 } from "./decompose-pow.ts";
+import { acos, asin, atan, atan2, cos, sin, tan } from "./decompose-trig.ts";
+import { integerPower, moduloTable } from "./math/modulo.ts";
 import { rewrite } from "./rewrite.ts";
 
-type Formula = (k: Calc, ...args: Id[]) => Id;
-
 /** One formula a float dtype; on other dtypes the operation stays what it is. */
-function floats(op: OpName, f32: Formula | null, f64: Formula | null): Decomposition {
+function floats(op: OpName, f32: Formula, f64: Formula): Decomposition {
   return (b, args, options) => {
     const dtype = b.dtypeOf(args[0]);
     const formula = dtype === "f32" ? f32 : dtype === "f64" ? f64 : null;
@@ -26,14 +33,40 @@ function floats(op: OpName, f32: Formula | null, f64: Formula | null): Decomposi
   };
 }
 
+/** f32 has lanes of its own: the fastest form. */
+const own = (op: OpName, formula: Formula) => floats(op, formula, formula);
+/** f32 borrows f64's lanes. */
+const wide = (op: OpName, formula: Formula) => floats(op, throughDouble(formula), formula);
+
+const floatPower = floats("pow", pow32, pow64);
+
 export const decompositions: Partial<Record<OpName, Decomposition>> = {
-  exp: floats("exp", exp32, null),
-  exp2: floats("exp2", exp2_32, null),
-  log: floats("log", log32, null),
-  sin: floats("sin", sin32, null),
-  cos: floats("cos", cos32, null),
-  tanh: floats("tanh", tanh32, null),
-  sigmoid: floats("sigmoid", sigmoid32, null),
+  ...moduloTable,
+  pow: (b, args, options) =>
+    isFloat(b.dtypeOf(args[0])) ? floatPower(b, args, options) : integerPower(b, args, options),
+  cbrt: wide("cbrt", cbrt),
+  exp: own("exp", exp),
+  exp2: own("exp2", exp2),
+  expm1: wide("expm1", expm1),
+  log: floats("log", log32, log64),
+  log2: wide("log2", log2),
+  log10: wide("log10", log10),
+  log1p: wide("log1p", log1p),
+  sin: own("sin", sin),
+  cos: own("cos", cos),
+  tan: wide("tan", tan),
+  asin: wide("asin", asin),
+  acos: wide("acos", acos),
+  atan: wide("atan", atan),
+  atan2: wide("atan2", atan2),
+  sinh: wide("sinh", sinh),
+  cosh: wide("cosh", cosh),
+  tanh: floats("tanh", tanh32, tanh64),
+  asinh: wide("asinh", asinh),
+  acosh: wide("acosh", acosh),
+  atanh: wide("atanh", atanh),
+  hypot: floats("hypot", hypot32, hypot64),
+  sigmoid: own("sigmoid", sigmoid),
 };
 
 export function decompose(program: Program, options: DecomposeOptions): Program {

@@ -44,10 +44,10 @@ export interface GemmBlocking {
 /**
  * `direct`: operands are read where they lie, nothing is packed unless it must be; batches are a loop in the kernel.
  * `packed`: blocks of both operands are copied into the order the tile reads them in.
- * `vector`: one of m and n is 1: a stream over the matrix.
+ * `dots`, `axpy`: a product with a vector, or with very few rows: the matrix is a stream (see wasm/gemm-vector.ts).
  * (k = 1 is an elementwise product, and none of these.)
  */
-export type GemmPath = "empty" | "vector" | "direct" | "packed";
+export type GemmPath = "empty" | "dots" | "axpy" | "direct" | "packed";
 
 /** Rows × columns of a run of batches (by ordinal, in C order of the nest): independent of every other task. */
 export interface GemmTask {
@@ -92,7 +92,7 @@ export interface GemmOptions {
   /** Threads that will take tasks; default 1. */
   readonly workers?: number;
   /** For tests and the bench: this path and no other, where it can be. */
-  readonly path?: "direct" | "packed" | "vector";
+  readonly path?: Exclude<GemmPath, "empty">;
 }
 
 export function laneOf(dtype: DType): GemmLane {
@@ -123,6 +123,13 @@ const TEMP_COLUMNS = 512;
 /** Up to this many multiplications, and this many steps of k, nothing is packed for the cache's sake. */
 const DIRECT_WORK = 96 * 96 * 96;
 const DIRECT_K = 512;
+/** Matrix elements from which a product with a vector is a stream; rows and columns of `axpy`. */
+const STREAM_WORK = 2048;
+const STREAM_ROWS = 4;
+const STREAM_COLUMNS = 64;
+/** Steps of k and columns that a stream takes at a time, so that the vectors stay in the L1 cache. */
+export const STREAM_K = 4096;
+export const STREAM_CHUNK = 2048;
 /** Multiplications that make a task worth handing over. */
 const TASK_WORK = 64 * 64 * 64;
 
@@ -142,32 +149,21 @@ export function planGemm(given: GemmProblem, options: GemmOptions): GemmPlan {
   const count = batches.shape.reduce((x, y) => x * y, 1);
   const lanes = laneBytes(lane);
 
-  let path: GemmPath = options.path ?? choosePath(problem);
+  let path: GemmPath = options.path ?? choosePath(problem, lane, tile);
   if (m === 0 || n === 0 || count === 0) path = "empty";
-  const temp = !(isLane(outType, lane) && problem.out[1] === lanes);
+  const temp = !(isLane(outType, lane) && (problem.out[1] === lanes || n === 1));
   const direct = path === "direct";
   const packA = !(direct && isLane(aType, lane));
   const packB = !(direct && isLane(bType, lane) && (problem.b[1] === lanes || n < tile.nr / 2));
   const tasks = path === "empty" ? [] : cutTasks(problem, count, tile, options.workers ?? 1);
-  const widest = tasks.reduce((most, t) => Math.max(most, t.columns), 0);
-  const tallest = tasks.reduce((most, t) => Math.max(most, t.rows), 0);
-
-  const nc = Math.min(temp ? Math.min(blocking.nc, TEMP_COLUMNS) : blocking.nc, ceilTo(widest, tile.nr));
-  const kc = direct ? k : Math.min(blocking.kc, k);
-  const mc = direct ? m : Math.min(blocking.mc, tallest);
-  const bColumns = direct && !packB ? tile.nr : ceilTo(direct ? n : nc, tile.nr);
-  const tempColumns = ceilTo(direct ? n : nc, tile.nr);
-  const aBytes = packA ? align64(ceilTo(mc, tile.mr) * kc * lanes) : 0;
-  const bBytes = align64(bColumns * kc * lanes);
-  const tempBytes = temp ? align64(ceilTo(direct ? m : tallest, tile.mr) * tempColumns * lanes) : 0;
-  const tileBytes = align64(tile.mr * tile.nr * lanes);
-  const workspace: GemmWorkspace = {
-    tile: 0,
-    packB: tileBytes,
-    packA: tileBytes + bBytes,
-    temp: tileBytes + bBytes + aBytes,
-    bytes: tileBytes + bBytes + aBytes + tempBytes,
-  };
+  const size = { rows: 0, columns: 0 };
+  for (const t of tasks) {
+    if (t.rows > size.rows) size.rows = t.rows;
+    if (t.columns > size.columns) size.columns = t.columns;
+  }
+  const used =
+    temp && path === "packed" ? { ...blocking, nc: Math.min(blocking.nc, TEMP_COLUMNS) } : blocking;
+  const workspace = layOut(path, k, lanes, tile, used, size, { packA, packB, temp });
   return {
     path,
     problem,
@@ -175,11 +171,7 @@ export function planGemm(given: GemmProblem, options: GemmOptions): GemmPlan {
     folded,
     lane,
     tile,
-    blocking: {
-      mc: Math.max(blocking.mc, tile.mr),
-      kc: blocking.kc,
-      nc: temp ? Math.min(blocking.nc, TEMP_COLUMNS) : blocking.nc,
-    },
+    blocking: used,
     packA,
     packB,
     temp,
@@ -188,15 +180,72 @@ export function planGemm(given: GemmProblem, options: GemmOptions): GemmPlan {
   };
 }
 
-function choosePath({ m, n, k }: GemmProblem): GemmPath {
-  if (m * n * k <= DIRECT_WORK && k <= DIRECT_K) return "direct";
+function choosePath(p: GemmProblem, lane: GemmLane, tile: GemmTile): GemmPath {
+  const { m, n, k } = p;
+  const work = m * n * k;
+  if (n === 1 && rowsAreRuns(p, 1) && work >= STREAM_WORK) return "dots";
+  if (m <= STREAM_ROWS && rowsAreRuns(p, 2) && work >= m * STREAM_WORK && n >= STREAM_COLUMNS) return "axpy";
+  if (work <= DIRECT_WORK && k <= DIRECT_K) return "direct";
+  // Few columns: each element of a is used too seldom to be worth packing.
+  if (n <= tile.nr && rowsAreRuns(p, 1) && isLane(p.dtypes[1], lane)) return "direct";
   return "packed";
 }
 
-/** The transposed problem, where that makes the output's columns contiguous. */
+/** Do the elements of a row of operand 1 or 2 lie side by side? */
+function rowsAreRuns(p: GemmProblem, operand: 1 | 2): boolean {
+  return (operand === 1 ? p.a : p.b)[1] === dtypes[p.dtypes[operand]].bytes;
+}
+
+/** What one worker needs beside the operands. */
+function layOut(
+  path: GemmPath,
+  k: number,
+  lanes: number,
+  tile: GemmTile,
+  blocking: GemmBlocking,
+  { rows, columns }: { readonly rows: number; readonly columns: number },
+  uses: { readonly packA: boolean; readonly packB: boolean; readonly temp: boolean },
+): GemmWorkspace {
+  let a = 0;
+  let b = 0;
+  let temp = 0;
+  const mr = (x: number) => ceilTo(x, tile.mr);
+  const nr = (x: number) => ceilTo(x, tile.nr);
+  if (path === "direct") {
+    a = uses.packA ? mr(rows) * k : 0;
+    b = k * (uses.packB ? nr(columns) : tile.nr);
+    temp = mr(rows) * nr(columns);
+  } else if (path === "packed") {
+    const depth = Math.min(k, blocking.kc);
+    a = mr(Math.min(rows, blocking.mc)) * depth;
+    b = nr(Math.min(columns, blocking.nc)) * depth;
+    temp = mr(rows) * nr(Math.min(columns, blocking.nc));
+  } else if (path === "dots" || path === "axpy") {
+    b = Math.min(k, STREAM_K) * (path === "axpy" ? rows : 1);
+    temp = rows * columns;
+  }
+  const tileBytes = align64(tile.mr * tile.nr * lanes);
+  const packA = tileBytes + align64(b * lanes);
+  const tempAt = packA + align64(a * lanes);
+  return {
+    tile: 0,
+    packB: tileBytes,
+    packA,
+    temp: tempAt,
+    bytes: tempAt + (uses.temp ? align64(temp * lanes) : 0),
+  };
+}
+
+/**
+ * The transposed problem, where that makes the output's columns contiguous; for vectors, where it makes the matrix a run
+ * of rows: n = 1 wants rows of a, m = 1 wants rows of b.
+ */
 function orient(p: GemmProblem): GemmProblem {
   const bytes = dtypes[p.dtypes[0]].bytes;
-  const wants = (p.out[1] !== bytes || p.n === 1) && p.out[0] === bytes && p.m > 1;
+  let wants: boolean;
+  if (p.n === 1) wants = !rowsAreRuns(p, 1) && p.a[0] === dtypes[p.dtypes[1]].bytes && p.m > 1;
+  else if (p.m === 1) wants = !rowsAreRuns(p, 2) && p.b[0] === dtypes[p.dtypes[2]].bytes;
+  else wants = p.out[1] !== bytes && p.out[0] === bytes;
   return wants ? transpose(p) : p;
 }
 

@@ -12,22 +12,31 @@ import {
   type GemmProblem,
   type GemmTask,
   type GemmTile,
+  isLane,
   laneBytes,
   laneOf,
   plainTile,
   planGemm,
+  STREAM_CHUNK,
+  STREAM_K,
 } from "../optimize/gemm.ts";
+import type { ModuleBuilder } from "../wasm/assembler.ts";
 import { detectFeatures } from "../wasm/features.ts";
 import {
   type DirectGemm,
   directMode,
   emitDirectGemm,
   emitPackedGemm,
+  type GemmModuleOptions,
   type PackedGemm,
 } from "../wasm/gemm.ts";
+import { emitVectorGemm, type VectorGemm } from "../wasm/gemm-vector.ts";
 
 /** Batches one call of the direct kernel takes: V8 replaces slow first code only between calls. */
 const BATCHES_A_CALL = 512;
+
+/** Elements one call of `dots` reads, about. */
+const STREAM_ELEMENTS = 65536;
 
 export interface GemmModule<Exports> {
   readonly bytes: Uint8Array;
@@ -40,6 +49,10 @@ export class GemmKernels {
   readonly #heap: Heap;
   readonly #packed = new Map<string, GemmModule<PackedGemm>>();
   readonly #direct = new Map<string, GemmModule<DirectGemm>>();
+  readonly #vector = {
+    dots: new Map<string, GemmModule<VectorGemm>>(),
+    axpy: new Map<string, GemmModule<VectorGemm>>(),
+  };
   readonly #tiles = new Map<GemmLane, GemmTile>();
   /** Modules made so far; tests watch it stand still. */
   compiled = 0;
@@ -91,6 +104,8 @@ export class GemmKernels {
     const task = plan.tasks[index];
     if (plan.path === "direct") this.#runDirect(plan, task, workspace);
     else if (plan.path === "packed") this.#runPacked(plan, task, workspace);
+    else if (plan.path === "dots") this.#runDots(plan, task, workspace);
+    else if (plan.path === "axpy") this.#runAxpy(plan, task, workspace);
     else unreachable(`a task of path ${plan.path}`);
   }
 
@@ -181,6 +196,63 @@ export class GemmKernels {
     }
   }
 
+  /** n is 1: y = a·x, a's rows are runs. */
+  #runDots(plan: GemmPlan, task: GemmTask, workspace: number): void {
+    const { problem, workspace: w } = plan;
+    const { gather, dots, store } = this.vector(problem.dtypes, plan.tile, "dots").exports;
+    const { out, a, b, k, batches } = problem;
+    const lane = laneBytes(plan.lane);
+    const dense = isLane(problem.dtypes[2], plan.lane) && b[0] === lane;
+    const copy = workspace + w.packB;
+    for (let batch = task.batch; batch < task.batch + task.batches; batch++) {
+      const aFrom = batchAddress(batches, 1, batch) + task.row * a[0];
+      const xFrom = batchAddress(batches, 2, batch);
+      const yTo = batchAddress(batches, 0, batch) + task.row * out[0];
+      const y = plan.temp ? workspace + w.temp : yTo;
+      const yStep = plan.temp ? lane : out[0];
+      for (let p = 0; p < k; p += STREAM_K) {
+        const depth = Math.min(STREAM_K, k - p);
+        if (!dense) gather(copy, xFrom + p * b[0], 0, b[0], 1, depth);
+        const x = dense ? xFrom + p * lane : copy;
+        const rows = Math.max(4, STREAM_ELEMENTS / depth) & ~3;
+        for (let i = 0; i < task.rows; i += rows) {
+          const count = Math.min(rows, task.rows - i);
+          dots(count, depth, aFrom + i * a[0] + p * a[1], a[0], x, y + i * yStep, yStep, p > 0 ? 1 : 0);
+        }
+      }
+      if (plan.temp) store(yTo, out[0], out[0], y, lane, task.rows, 1);
+    }
+  }
+
+  /** m is small: y = x·b, b's rows are runs. */
+  #runAxpy(plan: GemmPlan, task: GemmTask, workspace: number): void {
+    const { problem, workspace: w } = plan;
+    const { gather, axpy, store } = this.vector(problem.dtypes, plan.tile, "axpy").exports;
+    const { out, a, b, k, batches } = problem;
+    const lane = laneBytes(plan.lane);
+    const x = workspace + w.packB;
+    const xRow = Math.min(k, STREAM_K) * lane;
+    for (let batch = task.batch; batch < task.batch + task.batches; batch++) {
+      const xFrom = batchAddress(batches, 1, batch) + task.row * a[0];
+      const bFrom = batchAddress(batches, 2, batch) + task.column * b[1];
+      const yTo = batchAddress(batches, 0, batch) + task.row * out[0] + task.column * out[1];
+      const y = plan.temp ? workspace + w.temp : yTo;
+      const yRow = plan.temp ? task.columns * lane : out[0];
+      for (let p = 0; p < k; p += STREAM_K) {
+        const depth = Math.min(STREAM_K, k - p);
+        for (let i = 0; i < task.rows; i++) {
+          gather(x + i * xRow, xFrom + i * a[0] + p * a[1], 0, a[1], 1, depth);
+        }
+        for (let j = 0; j < task.columns; j += STREAM_CHUNK) {
+          const columns = Math.min(STREAM_CHUNK, task.columns - j);
+          const from = bFrom + p * b[0] + j * b[1];
+          axpy(task.rows, columns, depth, x, xRow, from, b[0], y + j * lane, yRow, p > 0 ? 1 : 0);
+        }
+      }
+      if (plan.temp) store(yTo, out[0], out[1], y, yRow, task.rows, task.columns);
+    }
+  }
+
   packed(dtypes: GemmProblem["dtypes"], tile: GemmTile): GemmModule<PackedGemm> {
     return this.#find(this.#packed, emitPackedGemm, dtypes, tile);
   }
@@ -189,9 +261,14 @@ export class GemmKernels {
     return this.#find(this.#direct, emitDirectGemm, dtypes, tile);
   }
 
+  vector(dtypes: GemmProblem["dtypes"], tile: GemmTile, kind: "dots" | "axpy"): GemmModule<VectorGemm> {
+    const emit = (options: GemmModuleOptions) => emitVectorGemm({ ...options, kind });
+    return this.#find(this.#vector[kind], emit, dtypes, tile);
+  }
+
   #find<Exports>(
     cache: Map<string, GemmModule<Exports>>,
-    emit: typeof emitPackedGemm,
+    emit: (options: GemmModuleOptions) => ModuleBuilder,
     dtypes: readonly [DType, DType, DType],
     tile: GemmTile,
   ): GemmModule<Exports> {

@@ -18,17 +18,15 @@ import {
   tileClasses,
 } from "../optimize/vectorize.ts";
 import type { LoopNest } from "../view/loops.ts";
+import { emitBulkCopy } from "../wasm/bulk.ts";
 import { descriptor, emitElementwise } from "../wasm/elementwise.ts";
 import { detectFeatures } from "../wasm/features.ts";
 import { emitTile } from "../wasm/tile.ts";
 import { advance, isEmpty } from "./odometer.ts";
-import { MOST_TASKS, type Pool } from "./pool.ts";
+import { MOST_TASKS, type Pool, type PoolKernel } from "./pool.ts";
 
-export interface CompiledKernel {
+export interface CompiledKernel extends PoolKernel {
   readonly plan: KernelPlan;
-  readonly module: WebAssembly.Module;
-  readonly bytes: Uint8Array;
-  readonly run: (descriptor: number) => void;
   /** Estimated nanoseconds an element. */
   readonly cost: number;
   /** What making it cost, in milliseconds. */
@@ -47,6 +45,7 @@ export class KernelCache {
   #words: Int32Array;
   #flat = new WeakMap<Program, CompiledKernel>();
   #flatSimd = true;
+  #bulk: PoolKernel | null = null;
   /** Kernels made so far; tests watch it stand still. */
   compiled = 0;
   /** Off: scalar code only. For tests and for comparison. */
@@ -88,14 +87,10 @@ export class KernelCache {
     const plan = planKernel(optimized, classes, features.simd && this.simd);
     const emit = plan.tiled ? emitTile : emitElementwise;
     const bytes = emit(plan, { fma, shared: this.#heap.shared }).toBytes();
-    const module = new WebAssembly.Module(bytes);
-    const instance = new WebAssembly.Instance(module, { e: { m: this.#heap.memory } });
     this.compiled++;
     return {
+      ...instantiate(bytes, this.#heap),
       plan,
-      module,
-      bytes,
-      run: instance.exports.run as (descriptor: number) => void,
       cost: costOf(plan),
       compileTime: performance.now() - start,
     };
@@ -135,6 +130,26 @@ export class KernelCache {
       if (!parallel) kernel.run(SCRATCH.address);
     }
     if (parallel) this.#flush();
+  }
+
+  /** `bytes` bytes from one address to another; the two runs do not overlap. */
+  copyBytes(to: number, from: number, bytes: number): void {
+    this.#bulk ??= instantiate(emitBulkCopy(this.#heap.shared).toBytes(), this.#heap);
+    const words = this.#current();
+    const parallel = bytes * COPY_NS > WORTH_SHARING_NS && this.#pool.threads > 1;
+    // Pieces that stay whole multiples of cache lines.
+    const piece = parallel
+      ? Math.max(65536, Math.ceil(bytes / (4 * this.#pool.threads) / 4096) * 4096)
+      : bytes;
+    const tasks = Math.ceil(bytes / piece);
+    for (let i = 0; i < tasks; i++) {
+      const base = (parallel ? QUEUE + 64 * i : SCRATCH.address) / 4;
+      words[base] = to + i * piece;
+      words[base + 1] = from + i * piece;
+      words[base + 2] = Math.min(piece, bytes - i * piece);
+    }
+    if (parallel) this.#pool.run(this.#bulk, QUEUE, 64, tasks);
+    else this.#bulk.run(SCRATCH.address);
   }
 
   #current(): Int32Array {
@@ -287,6 +302,14 @@ interface FlatOperand {
   readonly frame: { readonly offset: number; readonly itemBytes: number };
 }
 
+/** Code for the heap's memory: what the pool needs of a kernel. */
+export function instantiate(bytes: Uint8Array<ArrayBuffer>, heap: Heap): PoolKernel {
+  const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), { e: { m: heap.memory } });
+  return { bytes, run: instance.exports.run as (descriptor: number) => void };
+}
+
+/** Nanoseconds a byte of a copy takes, roughly. */
+const COPY_NS = 0.05;
 /** Where the descriptors of a job's tasks lie. */
 const QUEUE = SCRATCH.address + 1024;
 /** A job below this would be done before another thread has noticed it. */
@@ -299,7 +322,7 @@ function chunkFor(size: number, threads: number): number {
 }
 
 const WORDS = SCRATCH.address / 4;
-const TILE_COLUMNS = 64;
+const TILE_COLUMNS = 256;
 /** Fewer rows or columns are not worth a tile. */
 const LEAST_TILE = 8;
 

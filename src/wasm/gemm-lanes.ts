@@ -14,11 +14,12 @@ export interface LaneRow {
     readonly type: ValType;
     readonly load: LoadOp;
     readonly store: StoreOp;
+    readonly mul: PlainOp;
     readonly add: PlainOp;
   };
 }
 
-const i32 = { type: "i32", load: "i32.load", store: "i32.store", add: "i32.add" } as const;
+const i32 = { type: "i32", load: "i32.load", store: "i32.store", mul: "i32.mul", add: "i32.add" } as const;
 
 export const laneRows = {
   f32: {
@@ -27,7 +28,7 @@ export const laneRows = {
     mul: "f32x4.mul",
     add: "f32x4.add",
     madd: "f32x4.relaxed_madd",
-    scalar: { type: "f32", load: "f32.load", store: "f32.store", add: "f32.add" },
+    scalar: { type: "f32", load: "f32.load", store: "f32.store", mul: "f32.mul", add: "f32.add" },
   },
   f64: {
     bytes: 8,
@@ -35,7 +36,7 @@ export const laneRows = {
     mul: "f64x2.mul",
     add: "f64x2.add",
     madd: "f64x2.relaxed_madd",
-    scalar: { type: "f64", load: "f64.load", store: "f64.store", add: "f64.add" },
+    scalar: { type: "f64", load: "f64.load", store: "f64.store", mul: "f64.mul", add: "f64.add" },
   },
   i32: {
     bytes: 4,
@@ -51,7 +52,7 @@ export const laneRows = {
     mul: "i64x2.mul",
     add: "i64x2.add",
     madd: null,
-    scalar: { type: "i64", load: "i64.load", store: "i64.store", add: "i64.add" },
+    scalar: { type: "i64", load: "i64.load", store: "i64.store", mul: "i64.mul", add: "i64.add" },
   },
   // 0 and 1 in 32-bit lanes: "or" of "and"s.
   bool: {
@@ -60,7 +61,7 @@ export const laneRows = {
     mul: "v128.and",
     add: "v128.or",
     madd: null,
-    scalar: { ...i32, add: "i32.or" },
+    scalar: { ...i32, mul: "i32.and", add: "i32.or" },
   },
 } as const satisfies Record<GemmLane, LaneRow>;
 

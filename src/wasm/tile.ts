@@ -15,8 +15,8 @@ import { type CodeContext, loadScalar, ScalarCode } from "./scalar.ts";
 import { slowFunctions } from "./slow.ts";
 import { VectorCode } from "./vector.ts";
 
-/** Rows a strip has: what lies crosswise is read a whole cache line at a time. */
-const STRIP = 16;
+/** Rows a strip has: half a cache line of what lies crosswise. More would evict each other at strides of 2^k. */
+const STRIP = 8;
 
 const SIDE = 4;
 

@@ -140,6 +140,7 @@ row("exp_coth32", lambda z: series(lambda y: (sqrt(y) / tanh(sqrt(y) / 2) - 2) /
 row("exp_coth32_3", lambda z: series(lambda y: (sqrt(y) / tanh(sqrt(y) / 2) - 2) / y, z, mpf("1e-20")), lambda z: 2 * sqrt(z) * z / 4, range(3), mpf("1e-9"), (half * mpf("1.001")) ** 2, f32)
 row("tanh32_wide", odd(tanh), odd_weight(tanh), range(5), mpf(0), mpf("0.68") ** 2, f32)
 row("log32", log_tail, lambda f: abs(f**3 / log1p(f)) if f else 0, range(8), sqrt(mpf("0.5")) - 1, sqrt(mpf(2)) - 1, f32)
+row("log32_free", lambda f: series(lambda y: (log1p(y) - y) / y**2, f, mpf("1e-15")), lambda f: abs(f**2 / log1p(f)) if f else 0, range(8), sqrt(mpf("0.5")) - 1, sqrt(mpf(2)) - 1, f32)
 row("tanh32", odd(tanh), odd_weight(tanh), range(5), mpf(0), mpf("0.625") ** 2, f32)
 row("tanh32_4", odd(tanh), odd_weight(tanh), range(4), mpf(0), mpf("0.625") ** 2, f32)
 row("exp32_tanh", lambda r: exp(2 * r), lambda r: exp(-2 * r), range(7), -half / 2 * mpf("1.001"), half / 2 * mpf("1.001"), f32, {0: ONE, 1: mpf(2)})

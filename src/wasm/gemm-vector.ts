@@ -1,0 +1,327 @@
+/**
+ * Products with a vector, or with very few rows: every element of the matrix is used once or a few times, so the matrix
+ * is read as it lies, in order, at the speed of memory. Vectors are dense lanes (`gather` makes them so).
+ *
+ *     dots   y[i] = Σ_p a[i,p]·x[p], where a row's elements lie side by side: 4 rows at a time
+ *     axpy   y[i,:] += Σ_p x[i,p]·b[p,:], where a row's elements lie side by side: 4 steps of k at a time
+ */
+import { type DType, dtypes } from "../dtype.ts";
+import { laneDType, laneOf } from "../optimize/gemm.ts";
+import type { Callable, FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
+import { type GemmModuleOptions, newModule } from "./gemm.ts";
+import { bump, type LaneRow, laneRows, multiplyAdd, repeat } from "./gemm-lanes.ts";
+import { Converter, emitPack, emitStore } from "./gemm-pack.ts";
+import type { LaneOp } from "./opcodes.ts";
+
+/** What emitVectorGemm exports. Addresses and strides are bytes. */
+export interface VectorGemm {
+  /** k elements of the vector, `step` apart, into dense lanes (the second stride and `one` = 1 are not used). */
+  gather(dst: number, src: number, unused: number, step: number, one: number, k: number): void;
+  /** y (lanes, yStep apart) = a·x, or += where `accumulate` is 1. */
+  dots(
+    rows: number,
+    k: number,
+    a: number,
+    aRow: number,
+    x: number,
+    y: number,
+    yStep: number,
+    accumulate: number,
+  ): void;
+  /** y (rows of lanes) = x·b, or += where `accumulate` is 1. */
+  axpy(
+    rows: number,
+    columns: number,
+    k: number,
+    x: number,
+    xRow: number,
+    b: number,
+    bRow: number,
+    y: number,
+    yRow: number,
+    accumulate: number,
+  ): void;
+  store(
+    dst: number,
+    dstRow: number,
+    dstColumn: number,
+    src: number,
+    srcRow: number,
+    rows: number,
+    columns: number,
+  ): void;
+}
+
+export interface VectorModuleOptions extends GemmModuleOptions {
+  /** dots reads the matrix a, axpy the matrix b; the other is the vector. */
+  readonly kind: "dots" | "axpy";
+}
+
+export function emitVectorGemm({ dtypes, kind, tile, shared }: VectorModuleOptions): ModuleBuilder {
+  const module = newModule(shared);
+  const [out, a, b] = dtypes;
+  const lane = laneOf(out);
+  const row = laneRows[lane];
+  const dtype = laneDType(lane);
+  emitPack(module, "gather", kind === "dots" ? b : a, dtype, row, 1);
+  emitStore(module, dtype, out, row);
+  if (kind === "dots") emitDots(module, a, dtype, row, tile.fma);
+  else emitAxpy(module, b, dtype, row, tile.fma);
+  return module;
+}
+
+function emitDots(m: ModuleBuilder, from: DType, to: DType, lane: LaneRow, fma: boolean): void {
+  const four = emitRows(m, 4, from, to, lane, fma);
+  const one = emitRows(m, 1, from, to, lane, fma);
+  const f = m.func(
+    "dots",
+    {
+      rows: "i32",
+      k: "i32",
+      a: "i32",
+      aRow: "i32",
+      x: "i32",
+      y: "i32",
+      yStep: "i32",
+      accumulate: "i32",
+    },
+    [],
+    { export: true },
+  );
+  const [rows, k, a, aRow, x, y, yStep, accumulate] = f.params;
+  const pass = (count: number, rowsOf: Callable) =>
+    f.block((done) => {
+      f.loop((next) => {
+        f.get(rows).i32(count).op("i32.lt_s").brIf(done);
+        f.get(k).get(a).get(aRow).get(x).get(y).get(yStep).get(accumulate).call(rowsOf);
+        f.get(a).get(aRow).i32(count).op("i32.mul").op("i32.add").set(a);
+        f.get(y).get(yStep).i32(count).op("i32.mul").op("i32.add").set(y);
+        bump(f, rows, -count);
+        f.br(next);
+      });
+    });
+  pass(4, four);
+  pass(1, one);
+}
+
+/** `count` dot products side by side, with about 8 sums under way to hide the latency of adding. */
+function emitRows(
+  m: ModuleBuilder,
+  count: number,
+  from: DType,
+  to: DType,
+  lane: LaneRow,
+  fma: boolean,
+): FuncBuilder {
+  const f = m.func(`dots${count}`, {
+    k: "i32",
+    a: "i32",
+    aRow: "i32",
+    x: "i32",
+    y: "i32",
+    yStep: "i32",
+    accumulate: "i32",
+  });
+  const [k, a, aRow, x, y, yStep, accumulate] = f.params;
+  const converter = new Converter(f, from, to);
+  const itemBytes = dtypes[from].bytes;
+  const perGroup = lane.bytes / 4;
+  const groups = (count === 1 ? 4 : 2) / perGroup;
+  const elements = 4 * groups;
+  const rows = [a];
+  for (let r = 1; r < count; r++) {
+    const at = f.local("i32", `a${r}`);
+    f.get(rows[r - 1])
+      .get(aRow)
+      .op("i32.add")
+      .set(at);
+    rows.push(at);
+  }
+  const sums = rows.map((_, r) =>
+    Array.from({ length: groups * perGroup }, (_, j) => f.local("v128", `sum${r}_${j}`)),
+  );
+  const xs = sums[0].map(() => f.local("v128"));
+  f.get(k)
+    .i32(elements)
+    .op("i32.ge_s")
+    .if(() => {
+      f.loop((next) => {
+        xs.forEach(
+          (reg, j) =>
+            void f
+              .get(x)
+              .load("v128.load", 16 * j, 4)
+              .set(reg),
+        );
+        rows.forEach((row, r) => {
+          for (let g = 0; g < groups; g++) {
+            const regs = converter.vector(row, 4 * g * itemBytes);
+            regs.forEach((reg, h) => {
+              const j = g * perGroup + h;
+              multiplyAdd(f, lane, fma, [sums[r][j]], reg, [xs[j]]);
+            });
+          }
+          bump(f, row, elements * itemBytes);
+        });
+        bump(f, x, elements * lane.bytes);
+        f.get(k).i32(elements).op("i32.sub").tee(k).i32(elements).op("i32.ge_s").brIf(next);
+      });
+    });
+  const { scalar } = lane;
+  const totals = sums.map((regs) => {
+    for (let j = 1; j < regs.length; j++) f.get(regs[0]).get(regs[j]).op(lane.add).set(regs[0]);
+    const total = f.local(scalar.type);
+    sumLanes(f, lane, regs[0]);
+    f.set(total);
+    return total;
+  });
+  const element = f.local(scalar.type);
+  repeat(f, k, () => {
+    f.get(x).load(scalar.load).set(element);
+    bump(f, x, lane.bytes);
+    rows.forEach((row, r) => {
+      const value = converter.scalar(row);
+      f.get(totals[r]).get(value).get(element).op(scalar.mul).op(scalar.add).set(totals[r]);
+      bump(f, row, itemBytes);
+    });
+  });
+  for (const total of totals) {
+    f.get(accumulate).if(() => f.get(total).get(y).load(scalar.load).op(scalar.add).set(total));
+    f.get(y).get(total).store(scalar.store);
+    bump(f, y, yStep);
+  }
+  return f;
+}
+
+/** The sum of a register's lanes, on the stack. */
+function sumLanes(f: FuncBuilder, lane: LaneRow, reg: Local): void {
+  const { scalar } = lane;
+  const shape = { f32: "f32x4", f64: "f64x2", i32: "i32x4", i64: "i64x2" }[scalar.type as "f32"];
+  const extract = `${shape}.extract_lane` as LaneOp;
+  const count = 16 / lane.bytes;
+  for (let l = 0; l < count; l++) {
+    f.get(reg).lane(extract, l);
+    if (l % 2 === 1) f.op(scalar.add);
+  }
+  if (count === 4) f.op(scalar.add);
+}
+
+/** Steps of k that axpy adds at once. */
+const STEPS = 4;
+
+function emitAxpy(m: ModuleBuilder, from: DType, to: DType, lane: LaneRow, fma: boolean): void {
+  const many = emitSteps(m, STEPS, from, to, lane, fma);
+  const one = emitSteps(m, 1, from, to, lane, fma);
+  const names = "rows columns k x xRow b bRow y yRow accumulate".split(" ");
+  const f = m.func(
+    "axpy",
+    names.map((name) => [name, "i32"] as const),
+    [],
+    { export: true },
+  );
+  const [rows, columns, k, x, xRow, b, bRow, y, yRow, accumulate] = f.params;
+  const xAt = f.local("i32", "xAt");
+  const yAt = f.local("i32", "yAt");
+  f.get(accumulate)
+    .op("i32.eqz")
+    .if(() => {
+      f.get(y).set(yAt);
+      repeat(f, rows, () => {
+        f.get(yAt).i32(0).get(columns).i32(lane.bytes).op("i32.mul").op("memory.fill");
+        bump(f, yAt, yRow);
+      });
+    });
+  const pass = (count: number, steps: Callable) =>
+    f.block((done) => {
+      f.loop((next) => {
+        f.get(k).i32(count).op("i32.lt_s").brIf(done);
+        f.get(x).set(xAt).get(y).set(yAt);
+        repeat(f, rows, () => {
+          f.get(columns).get(xAt).get(b).get(bRow).get(yAt).call(steps);
+          bump(f, xAt, xRow);
+          bump(f, yAt, yRow);
+        });
+        bump(f, x, count * lane.bytes);
+        f.get(b).get(bRow).i32(count).op("i32.mul").op("i32.add").set(b);
+        bump(f, k, -count);
+        f.br(next);
+      });
+    });
+  pass(STEPS, many);
+  pass(1, one);
+}
+
+/** y[j] += Σ x[q]·b[q,j] for `count` rows of b. */
+function emitSteps(
+  m: ModuleBuilder,
+  count: number,
+  from: DType,
+  to: DType,
+  lane: LaneRow,
+  fma: boolean,
+): FuncBuilder {
+  const f = m.func(`axpy${count}`, { n: "i32", x: "i32", b: "i32", bRow: "i32", y: "i32" });
+  const [n, x, b, bRow, y] = f.params;
+  const converter = new Converter(f, from, to);
+  const itemBytes = dtypes[from].bytes;
+  const perGroup = lane.bytes / 4;
+  const { scalar } = lane;
+  const rows = [b];
+  for (let q = 1; q < count; q++) {
+    const at = f.local("i32", `b${q}`);
+    f.get(rows[q - 1])
+      .get(bRow)
+      .op("i32.add")
+      .set(at);
+    rows.push(at);
+  }
+  const factors = rows.map((_, q) => {
+    const factor = f.local("v128", `x${q}`);
+    f.get(x)
+      .load(lane.splat, q * lane.bytes, lane.bytes)
+      .set(factor);
+    return factor;
+  });
+  const sums = Array.from({ length: perGroup }, () => f.local("v128"));
+  f.get(n)
+    .i32(4)
+    .op("i32.ge_s")
+    .if(() => {
+      f.loop((next) => {
+        sums.forEach(
+          (sum, h) =>
+            void f
+              .get(y)
+              .load("v128.load", 16 * h, 4)
+              .set(sum),
+        );
+        rows.forEach((row, q) => {
+          const regs = converter.vector(row, 0);
+          multiplyAdd(f, lane, fma, sums, factors[q], regs);
+          bump(f, row, 4 * itemBytes);
+        });
+        for (let h = perGroup - 1; h >= 0; h--)
+          f.get(y)
+            .get(sums[h])
+            .store("v128.store", 16 * h, 4);
+        bump(f, y, 4 * lane.bytes);
+        f.get(n).i32(4).op("i32.sub").tee(n).i32(4).op("i32.ge_s").brIf(next);
+      });
+    });
+  repeat(f, n, () => {
+    const sum = f.local(scalar.type);
+    f.get(y).load(scalar.load).set(sum);
+    rows.forEach((row, q) => {
+      const value = converter.scalar(row);
+      f.get(sum)
+        .get(value)
+        .get(x)
+        .load(scalar.load, q * lane.bytes);
+      f.op(scalar.mul).op(scalar.add).set(sum);
+      bump(f, row, itemBytes);
+    });
+    f.get(y).get(sum).store(scalar.store);
+    bump(f, y, lane.bytes);
+  });
+  return f;
+}
