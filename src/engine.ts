@@ -2,19 +2,41 @@
  * The engine owns what has identity: the heap, the scopes of open `scope` calls, and who is listening (explain).
  * Importing strided makes nothing; the one engine of this thread is made at first use.
  */
+import type { DType } from "./dtype.ts";
 import { describe, fail } from "./errors.ts";
 import { Heap, type HeapOptions } from "./memory/heap.ts";
 import { type Disposes, ScopeStack } from "./memory/scope.ts";
 import { KernelCache } from "./run/kernel.ts";
 import { Pool } from "./run/pool.ts";
+import type { View } from "./view/view.ts";
 
-/** One thing that happened, as `explain` tells it. */
+/** An operand as a listener sees it: an `ops/` tensor is one. */
+export interface Seen {
+  readonly dtype: DType;
+  readonly storage: { readonly address: number; readonly bytes: number };
+  readonly frame: View;
+}
+
+/** One thing that happens, as `explain` hears it. */
 export type Event =
+  /** An operation is about to run, on operands that already have their common shape. */
+  | {
+      readonly kind: "operation";
+      readonly operation: string;
+      readonly form: "elementwise" | "reduce" | "scan" | "matmul" | "copy";
+      /** The function's text, or the operation as algebra. */
+      readonly source: string;
+      readonly out: Seen;
+      readonly inputs: readonly Seen[];
+      /** reduce and scan: the axes of the input that are folded. */
+      readonly axes?: readonly number[];
+    }
+  /** It has run: on what, and the plan that was spent. */
   | {
       readonly kind: "kernel";
       readonly operation: string;
       readonly backend: "wasm" | "interpreter" | "function";
-      readonly detail: unknown;
+      readonly detail: Readonly<Record<string, unknown>>;
     }
   | { readonly kind: "copy"; readonly operation: string; readonly bytes: number; readonly why: string }
   | { readonly kind: "fallback"; readonly operation: string; readonly why: string };

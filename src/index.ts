@@ -3,6 +3,15 @@ export * from "./api.ts";
 export { type ArrayOf, type DType, dtypeNames, promote, type ScalarOf } from "./dtype.ts";
 export { configure, type EngineOptions, type MemoryReport, memory } from "./engine.ts";
 export { type ErrorCode, TensorError } from "./errors.ts";
+export {
+  type CopyStep,
+  explain,
+  type FallbackStep,
+  type KernelStep,
+  Report,
+  type Step,
+  type TableOptions,
+} from "./explain/explain.ts";
 export type { FormatOptions } from "./format.ts";
 export { type Kernel, kernel } from "./kernel.ts";
 export type {

@@ -80,15 +80,33 @@ function runCopy(operation: string, dst: Strided, src: Strided): void {
   }
   const e = engine();
   const nest = absolute(planLoops([dst.frame, view]), [dst, src]);
+  e.listener?.({
+    kind: "operation",
+    operation,
+    form: "copy",
+    source: src.dtype === dst.dtype ? "x => x" : `x => ${dst.dtype}(x)`,
+    out: dst,
+    inputs: [{ dtype: src.dtype, storage: src.storage, frame: view }],
+  });
   if (src.dtype === dst.dtype && isOneRun(nest, dst.frame.itemBytes)) {
     const bytes = dst.frame.itemBytes * (nest.shape[0] ?? 1);
     e.kernels.copyBytes(nest.offsets[0], nest.offsets[1], bytes);
-    e.listener?.({ kind: "kernel", operation, backend: "wasm", detail: { nest, bytes } });
+    e.listener?.({
+      kind: "kernel",
+      operation,
+      backend: "wasm",
+      detail: { nest, bytes, parallel: e.kernels.shared },
+    });
     return;
   }
   const program = copyProgram(src.dtype, dst.dtype);
   const kernel = e.kernels.elementwise(program, nest, []);
-  e.listener?.({ kind: "kernel", operation, backend: "wasm", detail: { program, nest, kernel } });
+  e.listener?.({
+    kind: "kernel",
+    operation,
+    backend: "wasm",
+    detail: { program, nest, kernel, parallel: e.kernels.shared },
+  });
 }
 
 /** Both sides are one run of bytes. */

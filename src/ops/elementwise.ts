@@ -9,6 +9,7 @@ import { paramValue } from "../frontend/infer.ts";
 import { refusalMessage } from "../frontend/refusal.ts";
 import { type Evaluator, evaluator } from "../ir/eval.ts";
 import type { Program } from "../ir/node.ts";
+import { printTemplate } from "../ir/print.ts";
 import { createStorage } from "../memory/storage.ts";
 import { interpretElementwise } from "../run/interpret.ts";
 import { broadcastShapes } from "../view/broadcast.ts";
@@ -131,9 +132,10 @@ function flatCall(
 }
 
 /** What computes one element: a program with its captured values, or a call of the function itself. */
-type Work =
-  | { readonly dtype: DType; readonly program: Program; readonly params: readonly Value[] }
-  | { readonly dtype: DType; readonly program: null; readonly produces: DType; readonly evaluate: Evaluator };
+type Work = { readonly source: string; readonly dtype: DType } & (
+  | { readonly program: Program; readonly params: readonly Value[] }
+  | { readonly program: null; readonly produces: DType; readonly evaluate: Evaluator }
+);
 
 function bind(operation: string, callable: Callable, operands: readonly Strided[], dtype?: DType): Work {
   const program = callable.program(
@@ -143,7 +145,7 @@ function bind(operation: string, callable: Callable, operands: readonly Strided[
   );
   if (program !== null) {
     const params = callable.values.map((v, i) => paramValue(v, program.params[i], operation));
-    return { dtype: program.dtype, program, params };
+    return { source: sourceOf(callable), dtype: program.dtype, program, params };
   }
   engine().listener?.({ kind: "fallback", operation, why: refusalMessage(operation, callable.refusal!) });
   return callFunction(operation, callable, operands, dtype);
@@ -176,7 +178,7 @@ function callFunction(
     isFirst = false;
     return resultValue(operation, result, produces);
   };
-  return { dtype: dtype ?? produces, produces, program: null, evaluate };
+  return { source: sourceOf(callable), dtype: dtype ?? produces, produces, program: null, evaluate };
 }
 
 /** A call of the user's function. Its own errors pass; a mix of bigints and numbers is said in our words. */
@@ -196,6 +198,14 @@ export function callChecked(
       'Write bigints inside it (3n), or convert the tensor first: to("f64").',
     );
   }
+}
+
+/** What the function says, for those who listen. */
+export function sourceOf(callable: Callable): string {
+  if (engine().listener === null) return "";
+  const { template, fn } = callable;
+  if (template !== null && template.source === "") return printTemplate(template);
+  return template?.source ?? String(fn);
 }
 
 /** The dtype that holds what a called function returns: booleans, bigints, or numbers of the operands' float dtype. */
@@ -240,10 +250,18 @@ function run(
   // Called functions see the elements in C order.
   const nest = absolute(planLoops([out.frame, ...views], { keepOrder: work.program === null }), all);
   const e = engine();
+  e.listener?.({
+    kind: "operation",
+    operation,
+    form: "elementwise",
+    source: work.source,
+    out,
+    inputs: operands.map((t, i) => ({ dtype: t.dtype, storage: t.storage, frame: views[i] })),
+  });
   if (work.program === null) {
     const types = all.map((t) => t.dtype);
-    e.listener?.({ kind: "kernel", operation, backend: "function", detail: { nest, dtypes: types } });
     interpretElementwise(e.heap.view, nest, types, work.evaluate, work.produces);
+    e.listener?.({ kind: "kernel", operation, backend: "function", detail: { nest, dtypes: types } });
     return;
   }
   const program = storedInto(work.program, out.dtype);
@@ -251,10 +269,16 @@ function run(
   if (isPending(program)) {
     const types = all.map((t) => t.dtype);
     interpretElementwise(e.heap.view, nest, types, evaluator(program, work.params), program.dtype);
+    e.listener?.({ kind: "kernel", operation, backend: "interpreter", detail: { nest } });
     return;
   }
   const kernel = e.kernels.elementwise(program, nest, work.params);
-  e.listener?.({ kind: "kernel", operation, backend: "wasm", detail: { program, nest, kernel } });
+  e.listener?.({
+    kind: "kernel",
+    operation,
+    backend: "wasm",
+    detail: { program, nest, kernel, parallel: e.kernels.shared },
+  });
 }
 
 const stored = new WeakMap<Program, Map<DType, Program>>();

@@ -92,6 +92,10 @@ export function log64(k: Calc, x: Id): Id {
 function scaledLog(k: Calc, x: Id, scale: readonly number[], octave: readonly number[]): Id {
   const { e, f } = octaves(k, x);
   const { half, bend } = bent(k, f);
+  if (k.short) {
+    const y = k.mul(k.sub(f, k.sub(half, bend)), k.c(scale[0] + scale[1]));
+    return logEdges(k, x, octave[0] === 1 ? k.add(e, y) : k.madd(e, k.c(octave[0] + octave[1]), y));
+  }
   const high = k.truncated(k.sub(f, half));
   const low = k.add(k.sub(k.sub(f, high), half), bend);
   const main = k.mul(high, k.c(scale[0])); // exact
@@ -135,7 +139,8 @@ export function asinh(k: Calc, x: Id): Id {
 export function acosh(k: Calc, x: Id): Id {
   const t = k.sub(x, k.c(1));
   const root = k.sqrt(k.mul(t, k.add(t, k.c(2))));
-  return log1pOrDouble(k, k.add(t, root), x, k.gt(x, k.c(2 ** 28)));
+  const y = log1pOrDouble(k, k.add(t, root), x, k.gt(x, k.c(2 ** 28)));
+  return k.select(k.lt(x, k.c(1)), k.nan(), y);
 }
 
 /** log(1 + t), or log(2x) where x is large; t >= 0, or NaN where there is no result. */

@@ -38,10 +38,18 @@ const own = (op: OpName, formula: Formula) => floats(op, formula, formula);
 /** f32 borrows f64's lanes. */
 const wide = (op: OpName, formula: Formula) => floats(op, throughDouble(formula), formula);
 
+/** Exact remainders of floats; integers divide elsewhere (exact.ts, and 64 bits lane by lane). */
+function onFloats(op: "rem" | "floorMod" | "floorDivide"): Decomposition {
+  return (b, args, options) =>
+    isFloat(b.dtypeOf(args[0])) ? moduloTable[op]!(b, args, options) : b.op(op, ...args);
+}
+
 const floatPower = floats("pow", pow32, pow64);
 
 export const decompositions: Partial<Record<OpName, Decomposition>> = {
-  ...moduloTable,
+  rem: onFloats("rem"),
+  floorMod: onFloats("floorMod"),
+  floorDivide: onFloats("floorDivide"),
   pow: (b, args, options) =>
     isFloat(b.dtypeOf(args[0])) ? floatPower(b, args, options) : integerPower(b, args, options),
   cbrt: wide("cbrt", cbrt),

@@ -48,6 +48,8 @@ export class KernelCache {
   #bulk: PoolKernel | null = null;
   /** Kernels made so far; tests watch it stand still. */
   compiled = 0;
+  /** Whether the last operation was shared among threads; for explain. */
+  shared = false;
   /** Off: scalar code only. For tests and for comparison. */
   simd = true;
 
@@ -116,6 +118,7 @@ export class KernelCache {
     const operands = inputs.length + 1;
     this.#writeParams(kernel, operands, params);
     const parallel = size * kernel.cost > WORTH_SHARING_NS && this.#pool.threads > 1;
+    this.shared = parallel;
     if (parallel) this.#openQueue(operands, params.length);
     const chunk = parallel ? chunkFor(size, this.#pool.threads) : CHUNK;
     for (let i = 0; i < size; i += chunk) {
@@ -137,6 +140,7 @@ export class KernelCache {
     this.#bulk ??= instantiate(emitBulkCopy(this.#heap.shared).toBytes(), this.#heap);
     const words = this.#current();
     const parallel = bytes * COPY_NS > WORTH_SHARING_NS && this.#pool.threads > 1;
+    this.shared = parallel;
     // Pieces that stay whole multiples of cache lines.
     const piece = parallel
       ? Math.max(65536, Math.ceil(bytes / (4 * this.#pool.threads) / 4096) * 4096)
@@ -182,6 +186,7 @@ export class KernelCache {
     let size = 1;
     for (let d = 0; d < nest.shape.length; d++) size *= nest.shape[d];
     const parallel = size * kernel.cost > WORTH_SHARING_NS && this.#pool.threads > 1;
+    this.shared = parallel;
     const chunk = parallel ? chunkFor(size, this.#pool.threads) : CHUNK;
     if (parallel) this.#openQueue(operands, params.length);
     const { outer } = walk;

@@ -12,67 +12,30 @@
  */
 import { dtypes } from "../dtype.ts";
 import { unreachable } from "../errors.ts";
-import type { Program } from "../ir/node.ts";
 import type { FoldKernelPlan } from "../optimize/reduce-plan.ts";
 import { type FuncBuilder, type Local, ModuleBuilder } from "./assembler.ts";
-import { type ElementwiseOptions, loadWord } from "./elementwise.ts";
 import { emitColumns, emitFirst } from "./reduce-columns.ts";
-import { loadGroup, storeGroup, type Stream, Unit } from "./reduce-lanes.ts";
+import {
+  codeContext,
+  countedLoop,
+  type FoldContext,
+  type FoldPrograms,
+  foldDescriptor,
+  loadGroup,
+  loadWord,
+  type Stream,
+  starts,
+  storeGroup,
+  Unit,
+} from "./reduce-kit.ts";
 import { emitRows } from "./reduce-rows.ts";
 import { loadScalar, storeScalar } from "./scalar.ts";
 
-/** The programs of a fold, as the emitter wants them. */
-export interface FoldPrograms {
-  readonly step: Program;
-  readonly combine: Program | null;
-  readonly first: Program | null;
-  readonly finish: Program;
-}
-
-/** Word positions in the descriptor. Operand 0 is the output. */
-export const foldDescriptor = {
-  lane: 0,
-  step: 1,
-  block: 2,
-  outer: 3,
-  tail: 4,
-  /** Cells a tile has at the most; steps a piece has at the most. */
-  tile: 5,
-  chunk: 6,
-  start: 7,
-  finish: 8,
-  cells: 9,
-  /** Bytes from cell to cell; from tile to tile, per cell; from one round of the outer loop to the next. */
-  cell: 10,
-  cellTile: 11,
-  cellOuter: 12,
-  /** 8 bytes: what cells start as. */
-  startValue: 14,
-  address: (operand: number) => 16 + 5 * operand,
-  laneStride: (operand: number) => 17 + 5 * operand,
-  stepStride: (operand: number) => 18 + 5 * operand,
-  blockStride: (operand: number) => 19 + 5 * operand,
-  outerStride: (operand: number) => 20 + 5 * operand,
-  /** Captured values, 8 bytes each: the step's, then the first's, then the finish's. */
-  params: (operands: number) => 16 + 5 * operands + ((5 * operands) & 1),
-} as const;
-
-/** How cells start: as they are, as `startValue`, or as the first elements. */
-export const starts = { kept: 0, value: 1, first: 2 } as const;
-
-/** Everything the functions of a module share. */
-export interface FoldContext {
-  readonly module: ModuleBuilder;
-  readonly plan: FoldKernelPlan;
-  readonly programs: FoldPrograms;
+export interface FoldOptions {
   readonly simd: boolean;
   readonly fma: boolean;
-  /** Words of captured values of each program. */
-  readonly params: { readonly step: number; readonly first: number; readonly finish: number };
-}
-
-export interface FoldOptions extends ElementwiseOptions {
-  readonly simd: boolean;
+  /** Is the memory that is imported shared? */
+  readonly shared: boolean;
 }
 
 /** Imports memory "m" of module "e"; exports "run" (descriptor address). */
@@ -260,7 +223,7 @@ function emitFinish(c: FoldContext): FuncBuilder {
     (plan.kind === "rows" ? foldDescriptor.stepStride : foldDescriptor.laneStride)(0),
     "outStride",
   );
-  const unit = new Unit(c, f, program, levels, 2, c.simd ? [1] : [], c.params.finish);
+  const unit = new Unit(codeContext(c, f, program), levels, 2, c.simd ? [1] : [], c.params.finish);
   unit.hoist(0, d);
   const from: Stream = {
     dtype: carry,
@@ -299,17 +262,4 @@ function emitFinish(c: FoldContext): FuncBuilder {
     advance(1);
   });
   return f;
-}
-
-/** while (left >= step) { body; left -= step }, tested at the bottom. */
-export function countedLoop(f: FuncBuilder, left: Local, step: number, body: () => void): void {
-  f.get(left)
-    .i32(step)
-    .op("i32.ge_s")
-    .if(() => {
-      f.loop((next) => {
-        body();
-        f.get(left).i32(step).op("i32.sub").tee(left).i32(step).op("i32.ge_s").brIf(next);
-      });
-    });
 }

@@ -1,0 +1,2 @@
+import type { DecompositionTable } from "./table.ts";
+export const trigTable: DecompositionTable = {};

@@ -1,0 +1,202 @@
+/**
+ * A piece of m rows of n elements, each folded into its cell: cell = cell ∘ fold(row). The operation is associative and
+ * commutative, so a row is folded in several registers at once, which are then folded into one value in a fixed order.
+ */
+import { type DType, dtypes } from "../dtype.ts";
+import type { Node } from "../ir/node.ts";
+import { levelsOf, unrollOf } from "../optimize/reduce-plan.ts";
+import type { FuncBuilder, Local } from "./assembler.ts";
+import { shapeOf } from "./lower.ts";
+import type { LaneOp } from "./opcodes.ts";
+import {
+  advanceLanes,
+  codeContext,
+  countedLoop,
+  type FoldContext,
+  foldDescriptor,
+  groupRegisters,
+  loadGroup,
+  loadWord,
+  pushElement,
+  rampOf,
+  type Stream,
+  Unit,
+} from "./reduce-kit.ts";
+import { loadScalar, pushConst, ScalarCode, storeScalar } from "./scalar.ts";
+import { VectorCode } from "./vector.ts";
+
+type Input = Node & { op: "input" };
+
+/** piece(d, n, m, start, cell, out, in0, in1, …) */
+export function emitRows(c: FoldContext): FuncBuilder {
+  const { plan, programs } = c;
+  const { step } = programs;
+  const inputs = step.inputs.slice(1);
+  const f = c.module.func("piece", [
+    ["d", "i32"],
+    ["n", "i32"],
+    ["m", "i32"],
+    ["start", "i32"],
+    ["cell", "i32"],
+    ["out", "i32"],
+    ...inputs.map((_, k) => [`row${k}`, "i32"] as const),
+  ]);
+  const [d, n, m, start, cell, , ...rows] = f.params;
+  const cellStride = loadWord(f, d, foldDescriptor.cell, "cellStride");
+  const streams = inputs.map((dtype, k): Stream => {
+    const stride = loadWord(f, d, foldDescriptor.laneStride(k + 1), `stride${k}`);
+    const { layout } = plan.streams[k];
+    const ramp = layout === "index" && c.simd ? rampOf(f, stride) : null;
+    return { dtype, layout, bytes: dtypes[dtype].bytes, stride, ramp };
+  });
+  const rowStrides = inputs.map((_, k) => loadWord(f, d, foldDescriptor.stepStride(k + 1), `rowStride${k}`));
+  const at = inputs.map((_, k) => f.local("i32", `at${k}`));
+
+  const levels = levelsOf(step, plan);
+  const unroll = unrollOf(step, levels);
+  const unrolls = c.simd ? [...new Set([unroll, 1])] : [];
+  const unit = new Unit(codeContext(c, f, step), levels, 2, unrolls, c.params.step);
+  unit.hoist(0, d);
+
+  const carry = step.inputs[0];
+  const { lane } = dtypes[carry];
+  const identity = plan.fold.algebra!.identity;
+  const total = f.local(lane, "total");
+  const before = f.local(lane, "before");
+  const left = f.local("i32", "left");
+  const accs = c.simd ? Array.from({ length: groupRegisters(carry, unroll) }, () => f.local("v128")) : [];
+  const neutral = c.simd ? identityRegister(c, f, carry) : null;
+
+  const load = (node: Input, u: number) =>
+    node.index === 0
+      ? accs.slice(0, groupRegisters(carry, u))
+      : loadGroup(f, streams[node.index - 1], at[node.index - 1], u);
+  const turn = (u: number) => {
+    unit.vector(u, 2, (node) => load(node, u));
+    unit.registers(u).forEach((reg, r) => {
+      f.get(reg).set(accs[r]);
+    });
+    streams.forEach((s, k) => {
+      advanceLanes(f, s, at[k], 4 * u);
+    });
+  };
+
+  f.loop((nextRow) => {
+    rows.forEach((row, k) => {
+      f.get(row).set(at[k]);
+    });
+    unit.hoist(1, d, (node) => pushElement(f, streams[node.index - 1], at[node.index - 1]));
+    f.get(n).set(left);
+    pushConst(f, carry, identity).set(total);
+    if (c.simd) {
+      f.get(n)
+        .i32(4)
+        .op("i32.ge_s")
+        .if(() => {
+          for (const acc of accs) f.get(neutral!).set(acc);
+          if (unroll > 1) {
+            countedLoop(f, left, 4 * unroll, () => turn(unroll));
+            mergeGroups(c, f, carry, accs, unroll);
+          }
+          countedLoop(f, left, 4, () => turn(1));
+          foldLanes(c, f, carry, accs, total);
+        });
+    }
+    countedLoop(f, left, 1, () => {
+      unit.scalars(2, (node) => {
+        if (node.index === 0) f.get(total);
+        else pushElement(f, streams[node.index - 1], at[node.index - 1]);
+      });
+      f.get(unit.scalar.value(step.result, true)).set(total);
+      streams.forEach((s, k) => {
+        advanceLanes(f, s, at[k], 1);
+      });
+    });
+    f.get(start).if(
+      [lane],
+      () => loadScalar(f.get(d), carry, 4 * foldDescriptor.startValue),
+      () => loadScalar(f.get(cell), carry),
+    );
+    f.set(before);
+    f.get(cell);
+    storeScalar(f.get(combineScalars(c, f, before, total)), carry);
+    // Rows that share a cell add to it.
+    f.get(start).get(cellStride).i32(0).op("i32.ne").op("i32.and").set(start);
+    f.get(cell).get(cellStride).op("i32.add").set(cell);
+    rows.forEach((row, k) => {
+      f.get(row).get(rowStrides[k]).op("i32.add").set(row);
+    });
+    f.get(m).i32(1).op("i32.sub").tee(m).brIf(nextRow);
+  });
+  return f;
+}
+
+/** The identity in every lane. */
+function identityRegister(c: FoldContext, f: FuncBuilder, carry: DType): Local {
+  const value = c.plan.fold.algebra!.identity;
+  const program = {
+    nodes: [{ op: "const", value, dtype: carry, args: [] } as const],
+    result: 0,
+    inputs: [],
+    params: [],
+    dtype: carry,
+  };
+  const code = new VectorCode(codeContext(c, f, program));
+  code.splat(0, null);
+  return carry === "bool" ? code.mask(0, false)[0] : code.regs(0)[0];
+}
+
+/** Groups 0, 1, 2, 3 → group 0, as (0 ∘ 1) ∘ (2 ∘ 3). */
+function mergeGroups(
+  c: FoldContext,
+  f: FuncBuilder,
+  carry: DType,
+  accs: readonly Local[],
+  unroll: number,
+): void {
+  const size = groupRegisters(carry, 1);
+  const group = (g: number) => accs.slice(g * size, (g + 1) * size);
+  for (let distance = 1; distance < unroll; distance *= 2) {
+    for (let g = 0; g + distance < unroll; g += 2 * distance) {
+      combineGroups(c, f, group(g), group(g + distance)).forEach((reg, r) => {
+        f.get(reg).set(group(g)[r]);
+      });
+    }
+  }
+}
+
+function combineGroups(c: FoldContext, f: FuncBuilder, a: Local[], b: Local[]): Local[] {
+  const program = c.programs.combine!;
+  const unit = new Unit(
+    codeContext(c, f, program),
+    program.nodes.map(() => 2),
+    2,
+    [1],
+    0,
+  );
+  unit.vector(1, 2, (node) => (node.index === 0 ? a : b));
+  return unit.registers(1);
+}
+
+function combineScalars(c: FoldContext, f: FuncBuilder, a: Local, b: Local): Local {
+  const program = c.programs.combine!;
+  const code = new ScalarCode(codeContext(c, f, program));
+  program.nodes.forEach((_, id) => {
+    code.emit(id, (node) => f.get((node as Input).index === 0 ? a : b));
+  });
+  return code.value(program.result, true);
+}
+
+/** The four lanes of group 0 into one value: ((0 ∘ 1) ∘ 2) ∘ 3. */
+function foldLanes(c: FoldContext, f: FuncBuilder, carry: DType, accs: readonly Local[], total: Local): void {
+  const { lane } = dtypes[carry];
+  const shape = shapeOf(lane);
+  const perRegister = lane === "i64" || lane === "f64" ? 2 : 4;
+  const next = f.local(lane);
+  for (let l = 0; l < 4; l++) {
+    f.get(accs[Math.floor(l / perRegister)]).lane(`${shape}.extract_lane` as LaneOp, l % perRegister);
+    if (carry === "bool") f.i32(1).op("i32.and");
+    f.set(l === 0 ? total : next);
+    if (l > 0) f.get(combineScalars(c, f, total, next)).set(total);
+  }
+}
