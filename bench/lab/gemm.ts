@@ -25,7 +25,15 @@ async function main(): Promise<void> {
   const heap = new Heap();
   const gemm = new GemmKernels(heap);
   const wanted = argv.filter((arg) => !arg.startsWith("--"));
-  const sections: Record<string, () => void> = { ladder, sizes, vector, skinny, batched, dtypes: byDType, small };
+  const sections: Record<string, () => void> = {
+    ladder,
+    sizes,
+    vector,
+    skinny,
+    batched,
+    dtypes: byDType,
+    small,
+  };
 
   console.log(`Node ${process.version}, 1 thread${argv.includes("--turbo") ? ", turbo" : ""}`);
   console.log(`tiles: f32 ${show("f32")}, f64 ${show("f64")}`);
@@ -47,7 +55,12 @@ async function main(): Promise<void> {
   }
 
   /** Dense operands; "T" before an operand's name in `turned` lays it out by columns. */
-  function make(m: number, n: number, k: number, o: { dtype?: DType; turned?: string; batch?: number } = {}): Made {
+  function make(
+    m: number,
+    n: number,
+    k: number,
+    o: { dtype?: DType; turned?: string; batch?: number } = {},
+  ): Made {
     const { dtype = "f32", turned = "", batch = 1 } = o;
     const { bytes, write } = dtypes[dtype];
     const counts = [m * n, m * k, k * n].map((x) => x * batch);
@@ -102,15 +115,18 @@ async function main(): Promise<void> {
       }
       const got = out(heap.view, o + i * p.out[0] + j * p.out[1]);
       const { wrap, big } = dtypes[p.dtypes[0]];
-      if (got !== wrap(big ? BigInt(sum) : sum)) throw new Error(`${name}: [${i}, ${j}] is ${got}, not ${sum}`);
+      if (got !== wrap(big ? BigInt(sum) : sum))
+        throw new Error(`${name}: [${i}, ${j}] is ${got}, not ${sum}`);
     }
   }
 
-  const product = (made: Made, options: Partial<GemmOptions> = {}) => ({
-    flops: made.flops,
-    run: () => void gemm.run(made.problem, options),
-    check: (name: string) => verify(made, name),
-  });
+  function product(made: Made, options: Partial<GemmOptions> = {}): Contestant {
+    return {
+      flops: made.flops,
+      run: () => void gemm.run(made.problem, options),
+      check: (name) => verify(made, name),
+    };
+  }
 
   interface Contestant {
     readonly flops: number;
@@ -221,14 +237,20 @@ async function main(): Promise<void> {
     for (const sum of sums) f.v128(f32x4(0)).set(sum);
     f.loop((next) => {
       sums.forEach((sum, j) => {
-        f.get(at).load("v128.load", 16 * j, 4).get(sum).op("f32x4.add").set(sum);
+        f.get(at)
+          .load("v128.load", 16 * j, 4)
+          .get(sum)
+          .op("f32x4.add")
+          .set(sum);
       });
       f.get(at).i32(64).op("i32.add").set(at);
       f.get(groups).i32(1).op("i32.sub").tee(groups).brIf(next);
     });
     f.get(sums[0]).get(sums[1]).op("f32x4.add").get(sums[2]).get(sums[3]).op("f32x4.add").op("f32x4.add");
     f.lane("f32x4.extract_lane", 0);
-    const instance = new WebAssembly.Instance(new WebAssembly.Module(module.toBytes()), { e: { m: heap.memory } });
+    const instance = new WebAssembly.Instance(new WebAssembly.Module(module.toBytes()), {
+      e: { m: heap.memory },
+    });
     const read = instance.exports.read as (at: number, groups: number) => number;
     return (at, bytes) => {
       let sum = 0;
@@ -257,7 +279,8 @@ async function main(): Promise<void> {
           "A.T@v": tv,
         });
         const cells = Object.entries(best).map(
-          ([name, ms]) => `${name} ${(bytes / ms / 1e6).toFixed(1)} (${((best.read / ms) * 100).toFixed(0)}%)`,
+          ([name, ms]) =>
+            `${name} ${(bytes / ms / 1e6).toFixed(1)} (${((best.read / ms) * 100).toFixed(0)}%)`,
         );
         console.log(`  ${`${dtype} ${n}`.padEnd(22)} ${cells.join("   ")}`);
         for (const x of made) x.free();

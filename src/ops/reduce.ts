@@ -1,16 +1,26 @@
-/** Folds along axes: any function with a start value, and scans that keep every step. */
+/** Folds along axes: any function with a start value, fused with a function of several tensors, and scans. */
 import { convert, type DType, dtypes, fromScalar, isFloat, toScalar, type Value } from "../dtype.ts";
-import { engine } from "../engine.ts";
-import { fail, list } from "../errors.ts";
+import { type Engine, engine } from "../engine.ts";
+import { describe, fail, list } from "../errors.ts";
 import { paramValue } from "../frontend/infer.ts";
+import { refusalMessage } from "../frontend/refusal.ts";
+import { inlineTemplate, TemplateBuilder } from "../frontend/template.ts";
 import { type Evaluator, evaluator } from "../ir/eval.ts";
+import type { Program } from "../ir/node.ts";
+import { axesOf } from "../optimize/reduce-plan.ts";
+import { type Ending, type Fold, makeFold } from "../optimize/reduce.ts";
 import { interpretReduce, interpretScan } from "../run/interpret.ts";
-import { normalizeAxes, normalizeAxis } from "../view/layout.ts";
+import type { KernelCache } from "../run/kernel.ts";
+import { isEmpty } from "../run/odometer.ts";
+import { canCompile, type FoldParams, FoldRunner, noParams } from "../run/reduce.ts";
+import { broadcastViews } from "../view/broadcast.ts";
+import { normalizeAxes, normalizeAxis, rowMajorStrides } from "../view/layout.ts";
 import { planLoops } from "../view/loops.ts";
 import { contiguousView, type View } from "../view/view.ts";
 import { axisList, checkOptionalDType, checkOptions } from "./arguments.ts";
-import { dtypeOfResult, resultValue } from "./elementwise.ts";
+import { dtypeOfResult, elementwise, resultValue } from "./elementwise.ts";
 import type { Callable } from "./function.ts";
+import { Callable as CallableClass } from "./function.ts";
 import { absolute, allocate, checkAlive, filled, type Strided } from "./strided.ts";
 
 export interface ReduceOptions {
@@ -30,63 +40,437 @@ export interface ScanOptions {
   readonly dtype?: DType;
 }
 
-/** The axes that stay and those that are folded, as views of the input, and the result's shape. */
-export function splitAxes(operation: string, view: View, axis: ReduceOptions["axis"], keepdims: boolean) {
-  const rank = view.shape.length;
-  const axes =
-    axis === undefined
-      ? view.shape.map((_, d) => d)
-      : normalizeAxes(operation, axisList(operation, axis), rank);
-  const isFolded = new Set(axes);
-  const pick = (folded: boolean): View => {
-    const which = view.shape.map((_, d) => d).filter((d) => isFolded.has(d) === folded);
-    return { ...view, shape: which.map((d) => view.shape[d]), strides: which.map((d) => view.strides[d]) };
-  };
-  const kept = pick(false);
-  const folded = pick(true);
-  const shape = keepdims ? view.shape.map((n, d) => (isFolded.has(d) ? 1 : n)) : kept.shape;
-  return { kept, folded, shape };
+/** Which axes are folded, and the shapes that come of it. */
+export interface Split {
+  readonly isFolded: readonly boolean[];
+  readonly keptShape: readonly number[];
+  readonly foldedShape: readonly number[];
+  /** The result's: keptShape, or with 1 for the folded axes. */
+  readonly shape: readonly number[];
 }
 
-/** `result` is the dtype to store, where it is not the accumulator's. */
+export function splitShape(
+  operation: string,
+  shape: readonly number[],
+  axis: ReduceOptions["axis"],
+  keepdims: boolean,
+): Split {
+  const isFolded = new Array<boolean>(shape.length).fill(axis === undefined);
+  if (axis !== undefined) {
+    for (const d of normalizeAxes(operation, axisList(operation, axis), shape.length)) isFolded[d] = true;
+  }
+  const keptShape = shape.filter((_, d) => !isFolded[d]);
+  return {
+    isFolded,
+    keptShape,
+    foldedShape: shape.filter((_, d) => isFolded[d]),
+    shape: keepdims ? shape.map((n, d) => (isFolded[d] ? 1 : n)) : keptShape,
+  };
+}
+
+/** The view of the axes that are folded, or of those that are not. */
+function pick(view: View, isFolded: readonly boolean[], folded: boolean): View {
+  const mine = (_: number, d: number) => isFolded[d] === folded;
+  return { ...view, shape: view.shape.filter(mine), strides: view.strides.filter(mine) };
+}
+
+/* Running a fold -------------------------------------------------------------------------------------------- */
+
+const runners = new WeakMap<KernelCache, FoldRunner>();
+
+export function foldRunner(e: Engine): FoldRunner {
+  let runner = runners.get(e.kernels);
+  if (runner === undefined) {
+    runner = new FoldRunner(e.heap, e.kernels, e.pool);
+    runners.set(e.kernels, runner);
+  }
+  return runner;
+}
+
+/** An input of a fold, in the common shape; or the position of an element in its fold, in C order. */
+export type Source = { readonly of: Strided; readonly view: View } | "position";
+
+export interface FoldWork {
+  readonly operation: string;
+  readonly fold: Fold;
+  readonly params?: FoldParams;
+  readonly sources: readonly Source[];
+  readonly shape: readonly number[];
+  readonly isFolded: readonly boolean[];
+  /** In the function's own dtype; null: at the first element, or where the operation itself starts. */
+  readonly init: Value | null;
+  /** Where the result goes: a view of the kept axes. */
+  readonly out: { readonly of: Strided; readonly view: View };
+}
+
+/** out[kept] = fold over the folded axes. The fold can be compiled; there is a start value if nothing is folded. */
+export function runFold(w: FoldWork): void {
+  const { fold, isFolded, shape, sources, out } = w;
+  const e = engine();
+  const views = sources.map((s) => (s === "position" ? positions(shape, isFolded) : s.view));
+  const kept = planLoops([...views.map((v) => pick(v, isFolded, false)), out.view]);
+  if (isEmpty(kept)) return;
+  const start =
+    w.init !== null ? fold.enter(w.init) : fold.algebra !== null ? fold.algebra.identity : null;
+  const params = w.params ?? noParams;
+  const outAddress = out.of.storage.address + kept.offsets[sources.length];
+  const foldedViews = views.map((v) => ({ ...pick(v, isFolded, true), offset: 0 }));
+  const folded = planLoops(foldedViews, { keepOrder: fold.algebra === null });
+  if (isEmpty(folded)) {
+    fillStart(e, fold, params, start!, outAddress, kept.shape, kept.strides[sources.length]);
+    return;
+  }
+  const report = foldRunner(e).run({
+    fold,
+    params,
+    itemBytes: sources.map((s) => (s === "position" ? 0 : s.view.itemBytes)),
+    addresses: sources.map(
+      (s, k) => kept.offsets[k] + folded.offsets[k] + (s === "position" ? 0 : s.of.storage.address),
+    ),
+    out: outAddress,
+    kept: axesOf(kept, sources.length),
+    folded: axesOf(folded, sources.length),
+    start,
+  });
+  e.listener?.({
+    kind: "kernel",
+    operation: w.operation,
+    backend: "wasm",
+    detail: { ...report, kept, folded, fold },
+  });
+}
+
+/** The address of an element of this "view" is its position in the fold. */
+function positions(shape: readonly number[], isFolded: readonly boolean[]): View {
+  const within = rowMajorStrides(
+    shape.filter((_, d) => isFolded[d]),
+    1,
+  );
+  let k = 0;
+  return { shape, strides: isFolded.map((f) => (f ? within[k++] : 0)), offset: 0, itemBytes: 1 };
+}
+
+/** Nothing is folded: every output is what the start value comes to. */
+function fillStart(
+  e: Engine,
+  fold: Fold,
+  params: FoldParams,
+  start: Value,
+  out: number,
+  shape: readonly number[],
+  strides: readonly number[],
+): void {
+  const cell = e.heap.alloc(8, "reduce");
+  try {
+    dtypes[fold.carry].write(e.heap.view, cell, start);
+    const nest = {
+      shape,
+      strides: [strides, strides.map(() => 0)],
+      offsets: [out, cell],
+      order: [],
+      flipped: [],
+    };
+    e.kernels.elementwise(fold.finish, nest, params.finish);
+  } finally {
+    e.heap.free(cell);
+  }
+}
+
+/* Reduce ---------------------------------------------------------------------------------------------------- */
+
+export interface ReduceExtras {
+  /** The dtype to store, where it is not the accumulator's. */
+  readonly result?: DType;
+  /** What is done with the accumulator at the end. */
+  readonly ending?: { readonly key: string; readonly with: Ending; readonly params: readonly Value[] };
+}
+
 export function reduce(
   operation: string,
   callable: Callable,
   t: Strided,
   options: ReduceOptions = {},
-  result?: DType,
+  extras: ReduceExtras = {},
 ): Strided {
   checkAlive(operation, t);
   checkOptions(operation, options, "{ axis: 1 }");
   checkOptionalDType(operation, options.dtype);
-  const { kept, folded, shape } = splitAxes(operation, t.frame, options.axis, options.keepdims ?? false);
-  const fold = bindFold(operation, callable, t, options);
-  if (fold.init === null && folded.shape.includes(0) && !kept.shape.includes(0))
-    failEmpty(operation, t.frame);
-  const dtype = result ?? fold.dtype;
-  const out = allocate(operation, dtype, shape);
-  const outKept = contiguousView(kept.shape, dtypes[dtype].bytes);
-  const keptNest = absolute(planLoops([outKept, kept]), [out, t]);
-  const foldedNest = planLoops([folded], { keepOrder: true });
+  const split = splitShape(operation, t.frame.shape, options.axis, options.keepdims ?? false);
+  const bound = bindFold(operation, callable, [t.dtype], t.dtype, options);
+  checkNotEmpty(operation, bound.init, split, t.frame.shape);
+  const out = allocate(operation, extras.result ?? bound.dtype, split.shape);
+  return filled(out, () => fillReduce(operation, bound, t, split, out, extras));
+}
+
+function fillReduce(
+  operation: string,
+  bound: BoundFold,
+  t: Strided,
+  split: Split,
+  out: Strided,
+  extras: ReduceExtras,
+): void {
+  const { isFolded } = split;
+  const outView = contiguousView(split.keptShape, dtypes[out.dtype].bytes);
   const e = engine();
-  e.listener?.({
-    kind: "kernel",
-    operation,
-    backend: "interpreter",
-    detail: { kept: keptNest, folded: foldedNest },
-  });
-  return filled(out, () =>
-    interpretReduce(
-      e.heap.view,
-      keptNest,
-      foldedNest,
-      [dtype, t.dtype],
-      fold.evaluate,
-      fold.dtype,
-      fold.init,
-    ),
+  if (bound.program !== null) {
+    const fold = foldOf(bound.program, out.dtype, extras.ending);
+    if (canCompile(fold)) {
+      runFold({
+        operation,
+        fold,
+        params: { ...noParams, step: bound.params, finish: extras.ending?.params ?? [] },
+        sources: [{ of: t, view: t.frame }],
+        shape: t.frame.shape,
+        isFolded,
+        init: bound.init,
+        out: { of: out, view: outView },
+      });
+      return;
+    }
+  }
+  const kept = absolute(planLoops([outView, pick(t.frame, isFolded, false)]), [out, t]);
+  const folded = planLoops([pick(t.frame, isFolded, true)], { keepOrder: true });
+  const backend = bound.program === null ? "function" : "interpreter";
+  e.listener?.({ kind: "kernel", operation, backend, detail: { kept, folded } });
+  interpretReduce(
+    e.heap.view,
+    kept,
+    folded,
+    [out.dtype, t.dtype],
+    bound.evaluate(),
+    bound.dtype,
+    bound.init,
   );
 }
+
+const folds = new WeakMap<Program, Map<string, Fold>>();
+
+/** One fold a program and result, so that kernels are found again. */
+export function foldOf(
+  program: Program,
+  result: DType,
+  ending?: ReduceExtras["ending"],
+  first?: Program,
+): Fold {
+  let known = folds.get(program);
+  if (known === undefined) {
+    known = new Map();
+    folds.set(program, known);
+  }
+  const key = `${result} ${ending?.key ?? ""}`;
+  let fold = known.get(key);
+  if (fold === undefined) {
+    fold = makeFold(program, result, ending?.with ?? null, first);
+    known.set(key, fold);
+  }
+  return fold;
+}
+
+export function checkNotEmpty(
+  operation: string,
+  init: Value | null,
+  split: Split,
+  shape: readonly number[],
+): void {
+  if (init !== null || !split.foldedShape.includes(0) || split.keptShape.includes(0)) return;
+  fail(
+    "shape",
+    operation,
+    `nothing to fold: the tensor is ${list(shape)} and there is no start value.`,
+    "Give one: { init: 0 }.",
+  );
+}
+
+/* Map and reduce, fused --------------------------------------------------------------------------------------- */
+
+export type NamedFold = "sum" | "prod" | "max" | "min";
+
+export interface MapReduceOptions extends ReduceOptions {
+  /** What folds the mapped values. Default "sum". A function keeps the order of the elements. */
+  readonly reduce?: NamedFold | Callable;
+}
+
+const namedFolds = {
+  sum: { op: "add", init: 0 },
+  prod: { op: "mul", init: 1 },
+  max: { op: "max", init: null },
+  min: { op: "min", init: null },
+} as const;
+
+/** Sums and products of integers narrower than 64 bits are 64-bit, as NumPy's. */
+export const wideDType = (d: DType): DType =>
+  isFloat(d) ? d : dtypes[d].kind === "uint" ? "u64" : "i64";
+
+/** The fold of map(x0, x1, …) over tensors that broadcast together: no tensor is made in between. */
+export function mapReduce(
+  operation: string,
+  tensors: readonly Strided[],
+  map: Callable,
+  options: MapReduceOptions = {},
+): Strided {
+  if (!Array.isArray(tensors) || tensors.length === 0) {
+    fail(
+      "value",
+      operation,
+      Array.isArray(tensors) ? "no tensors." : `expected an array of tensors, got ${describe(tensors)}.`,
+      "Give at least one.",
+    );
+  }
+  for (const t of tensors) checkAlive(operation, t);
+  checkOptions(operation, options, '{ reduce: "sum", axis: 1 }');
+  checkOptionalDType(operation, options.dtype);
+  const how = options.reduce ?? "sum";
+  if (typeof how === "string" && !Object.hasOwn(namedFolds, how)) {
+    fail(
+      "value",
+      operation,
+      `reduce is ${describe(how)}.`,
+      'Use "sum", "prod", "max", "min" or a function (acc, x) => ….',
+    );
+  }
+  const wants = map.template?.inputs;
+  if (wants !== undefined && wants !== tensors.length) {
+    fail(
+      "kernel",
+      operation,
+      `the function takes ${wants} ${wants === 1 ? "value" : "values"}, got ${tensors.length} ${tensors.length === 1 ? "tensor" : "tensors"}.`,
+      "Give one tensor for each parameter.",
+    );
+  }
+  return fusedReduce(operation, tensors, map, how, options) ?? plainReduce(operation, tensors, map, how, options);
+}
+
+function fusedReduce(
+  operation: string,
+  tensors: readonly Strided[],
+  map: Callable,
+  how: NamedFold | Callable,
+  options: ReduceOptions,
+): Strided | null {
+  const inputs = tensors.map((t) => t.dtype);
+  const mapped = map.program(inputs);
+  const fused = fuse(map, how);
+  if (mapped === null || fused === null) return null;
+  const plan = foldOptions(how, mapped.dtype, options);
+  const { shape, views } = broadcastViews(
+    operation,
+    tensors.map((t) => t.frame),
+  );
+  const split = splitShape(operation, shape, options.axis, options.keepdims ?? false);
+  const bound = bindFold(operation, fused, inputs, mapped.dtype, plan);
+  const fold = foldOf(bound.program!, bound.result ?? bound.dtype, undefined, mapped);
+  if (!canCompile(fold)) return null;
+  checkNotEmpty(operation, bound.init, split, shape);
+  const out = allocate(operation, fold.finish.dtype, split.shape);
+  const params: FoldParams = {
+    step: bound.params,
+    first: map.values.map((v, i) => paramValue(v, mapped.params[i], operation)),
+    finish: [],
+  };
+  return filled(out, () =>
+    runFold({
+      operation,
+      fold,
+      params,
+      sources: tensors.map((of, k) => ({ of, view: views[k] })),
+      shape,
+      isFolded: split.isFolded,
+      init: bound.init,
+      out: { of: out, view: contiguousView(split.keptShape, dtypes[out.dtype].bytes) },
+    }),
+  );
+}
+
+/** The same in two steps, where one of the functions cannot be compiled. */
+function plainReduce(
+  operation: string,
+  tensors: readonly Strided[],
+  map: Callable,
+  how: NamedFold | Callable,
+  options: ReduceOptions,
+): Strided {
+  const mapped = elementwise(operation, map, tensors);
+  try {
+    engine().listener?.({
+      kind: "copy",
+      operation,
+      bytes: mapped.storage.bytes,
+      why: "map and reduce could not be fused, so the mapped values are stored first",
+    });
+    const { reduce: _, ...rest } = options as MapReduceOptions;
+    const full = foldOptions(how, mapped.dtype, rest);
+    const { result, ...plan } = full;
+    const callable = typeof how === "string" ? foldTemplate(how) : how;
+    return reduce(operation, callable, mapped, plan, result === undefined ? {} : { result });
+  } finally {
+    mapped.storage.release();
+  }
+}
+
+/** Options with what a named fold starts from, the dtype it is carried in, and the one it is stored in. */
+function foldOptions(
+  how: NamedFold | Callable,
+  element: DType,
+  options: ReduceOptions,
+): ReduceOptions & { readonly result?: DType } {
+  if (typeof how !== "string") return options;
+  const { init } = namedFolds[how];
+  const result = options.dtype ?? (init === null ? element : wideDType(element));
+  const carry = isFloat(result) && init !== null ? "f64" : result;
+  return { ...(init === null ? {} : { init }), ...options, dtype: carry, result };
+}
+
+const foldTemplates = new Map<NamedFold, Callable>();
+
+function foldTemplate(how: NamedFold): Callable {
+  let callable = foldTemplates.get(how);
+  if (callable === undefined) {
+    const t = new TemplateBuilder();
+    const result = t.op(namedFolds[how].op, [t.input(0), t.input(1)]);
+    callable = new CallableClass(t.finish(result, { inputs: 2, name: how }), null, null);
+    foldTemplates.set(how, callable);
+  }
+  return callable;
+}
+
+const fusions = new WeakMap<Callable, Map<NamedFold | Callable, Callable>>();
+
+/** (acc, x0, x1, …) => fold(acc, map(x0, x1, …)); null if one of the two has no template. */
+function fuse(map: Callable, how: NamedFold | Callable): Callable | null {
+  const fold = typeof how === "string" ? foldTemplate(how) : how;
+  if (map.template === null || fold.template === null || fold.template.inputs !== 2) return null;
+  let known = fusions.get(map);
+  if (known === undefined) {
+    known = new Map();
+    fusions.set(map, known);
+  }
+  let fused = known.get(how);
+  if (fused === undefined) {
+    const b = new TemplateBuilder();
+    const args = Array.from({ length: map.template.inputs }, (_, i) => b.input(i + 1));
+    const params = [...map.template.params, ...fold.template.params];
+    const ids = params.map((_, i) => b.param(i));
+    const x = inlineTemplate(b, map.template, args, ids.slice(0, map.template.params.length));
+    const result = inlineTemplate(
+      b,
+      fold.template,
+      [b.input(0), x],
+      ids.slice(map.template.params.length),
+    );
+    const template = b.finish(result, {
+      inputs: args.length + 1,
+      params: params.map((name, i) => `${name}#${i}`),
+      source: map.template.source,
+      name: map.template.name,
+    });
+    fused = new CallableClass(template, null, null, [...map.values, ...fold.values]);
+    known.set(how, fused);
+  }
+  return fused;
+}
+
+/* Scan ------------------------------------------------------------------------------------------------------- */
 
 export function scan(operation: string, callable: Callable, t: Strided, options: ScanOptions = {}): Strided {
   checkAlive(operation, t);
@@ -98,35 +482,61 @@ export function scan(operation: string, callable: Callable, t: Strided, options:
     fail("axis", operation, `the tensor has ${rank} axes.`, "Say which one to scan: { axis: 0 }.");
   }
   const axis = normalizeAxis(operation, options.axis ?? 0, rank);
-  const fold = bindFold(operation, callable, t, options);
-  const out = allocate(operation, fold.dtype, t.frame.shape);
-  const drop = (v: View): View => ({
-    ...v,
-    shape: v.shape.filter((_, d) => d !== axis),
-    strides: v.strides.filter((_, d) => d !== axis),
-  });
-  const nest = absolute(planLoops([drop(out.frame), drop(t.frame)]), [out, t]);
-  const steps = [out.frame.strides[axis], t.frame.strides[axis]] as const;
+  const bound = bindFold(operation, callable, [t.dtype], t.dtype, options);
+  const out = allocate(operation, bound.dtype, t.frame.shape);
+  return filled(out, () => fillScan(operation, bound, t, axis, out));
+}
+
+function fillScan(operation: string, bound: BoundFold, t: Strided, axis: number, out: Strided): void {
   const e = engine();
-  e.listener?.({ kind: "kernel", operation, backend: "interpreter", detail: { kept: nest } });
   const size = t.frame.shape[axis];
-  return filled(out, () =>
-    interpretScan(
-      e.heap.view,
-      nest,
-      size,
-      steps,
-      [fold.dtype, t.dtype],
-      fold.evaluate,
-      fold.dtype,
-      fold.init,
-    ),
+  const isFolded = t.frame.shape.map((_, d) => d === axis);
+  const outKept = pick(out.frame, isFolded, false);
+  const inKept = pick(t.frame, isFolded, false);
+  const steps = [out.frame.strides[axis], t.frame.strides[axis]] as const;
+  const fold = bound.program === null ? null : foldOf(orderOf(bound.program), out.dtype);
+  if (fold !== null && canCompile(fold)) {
+    const kept = absolute(planLoops([inKept, outKept]), [t, out]);
+    if (isEmpty(kept) || size === 0) return;
+    const report = foldRunner(e).run({
+      fold,
+      params: { ...noParams, step: bound.params },
+      itemBytes: [t.frame.itemBytes],
+      addresses: [kept.offsets[0]],
+      out: kept.offsets[1],
+      kept: axesOf(kept, 1),
+      folded: [{ size, inputs: [steps[1]], out: steps[0] }],
+      start: bound.init === null ? null : fold.enter(bound.init),
+      every: true,
+    });
+    e.listener?.({ kind: "kernel", operation, backend: "wasm", detail: { ...report, kept, fold } });
+    return;
+  }
+  const nest = absolute(planLoops([outKept, inKept]), [out, t]);
+  const backend = bound.program === null ? "function" : "interpreter";
+  e.listener?.({ kind: "kernel", operation, backend, detail: { kept: nest } });
+  interpretScan(
+    e.heap.view,
+    nest,
+    size,
+    steps,
+    [out.dtype, t.dtype],
+    bound.evaluate(),
+    bound.dtype,
+    bound.init,
   );
 }
 
-interface Fold {
+/* Binding ------------------------------------------------------------------------------------------------------ */
+
+interface BoundFold {
   readonly dtype: DType;
-  readonly evaluate: Evaluator;
+  /** What a named fold stores, where it is not the accumulator. */
+  readonly result?: DType;
+  /** [acc, x0, x1, …] → acc; null when the function is called. */
+  readonly program: Program | null;
+  readonly params: readonly Value[];
+  readonly evaluate: () => Evaluator;
   readonly init: Value | null;
 }
 
@@ -134,22 +544,35 @@ interface Fold {
  * The accumulator's dtype is the fixed point of the function: it starts as the elements' (or what `init` needs) and
  * widens until f(acc, x) gives back what it takes.
  */
-function bindFold(operation: string, callable: Callable, t: Strided, options: ReduceOptions): Fold {
-  if (callable.template === null) return callFold(operation, callable, t, options);
-  if (callable.template.inputs !== 2) {
+function bindFold(
+  operation: string,
+  callable: Callable,
+  inputs: readonly DType[],
+  element: DType,
+  options: ReduceOptions & { readonly result?: DType },
+): BoundFold {
+  if (callable.template === null) return callFold(operation, callable, element, options);
+  if (callable.template.inputs !== inputs.length + 1) {
     fail(
       "kernel",
       operation,
-      `the function takes ${callable.template.inputs} ${callable.template.inputs === 1 ? "value" : "values"}.`,
+      `the function takes ${callable.template.inputs} values.`,
       "A fold takes two: (acc, x) => ….",
     );
   }
-  let dtype = options.dtype ?? startDType(t.dtype, options.init);
+  let dtype = options.dtype ?? startDType(element, options.init);
   for (let round = 0; ; round++) {
-    const program = callable.program([dtype, t.dtype], options.dtype)!;
+    const program = callable.program([dtype, ...inputs], options.dtype)!;
     if (program.dtype === dtype) {
-      const values = callable.values.map((v, i) => paramValue(v, program.params[i]));
-      return { dtype, evaluate: evaluator(program, values), init: initValue(operation, options.init, dtype) };
+      const params = callable.values.map((v, i) => paramValue(v, program.params[i]));
+      return {
+        dtype,
+        ...(options.result === undefined ? {} : { result: options.result }),
+        program,
+        params,
+        evaluate: () => evaluator(program, params),
+        init: initValue(operation, options.init, dtype),
+      };
     }
     if (round === 4) {
       fail(
@@ -178,20 +601,23 @@ function initValue(operation: string, init: ReduceOptions["init"], dtype: DType)
 }
 
 /** The fallback: the accumulator starts as `init`, or as an element, and has the dtype of what comes back. */
-function callFold(operation: string, callable: Callable, t: Strided, options: ReduceOptions): Fold {
+function callFold(
+  operation: string,
+  callable: Callable,
+  element: DType,
+  options: ReduceOptions,
+): BoundFold {
+  engine().listener?.({ kind: "fallback", operation, why: refusalMessage(operation, callable.refusal!) });
   const fn = callable.fn as (acc: unknown, x: unknown) => unknown;
-  const kind = options.init ?? (dtypes[t.dtype].big ? 0n : 0);
-  const dtype = options.dtype ?? dtypeOfResult(operation, kind, t.dtype);
+  const kind = options.init ?? (dtypes[element].big ? 0n : 0);
+  const dtype = options.dtype ?? dtypeOfResult(operation, kind, element);
   const evaluate: Evaluator = (values) =>
-    resultValue(operation, fn(toScalar(values[0], dtype), toScalar(values[1], t.dtype)), dtype);
-  return { dtype, evaluate, init: initValue(operation, options.init, dtype) };
-}
-
-function failEmpty(operation: string, view: View): never {
-  return fail(
-    "shape",
-    operation,
-    `nothing to fold: the tensor is ${list(view.shape)} and there is no start value.`,
-    operation === "reduce" ? "Give one: { init: 0 }." : "Fold axes that have elements.",
-  );
+    resultValue(operation, fn(toScalar(values[0], dtype), toScalar(values[1], element)), dtype);
+  return {
+    dtype,
+    program: null,
+    params: [],
+    evaluate: () => evaluate,
+    init: initValue(operation, options.init, dtype),
+  };
 }

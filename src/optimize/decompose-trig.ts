@@ -31,15 +31,15 @@ const COS_F64 = [
 ];
 const SIN_SHORT = [-0.1666666664069283, 0.008333329292685267, -0.00019839308337030884, 2.7180839531923057e-6];
 const COS_SHORT = [0.04166666661929981, -0.0013888883483677127, 2.479945585041091e-5, -2.7205399920240245e-7];
-/** atan t = t + t³·P(t²) for |t| <= sqrt(2) - 1. */
+/** atan t = t + t³·P(t²) for |t| <= 1/2. */
 const ATAN_F64 = [
-  -0.33333333333333326, 0.19999999999997098, -0.1428571428531709, 0.1111111108380697, -0.09090907988613924,
-  0.07692279272955477, -0.06666175854198164, 0.058765287282390055, -0.052152637670538696, 0.04490909177961694,
-  -0.03318308661100056, 0.014902067330450464,
+  -0.33333333333333315, 0.19999999999993773, -0.14285714284999335, 0.1111111107011486, -0.09090907707844731,
+  0.07692277690530369, -0.06666225646400066, 0.058778213296532204, -0.05230079950627876, 0.04589668269185403,
+  -0.03712351997708429, 0.02366120575021387, -0.008369293296779283,
 ];
 const ATAN_SHORT = [
-  -0.3333333329548716, 0.1999999429594199, -0.1428542234936836, 0.11103979611276983, -0.08996608185167429,
-  0.06990133996156031, -0.037904642499674804,
+  -0.33333332926730364, 0.19999957643837687, -0.14284213257795894, 0.11085643464023215, -0.08855699626152973,
+  0.06455274436909077, -0.029922956951640156,
 ];
 /** asin t = t + t³·P(t²) for |t| <= 1/2. */
 const ASIN_F64 = [
@@ -75,20 +75,30 @@ function quarterTurns(k: Calc, x: Id, wantLost = false): Quarter {
   return { quadrant, r, lost: wantLost ? k.sub(k.sub(k.sub(rough, r), high), low) : null };
 }
 
-function sinReduced(k: Calc, r: Id, square: Id, lost: Id | null = null): Id {
+/** sin r - r. */
+function sinTail(k: Calc, r: Id, square: Id): Id {
   const p = k.poly(square, k.dtype === "f32" ? SIN_F32 : k.short ? SIN_SHORT : SIN_F64);
-  const cube = k.mul(r, square);
-  return lost === null ? k.madd(cube, p, r) : k.add(r, k.madd(cube, p, lost));
+  return k.mul(k.mul(r, square), p);
 }
 
-function cosReduced(k: Calc, r: Id, square: Id, lost: Id | null = null): Id {
-  const p = k.dtype === "f32" ? COS_F32 : k.short ? COS_SHORT : COS_F64;
-  if (k.dtype === "f32" || k.short) return k.poly(square, [1, -0.5, ...p]);
-  // 1 - z/2 is rounded; what it lost is added to the rest
+function sinReduced(k: Calc, r: Id, square: Id): Id {
+  const p = k.poly(square, k.dtype === "f32" ? SIN_F32 : k.short ? SIN_SHORT : SIN_F64);
+  return k.madd(k.mul(r, square), p, r);
+}
+
+/** cos r = top + rest: 1 - r²/2 is rounded, and what it lost is in the rest. */
+function cosParts(k: Calc, square: Id): { top: Id; rest: Id } {
   const half = k.mul(square, k.c(0.5));
   const top = k.sub(k.c(1), half);
-  let rest = k.madd(k.mul(square, square), k.poly(square, p), k.sub(k.sub(k.c(1), top), half));
-  if (lost !== null) rest = k.sub(rest, k.mul(r, lost));
+  const lost = k.sub(k.sub(k.c(1), top), half);
+  return { top, rest: k.madd(k.mul(square, square), k.poly(square, COS_F64), lost) };
+}
+
+function cosReduced(k: Calc, square: Id): Id {
+  if (k.dtype === "f32" || k.short) {
+    return k.poly(square, [1, -0.5, ...(k.short ? COS_SHORT : COS_F32)]);
+  }
+  const { top, rest } = cosParts(k, square);
   return k.add(top, rest);
 }
 
@@ -99,7 +109,7 @@ function isOdd(k: Calc, quadrant: Id): Id {
 /** The sine where the quadrant is even, the cosine where it is odd. */
 function wave(k: Calc, r: Id, quadrant: Id): Id {
   const square = k.mul(r, r);
-  return k.select(isOdd(k, quadrant), cosReduced(k, r, square), sinReduced(k, r, square));
+  return k.select(isOdd(k, quadrant), cosReduced(k, square), sinReduced(k, r, square));
 }
 
 /** Bit 1 of the quadrant, moved to the sign. */
@@ -127,18 +137,47 @@ export function tan(k: Calc, x: Id): Id {
   const size = k.abs(x);
   const { quadrant, r, lost } = quarterTurns(k, size, true);
   const square = k.mul(r, r);
-  const s = sinReduced(k, r, square, lost);
-  const c = cosReduced(k, r, square, lost);
   const odd = isOdd(k, quadrant);
-  const quotient = k.div(k.select(odd, k.neg(c), s), k.select(odd, s, c));
-  return far(k, "tan", x, size, k.flip(quotient, k.signBits(x)));
+  if (lost === null) {
+    const [s, c] = [sinReduced(k, r, square), cosReduced(k, square)];
+    const quotient = k.div(k.select(odd, k.neg(c), s), k.select(odd, s, c));
+    return far(k, "tan", x, size, k.flip(quotient, k.signBits(x)));
+  }
+  const s = sumParts(k, r, k.add(sinTail(k, r, square), lost));
+  const cosine = cosParts(k, square);
+  const c = sumParts(k, cosine.top, k.sub(cosine.rest, k.mul(r, lost)));
+  const pick = (ifOdd: Id, ifEven: Id) => k.select(odd, ifOdd, ifEven);
+  const numerator = { high: pick(k.neg(c.high), s.high), low: pick(k.neg(c.low), s.low) };
+  const denominator = { high: pick(s.high, c.high), low: pick(s.low, c.low) };
+  return far(k, "tan", x, size, k.flip(quotientOfSums(k, numerator, denominator), k.signBits(x)));
+}
+
+interface Sum {
+  readonly high: Id;
+  readonly low: Id;
+}
+
+/** a + b, |a| >= |b|, as what a float holds of it and the rest. */
+function sumParts(k: Calc, a: Id, b: Id): Sum {
+  const high = k.add(a, b);
+  return { high, low: k.sub(b, k.sub(high, a)) };
+}
+
+/** n/d with hardly more than one rounding: cut to half its bits the quotient leaves an exact remainder. */
+function quotientOfSums(k: Calc, n: Sum, d: Sum): Id {
+  const inverse = k.div(k.c(1), d.high);
+  const coarse = k.truncated(k.mul(n.high, inverse));
+  const top = k.truncated(d.high);
+  const rest = k.add(k.sub(d.high, top), d.low);
+  const remainder = k.sub(k.add(k.sub(n.high, k.mul(coarse, top)), n.low), k.mul(coarse, rest));
+  return k.madd(remainder, inverse, coarse);
 }
 
 function far(k: Calc, name: string, x: Id, size: Id, fast: Id): Id {
   return k.b.rare(fast, k.gt(size, k.c(turns[k.dtype].far)), name, x);
 }
 
-const PI = [3.141592653589793, 1.2246467991473532e-16];
+const PI = [Math.PI, 1.2246467991473532e-16];
 const eighths = (n: number): readonly [number, number] => [(PI[0] * n) / 8, (PI[1] * n) / 8];
 const QUARTER_PI = eighths(2);
 const HALF_PI = eighths(4);
@@ -150,9 +189,9 @@ function atanTail(k: Calc, t: Id): Id {
   return k.mul(k.mul(t, square), k.poly(square, k.short ? ATAN_SHORT : ATAN_F64));
 }
 
-/** Steps at tan(π/8) and tan(3π/8): atan v = base + atan t, t = v, (v-1)/(v+1) or -1/v. */
-const LOW_STEP = Math.SQRT2 - 1;
-const HIGH_STEP = Math.SQRT2 + 1;
+/** Below 1/2, up to 2 (where v-1 is exact), beyond: atan v = base + atan t, t = v, (v-1)/(v+1) or -1/v. */
+const LOW_STEP = 0.5;
+const HIGH_STEP = 2;
 
 export function atan(k: Calc, x: Id): Id {
   const size = k.abs(x);
@@ -175,10 +214,11 @@ export function atan2(k: Calc, y: Id, x: Id): Id {
   let width = k.abs(x);
   const longest = k.b.op("max", height, width); // NaN if either is
   if (!k.short) {
-    // height + width must not overflow
-    const down = k.select(k.gt(longest, k.c(2 ** 1000)), k.c(0.25), k.c(1));
-    height = k.mul(height, down);
-    width = k.mul(width, down);
+    // height + width must not overflow, nor half of a side vanish
+    const up = k.select(k.lt(longest, k.c(2 ** -900)), k.c(2 ** 100), k.c(1));
+    const scale = k.select(k.gt(longest, k.c(2 ** 1000)), k.c(0.25), up);
+    height = k.mul(height, scale);
+    width = k.mul(width, scale);
   }
   const high = k.gt(height, k.mul(width, k.c(HIGH_STEP)));
   const low = k.lt(height, k.mul(width, k.c(LOW_STEP)));

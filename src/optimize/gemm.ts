@@ -109,9 +109,23 @@ export function isLane(dtype: DType, lane: GemmLane): boolean {
   return lane !== "bool" && dtypes[dtype].bytes === laneBytes(lane) && dtypes[dtype].lane === lane;
 }
 
+/** 8 sums in registers: what every host runs well. */
 export function plainTile(lane: GemmLane, fma: boolean): GemmTile {
   const float = lane === "f32" || lane === "f64";
   return { mr: 4, nr: 32 / laneBytes(lane), unrollK: 1, fma: fma && float };
+}
+
+/** Tiles worth trying: those twice as wide win where the host joins pairs of vectors into 256 bits, and lose elsewhere. */
+export function tileCandidates(lane: GemmLane, fma: boolean): readonly GemmTile[] {
+  const plain = plainTile(lane, fma);
+  const nr = 2 * plain.nr;
+  return plain.fma ? [plain, { ...plain, nr, unrollK: 4 }, { ...plain, mr: 6, nr, unrollK: 4 }] : [plain];
+}
+
+/** The tile of products that are not packed: as wide, with at least two vectors a row, never taller or unrolled. */
+export function directTile(tile: GemmTile, lane: GemmLane): GemmTile {
+  const nr = Math.max(tile.nr, 32 / laneBytes(lane));
+  return tile.mr === 4 && tile.unrollK === 1 && tile.nr === nr ? tile : { ...tile, mr: 4, nr, unrollK: 1 };
 }
 
 export function defaultBlocking(lane: GemmLane): GemmBlocking {
@@ -138,7 +152,6 @@ const align64 = (bytes: number) => ceilTo(bytes, 64);
 
 export function planGemm(given: GemmProblem, options: GemmOptions): GemmPlan {
   const lane = laneOf(given.dtypes[0]);
-  const { tile } = options;
   const blocking = options.blocking ?? defaultBlocking(lane);
   const oriented = orient(given);
   const transposed = oriented !== given;
@@ -149,7 +162,8 @@ export function planGemm(given: GemmProblem, options: GemmOptions): GemmPlan {
   const count = batches.shape.reduce((x, y) => x * y, 1);
   const lanes = laneBytes(lane);
 
-  let path: GemmPath = options.path ?? choosePath(problem, lane, tile);
+  let path: GemmPath = options.path ?? choosePath(problem, lane, options.tile);
+  const tile = path === "packed" ? options.tile : directTile(options.tile, lane);
   if (m === 0 || n === 0 || count === 0) path = "empty";
   const temp = !(isLane(outType, lane) && (problem.out[1] === lanes || n === 1));
   const direct = path === "direct";

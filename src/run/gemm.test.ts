@@ -273,6 +273,7 @@ describe("matrix products equal the naive sum", () => {
       { mr: 4, nr: 8, unrollK: 2, fma: false },
       { mr: 4, nr: 4, unrollK: 1, fma: false },
       { mr: 8, nr: 8, unrollK: 3, fma: false },
+      { mr: 6, nr: 16, unrollK: 4, fma: false },
     ]) {
       for (const k of [1, 3, 4, 5, 16, 19, 37]) {
         check(
@@ -280,6 +281,11 @@ describe("matrix products equal the naive sum", () => {
           { path: "packed", tile, blocking: { mc: 16, kc: 16, nc: 32 } },
         );
         check({ m: 13, n: 37, k, a: "i16", b: "u8" }, { path: "packed", tile });
+        for (const a of ["transposed", "sliced"] as const) {
+          check({ m: 24, n: 37, k, a: "f32", b: "f32", layouts: ["c", a, a] }, { path: "packed", tile });
+          check({ m: 24, n: 37, k, a: "f64", b: "f16", layouts: ["c", a, a] }, { path: "packed", tile });
+          check({ m: 13, n: 37, k, a: "f32", b: "f32", layouts: ["c", a, a] }, { path: "direct", tile });
+        }
       }
     }
   });

@@ -15,10 +15,10 @@ import {
   isLane,
   laneBytes,
   laneOf,
-  plainTile,
   planGemm,
   STREAM_CHUNK,
   STREAM_K,
+  tileCandidates,
 } from "../optimize/gemm.ts";
 import type { ModuleBuilder } from "../wasm/assembler.ts";
 import { detectFeatures } from "../wasm/features.ts";
@@ -31,6 +31,7 @@ import {
   type PackedGemm,
 } from "../wasm/gemm.ts";
 import { emitVectorGemm, type VectorGemm } from "../wasm/gemm-vector.ts";
+import { bestOf, probeTiles, type TileProbe } from "./gemm-probe.ts";
 
 /** Batches one call of the direct kernel takes: V8 replaces slow first code only between calls. */
 const BATCHES_A_CALL = 512;
@@ -44,6 +45,20 @@ export interface GemmModule<Exports> {
   readonly exports: Exports;
 }
 
+/** Multiplications after which it is worth finding the best tile, and how often that is tried. */
+const PROBE_WORK = 2 ** 26;
+const PROBE_TRIES = 3;
+
+interface TileChoice {
+  tile: GemmTile;
+  readonly candidates: readonly GemmTile[];
+  settled: boolean;
+  probes: readonly TileProbe[] | null;
+  tries: number;
+  /** Multiplications since the last try. */
+  work: number;
+}
+
 /** The compiled matrix products of one heap. */
 export class GemmKernels {
   readonly #heap: Heap;
@@ -53,7 +68,7 @@ export class GemmKernels {
     dots: new Map<string, GemmModule<VectorGemm>>(),
     axpy: new Map<string, GemmModule<VectorGemm>>(),
   };
-  readonly #tiles = new Map<GemmLane, GemmTile>();
+  readonly #choices = new Map<GemmLane, TileChoice>();
   /** Modules made so far; tests watch it stand still. */
   compiled = 0;
 
@@ -61,19 +76,63 @@ export class GemmKernels {
     this.#heap = heap;
   }
 
-  /** The tile in use for big products of these lanes. */
+  /** The tile in use for these lanes now: the plain one until others have been tried. */
   tile(lane: GemmLane): GemmTile {
-    let tile = this.#tiles.get(lane);
-    if (tile === undefined) {
-      tile = plainTile(lane, detectFeatures().relaxedSimd);
-      this.#tiles.set(lane, tile);
+    return this.#choice(lane).tile;
+  }
+
+  /** The fastest tile on this host, tried if that has not been done (see gemm-probe.ts): a few milliseconds. */
+  bestTile(lane: GemmLane): GemmTile {
+    const choice = this.#choice(lane);
+    while (!choice.settled) this.#probe(lane, choice);
+    return choice.tile;
+  }
+
+  /** Forgets modules and tiles, for instance after a switch of the host's was turned. */
+  reset(): void {
+    for (const cache of [this.#packed, this.#direct, this.#vector.dots, this.#vector.axpy]) cache.clear();
+    this.#choices.clear();
+  }
+
+  #choice(lane: GemmLane): TileChoice {
+    let choice = this.#choices.get(lane);
+    if (choice === undefined) {
+      const candidates = tileCandidates(lane, detectFeatures().relaxedSimd);
+      choice = {
+        tile: candidates[0],
+        candidates,
+        settled: candidates.length === 1,
+        probes: null,
+        tries: 0,
+        work: 0,
+      };
+      this.#choices.set(lane, choice);
     }
-    return tile;
+    return choice;
+  }
+
+  #probe(lane: GemmLane, choice: TileChoice): void {
+    choice.probes = probeTiles(this.#heap, lane, choice.candidates);
+    choice.settled = ++choice.tries >= PROBE_TRIES || choice.probes.every((probe) => probe.optimized);
+    if (choice.settled) choice.tile = bestOf(choice.probes);
+  }
+
+  /** What the tiles tried for these lanes reached; null: none were. */
+  probes(lane: GemmLane): readonly TileProbe[] | null {
+    return this.#choice(lane).probes;
   }
 
   plan(problem: GemmProblem, options: Partial<GemmOptions> = {}): GemmPlan {
-    const tile = options.tile ?? this.tile(laneOf(problem.dtypes[0]));
-    return planGemm(problem, { ...options, tile });
+    const lane = laneOf(problem.dtypes[0]);
+    const choice = this.#choice(lane);
+    if (!choice.settled && options.tile === undefined) {
+      choice.work += problem.m * problem.n * problem.k;
+      if (choice.work > PROBE_WORK) {
+        choice.work = 0;
+        this.#probe(lane, choice);
+      }
+    }
+    return planGemm(problem, { ...options, tile: options.tile ?? choice.tile });
   }
 
   /** Computes the whole product in this thread. */

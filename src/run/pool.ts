@@ -2,7 +2,7 @@
  * The thread pool: workers over the shared heap, and the calling thread among them. A job is one kernel and up to 1023
  * tasks, each a descriptor in memory; whoever is free takes the next. Synchronous from the caller's side.
  *
- * The protocol. The caller writes the job's words, then the ticket (epoch and next index in one word), then the epoch,
+ * The protocol. The caller makes the ticket unusable, writes the job's words, then the ticket (epoch and next index in one word), then the epoch,
  * and wakes sleepers. A worker reads the job, then takes an index by compare-and-exchange on the ticket: that succeeds
  * only while the epoch in it is the one whose job the worker read, and a job is replaced only when all its tasks are
  * completed, so no task can run with another job's words. Nobody has to wake up in time: what is not taken by others,
@@ -26,6 +26,8 @@ const DESCRIPTORS = 9;
 const DESCRIPTOR_BYTES = 10;
 const TASKS = 11;
 const SPIN = 12;
+/** 0: a task is a descriptor for the export "run"; 1: a task is the address of a tape of calls. */
+const TAPED = 13;
 const AT = 16;
 
 const INDEX_BITS = 10;
@@ -37,10 +39,12 @@ const PATIENCE_MS = 900;
 /** How long a worker looks for the next job before it sleeps, in microseconds. */
 const SPIN_US = 200;
 
-/** What the pool needs to know of a kernel: its code, and the function of this thread. */
+/** What the pool needs to know of a kernel: its code, and the function that does a task in this thread. */
 export interface PoolKernel {
   readonly bytes: Uint8Array;
-  readonly run: (descriptor: number) => void;
+  readonly run: (task: number) => void;
+  /** The tasks are tapes (see Tape), and `run` plays one. */
+  readonly taped?: boolean;
 }
 
 export interface PoolStatus {
@@ -134,12 +138,15 @@ export class Pool {
     const { number, address } = this.#publishCode(kernel);
     this.#epoch = (this.#epoch + 1) & 0x3fffffff;
     const epoch = this.#epoch;
+    // An exhausted ticket of the new epoch first: a late worker must not take these words for the last job's.
+    Atomics.store(control, TICKET, (epoch << INDEX_BITS) | INDEX_MASK | 0);
     Atomics.store(control, KERNEL, number);
     Atomics.store(control, CODE, address | 0);
     Atomics.store(control, CODE_BYTES, kernel.bytes.length);
     Atomics.store(control, DESCRIPTORS, descriptors | 0);
     Atomics.store(control, DESCRIPTOR_BYTES, step);
     Atomics.store(control, TASKS, tasks);
+    Atomics.store(control, TAPED, kernel.taped ? 1 : 0);
     Atomics.store(control, COMPLETED, 0);
     Atomics.store(control, TICKET, (epoch << INDEX_BITS) | 0);
     Atomics.store(control, EPOCH, epoch);

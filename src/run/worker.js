@@ -19,6 +19,8 @@ const DESCRIPTORS = 9;
 const DESCRIPTOR_BYTES = 10;
 const TASKS = 11;
 const SPIN = 12;
+/** 0: a task is a descriptor for the export "run"; 1: a task is a tape of calls. */
+const TAPED = 13;
 /** One word a worker: the task it is at, plus one. */
 const AT = 16;
 
@@ -27,7 +29,7 @@ const INDEX_MASK = (1 << INDEX_BITS) - 1;
 
 /** @param {Start} start */
 function work({ memory, control, id }) {
-  /** @type {Map<number, (descriptor: number) => void>} */
+  /** @type {Map<number, { run: (descriptor: number) => void, calls: ((...args: number[]) => void)[] }>} */
   const kernels = new Map();
 
   /** The kernel of the job: compiled from the bytes that lie in shared memory, once. */
@@ -36,15 +38,37 @@ function work({ memory, control, id }) {
     /** @type {number} */ code,
     /** @type {number} */ bytes,
   ) => {
-    let run = kernels.get(number);
-    if (run === undefined) {
+    let kernel = kernels.get(number);
+    if (kernel === undefined) {
       const copy = new Uint8Array(bytes);
       copy.set(new Uint8Array(memory.buffer, code, bytes));
-      const instance = new WebAssembly.Instance(new WebAssembly.Module(copy), { e: { m: memory } });
-      run = /** @type {(descriptor: number) => void} */ (instance.exports.run);
-      kernels.set(number, run);
+      const module = new WebAssembly.Module(copy);
+      const exports = /** @type {Record<string, (...args: number[]) => void>} */ (
+        new WebAssembly.Instance(module, { e: { m: memory } }).exports
+      );
+      kernel = {
+        run: exports.run,
+        calls: WebAssembly.Module.exports(module).map(({ name }) => exports[name]),
+      };
+      kernels.set(number, kernel);
     }
-    return run;
+    return kernel;
+  };
+
+  /**
+   * A tape: [words, then per call: the export's number, how many arguments, the arguments].
+   * @param {((...args: number[]) => void)[]} calls
+   * @param {number} address
+   */
+  const play = (calls, address) => {
+    const tape = new Int32Array(memory.buffer, address);
+    const end = 1 + tape[0];
+    for (let at = 1; at < end; ) {
+      const call = calls[tape[at]];
+      const start = at + 2;
+      at = start + tape[at + 1];
+      call(...tape.subarray(start, at));
+    }
   };
 
   const takeTasks = (/** @type {number} */ epoch) => {
@@ -54,8 +78,8 @@ function work({ memory, control, id }) {
     const descriptors = Atomics.load(control, DESCRIPTORS) >>> 0;
     const step = Atomics.load(control, DESCRIPTOR_BYTES);
     const tasks = Atomics.load(control, TASKS);
-    /** @type {((descriptor: number) => void) | null} */
-    let run = null;
+    const taped = Atomics.load(control, TAPED) === 1;
+    let kernel = null;
     for (;;) {
       const ticket = Atomics.load(control, TICKET);
       const index = ticket & INDEX_MASK;
@@ -64,8 +88,10 @@ function work({ memory, control, id }) {
       if (Atomics.compareExchange(control, TICKET, ticket, ticket + 1) !== ticket) continue;
       Atomics.store(control, AT + id, index + 1);
       try {
-        run ??= kernelFor(number, code, bytes);
-        run(descriptors + index * step);
+        kernel ??= kernelFor(number, code, bytes);
+        const task = descriptors + index * step;
+        if (taped) play(kernel.calls, new Int32Array(memory.buffer, task, 1)[0] >>> 0);
+        else kernel.run(task);
       } catch {
         Atomics.store(control, FAILED, id + 1);
       }

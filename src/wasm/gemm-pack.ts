@@ -27,7 +27,8 @@ export class Converter {
 
   constructor(f: FuncBuilder, from: DType, to: DType) {
     const b = new Builder();
-    const program = optimize(b.finish(b.cast(to, b.input(0, from)), [from]), { fma: false });
+    const cast = b.finish(b.cast(to, b.input(0, from)), [from]);
+    const program = from === to ? cast : optimize(cast, { fma: false });
     this.#f = f;
     this.#context = { f, program, fma: false, slow: (name) => unreachable(`no slow function ${name}`) };
     this.#scalar = new ScalarCode(this.#context);
@@ -41,11 +42,11 @@ export class Converter {
     });
   }
 
-  /** The element at `at`, converted. */
-  scalar(at: Local): Local {
+  /** The element at `at` + offset, converted. */
+  scalar(at: Local, offset = 0): Local {
     const { program } = this.#context;
     program.nodes.forEach((node, id) => {
-      if (node.op !== "const") this.#scalar.emit(id, () => loadScalar(this.#f.get(at), this.from));
+      if (node.op !== "const") this.#scalar.emit(id, () => loadScalar(this.#f.get(at), this.from, offset));
     });
     return this.#scalar.value(program.result);
   }
@@ -132,28 +133,23 @@ function emitPanel(
   const [, , strideI, strideK, count] = f.params;
   const itemBytes = dtypes[from].bytes;
   const converter = new Converter(f, from, to);
-  // A narrower panel is only ever a remainder.
-  const whole = width % 4 === 0;
-  if (whole)
+  // Panels of 1 or 2 lanes are remainders and vectors.
+  if (width >= 4) {
     f.get(count)
       .i32(width)
       .op("i32.eq")
       .if(() => {
-        f.get(strideI)
-          .i32(itemBytes)
-          .op("i32.eq")
-          .if(() => {
-            packAlong(f, converter, lane, width);
-            f.return();
-          });
-        f.get(strideK)
-          .i32(itemBytes)
-          .op("i32.eq")
-          .if(() => {
-            packAcross(f, converter, lane, width);
-            f.return();
-          });
+        const stepsBy = (stride: Local) => f.get(stride).i32(itemBytes).op("i32.eq");
+        stepsBy(strideI).if(() => {
+          packAlong(f, converter, lane, width);
+          f.return();
+        });
+        stepsBy(strideK).if(() => {
+          packAcross(f, converter, lane, width);
+          f.return();
+        });
       });
+  }
   packAny(f, converter, lane, width);
   return f;
 }
@@ -162,47 +158,52 @@ function emitPanel(
 function packAlong(f: FuncBuilder, converter: Converter, lane: LaneRow, width: number): void {
   const [dst, src, , strideK, , k] = f.params;
   const itemBytes = dtypes[converter.from].bytes;
+  const whole = width - (width % 4);
   repeat(f, k, () => {
-    const groups = Array.from({ length: width / 4 }, (_, g) => converter.vector(src, 4 * g * itemBytes));
-    const regs = groups.flat();
+    const regs: Local[] = [];
+    for (let i = 0; i < whole; i += 4) regs.push(...converter.vector(src, i * itemBytes));
     for (let j = regs.length - 1; j >= 0; j--)
       f.get(dst)
         .get(regs[j])
         .store("v128.store", 16 * j, 4);
+    for (let i = whole; i < width; i++) {
+      const x = converter.scalar(src, i * itemBytes);
+      f.get(dst)
+        .get(x)
+        .store(lane.scalar.store, i * lane.bytes);
+    }
     bump(f, src, strideK);
     bump(f, dst, width * lane.bytes);
   });
 }
 
-/** The steps of k lie side by side: 4 × 4 blocks are turned in registers. */
+/** The steps of k lie side by side: blocks of 4 (at the end perhaps 2) rows × 4 steps are turned in registers. */
 function packAcross(f: FuncBuilder, converter: Converter, lane: LaneRow, width: number): void {
   const [dst, src, strideI, , , k] = f.params;
   const itemBytes = dtypes[converter.from].bytes;
-  const rows = [0, 1, 2, 3].map((r) => f.local("i32", `row${r}`));
+  const pointers = [0, 1, 2, 3].map((r) => f.local("i32", `row${r}`));
+  const next = f.local("i32", "nextRow");
   const out = f.local("i32", "out");
   const left = f.local("i32", "left");
+  f.get(src).set(next);
   for (let g = 0; g < width; g += 4) {
-    rows.forEach((row, r) => {
-      if (g === 0 && r === 0) f.get(src).set(row);
-      else if (r > 0)
-        f.get(rows[r - 1])
-          .get(strideI)
-          .op("i32.add")
-          .set(row);
-    });
-    const start = f.local("i32");
-    f.get(rows[3]).get(strideI).op("i32.add").set(start);
+    const rows = pointers.slice(0, Math.min(4, width - g));
+    for (const row of rows) {
+      f.get(next).tee(row).get(strideI).op("i32.add").set(next);
+    }
     f.get(dst)
       .i32(g * lane.bytes)
       .op("i32.add")
-      .set(out);
-    f.get(k).set(left);
+      .set(out)
+      .get(k)
+      .set(left);
     f.get(left)
       .i32(4)
       .op("i32.ge_s")
       .if(() => {
-        f.loop((next) => {
-          const columns = rows.map((row) => converter.vector(row, 0));
+        f.loop((again) => {
+          const loaded = rows.map((row) => converter.vector(row, 0));
+          const columns = [0, 1, 2, 3].map((r) => loaded[r % loaded.length]);
           const turned =
             lane.bytes === 4
               ? transpose32(
@@ -212,15 +213,18 @@ function packAcross(f: FuncBuilder, converter: Converter, lane: LaneRow, width: 
               : transpose64(f, columns);
           const perStep = lane.bytes / 4;
           for (let p = 0; p < 4; p++) {
+            const offset = p * width * lane.bytes;
             for (let h = perStep - 1; h >= 0; h--) {
-              f.get(out)
-                .get(turned[p * perStep + h])
-                .store("v128.store", p * width * lane.bytes + 16 * h, 4);
+              const bytes = rows.length * lane.bytes - 16 * h;
+              if (bytes <= 0) continue;
+              f.get(out).get(turned[p * perStep + h]);
+              if (bytes >= 16) f.store("v128.store", offset + 16 * h, 4);
+              else f.storeLane("v128.store64_lane", 0, offset + 16 * h, 4);
             }
           }
           for (const row of rows) bump(f, row, 4 * itemBytes);
           bump(f, out, 4 * width * lane.bytes);
-          f.get(left).i32(4).op("i32.sub").tee(left).i32(4).op("i32.ge_s").brIf(next);
+          f.get(left).i32(4).op("i32.sub").tee(left).i32(4).op("i32.ge_s").brIf(again);
         });
       });
     repeat(f, left, () => {
@@ -233,7 +237,6 @@ function packAcross(f: FuncBuilder, converter: Converter, lane: LaneRow, width: 
       });
       bump(f, out, width * lane.bytes);
     });
-    f.get(start).set(rows[0]);
   }
 }
 

@@ -99,6 +99,14 @@ export function emitPackedGemm({ dtypes: [out, a, b], tile, shared }: GemmModule
   return module;
 }
 
+/** `block` alone, for measuring tiles. */
+export function emitBlockGemm({ dtypes: [out], tile, shared }: GemmModuleOptions): ModuleBuilder {
+  const module = newModule(shared);
+  const row = laneRows[laneOf(out)];
+  emitBlock(module, row, tile, emitPackedTile(module, row, tile), emitEdge(module, row, tile));
+  return module;
+}
+
 /** All tiles of a packed block: columns outside, so that a panel of b stays in L1 while a's go by. */
 function emitBlock(m: ModuleBuilder, lane: LaneRow, tile: GemmTile, micro: Callable, edge: Callable): void {
   const f = m.func(

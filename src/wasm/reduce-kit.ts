@@ -1,5 +1,5 @@
 /** What the functions of a fold kernel share: the descriptor, groups of elements in memory, and programs as code. */
-import { type DType, dtypes } from "../dtype.ts";
+import type { DType } from "../dtype.ts";
 import type { Id, Node, Program } from "../ir/node.ts";
 import type { FoldClass, FoldKernelPlan } from "../optimize/reduce-plan.ts";
 import { type FuncBuilder, i32x4, type Local, type ModuleBuilder } from "./assembler.ts";
@@ -165,7 +165,7 @@ export class Unit {
   }
 
   scalars(level: number, push: (node: Node & { op: "input" }) => void): void {
-    this.program.nodes.forEach((node, id) => {
+    this.program.nodes.forEach((_, id) => {
       if (this.#levels[id] === level) this.scalar.emit(id, (n) => push(n as Node & { op: "input" }));
     });
   }

@@ -9,7 +9,7 @@ Prints the coefficients, lowest power first, and log2 of the largest weighted er
 """
 import struct
 import sys
-from mpmath import mp, mpf, matrix, lu_solve, cos, pi, exp, expm1, log, log1p, sin, tan, tanh, atan, asin, sqrt
+from mpmath import mp, mpf, matrix, lu_solve, cos, pi, exp, expm1, log, log1p, sin, tan, tanh, atan, asin, sinh, sqrt
 
 mp.dps = 60
 ONE = mpf(1)
@@ -47,10 +47,6 @@ def remez(g, w, powers, lo, hi, points=1200, rounds=30):
         c = [s[j] for j in range(n)]
         err = []
         for k, z in enumerate(grid):
-            v = mpf(0)
-            for j in range(n - 1, -1, -1):
-                v = v * z ** (powers[j] - powers[j - 1] if j else powers[0]) if j == n - 1 else v
-                v = v
             v = sum(c[j] * z ** powers[j] for j in range(n))
             err.append((G[k] - v) * W[k])
         worst = max(abs(e) for e in err)
@@ -82,8 +78,8 @@ def remez(g, w, powers, lo, hi, points=1200, rounds=30):
     return best
 
 
-def fit(g, w, powers, lo, hi, cast, fixed=(), free_bits=0):
-    """`fixed`: {power: value} given beforehand. The top `free_bits` coefficients are rounded together."""
+def fit(g, w, powers, lo, hi, cast, fixed=()):
+    """`fixed`: {power: value} given beforehand."""
     fixed = dict(fixed)
     todo = [p for p in powers if p not in fixed]
     c, worst = remez(lambda z: g(z) - sum(v * z**p for p, v in fixed.items()), w, todo, lo, hi)
@@ -130,7 +126,6 @@ def row(name, *args, **kw):
 
 # name, g, w, powers, lo, hi, cast, fixed
 half = LN2 / 2
-row("exp32_wide", exp, lambda r: exp(-r), range(8), -LN2 * mpf("1.001"), LN2 * mpf("1.001"), f32, {0: ONE, 1: ONE})
 row("exp32", exp, lambda r: exp(-r), range(7), -half * mpf("1.001"), half * mpf("1.001"), f32, {0: ONE, 1: ONE})
 row("exp2_32", lambda r: mpf(2) ** r, lambda r: mpf(2) ** -r, range(7), -mpf("0.5"), mpf("0.5"), f32, {0: ONE})
 row("exp2_32_short", lambda r: mpf(2) ** r, lambda r: mpf(2) ** -r, range(6), -mpf("0.5"), mpf("0.5"), f32, {0: ONE})
@@ -141,13 +136,8 @@ row("exp_coth32_3", lambda z: series(lambda y: (sqrt(y) / tanh(sqrt(y) / 2) - 2)
 row("tanh32_wide", odd(tanh), odd_weight(tanh), range(5), mpf(0), mpf("0.68") ** 2, f32)
 row("log32", log_tail, lambda f: abs(f**3 / log1p(f)) if f else 0, range(8), sqrt(mpf("0.5")) - 1, sqrt(mpf(2)) - 1, f32)
 row("log32_free", lambda f: series(lambda y: (log1p(y) - y) / y**2, f, mpf("1e-15")), lambda f: abs(f**2 / log1p(f)) if f else 0, range(8), sqrt(mpf("0.5")) - 1, sqrt(mpf(2)) - 1, f32)
-row("tanh32", odd(tanh), odd_weight(tanh), range(5), mpf(0), mpf("0.625") ** 2, f32)
-row("tanh32_4", odd(tanh), odd_weight(tanh), range(4), mpf(0), mpf("0.625") ** 2, f32)
-row("exp32_tanh", lambda r: exp(2 * r), lambda r: exp(-2 * r), range(7), -half / 2 * mpf("1.001"), half / 2 * mpf("1.001"), f32, {0: ONE, 1: mpf(2)})
-half_tanh = lambda x: tanh(x / 2) / 2
-row("sigmoid32", odd(half_tanh, ONE / 4), lambda z: z * sqrt(z) / (ONE / 2 - half_tanh(sqrt(z))), range(4), mpf(0), mpf("1.25"), f32)
-row("sin32", odd(sin), odd_weight(sin), range(4), mpf(0), (pi / 2 * mpf("1.001")) ** 2, f32)
-row("tan32", odd(tan), odd_weight(tan), range(6), mpf(0), (pi / 4 * mpf("1.001")) ** 2, f32)
+row("tanh32", odd(tanh), odd_weight(tanh), range(5), mpf(0), mpf("0.6") ** 2, f32)
+row("tanh32_wide", odd(tanh), odd_weight(tanh), range(7), mpf(0), ONE, f32)
 
 
 half_pi_tail = (pi / 4 * mpf("1.0005")) ** 2
@@ -173,15 +163,24 @@ for name, n in ("sin64", 6), ("sin64_short", 4):
     row(name, odd(sin), odd_weight(sin), range(n), mpf(0), half_pi_tail, f64)
 for name, n in ("cos64", 6), ("cos64_short", 4):
     row(name, cos_tail, cos_weight, range(n), mpf(0), half_pi_tail, f64)
-for name, n in ("atan64", 12), ("atan64_short", 7):
-    row(name, odd(atan), odd_weight(atan), range(n), mpf(0), (sqrt(mpf(2)) - 1) ** 2 * mpf("1.001"), f64)
+for name, n in ("atan64", 13), ("atan64_short", 7):
+    row(name, odd(atan), odd_weight(atan), range(n), mpf(0), mpf("0.25"), f64)
 for name, n in ("asin64", 13), ("asin64_short", 7):
     row(name, odd(asin), odd_weight(asin), range(n), mpf(0), mpf("0.25"), f64)
-from mpmath import sinh
-for name, n in ("sinh64", 8), ("sinh64_short", 4):
+for name, n in ("sinh64", 7), ("sinh64_short", 4):
     row(name, odd(sinh), odd_weight(sinh), range(n), mpf(0), ONE, f64)
 cbrt = lambda m: m ** (ONE / 3)
 row("cbrt64_start", cbrt, lambda m: 1 / cbrt(m), range(5), mpf("0.5"), mpf(4), f64)
+
+exp_tail = lambda r: series(lambda y: (exp(y) - 1 - y) / y**2, r, mpf("1e-15"))
+row("exp64", exp_tail, lambda r: r**2 * exp(-r), range(10), -half * mpf("1.0001"), half * mpf("1.0001"), f64)
+row("exp_mid", exp_tail, lambda r: abs(r**2 / expm1(r)) if r else 0, range(6), -half * mpf("1.0001"), half * mpf("1.0001"), f64)
+row("sinh64", odd(sinh), odd_weight(sinh), range(8), mpf(0), ONE, f64)
+row("sinh_mid", odd(sinh), odd_weight(sinh), range(4), mpf(0), (half * mpf("1.0001")) ** 2, f64)
+row("cosh_mid", lambda z: series(lambda y: (cosh(sqrt(y)) - 1) / y, z, mpf("1e-20")), lambda z: z, range(4), mpf(0), (half * mpf("1.0001")) ** 2, f64)
+row("log_mid", odd(lambda s: 2 * atanh(s), 2), odd_weight(lambda s: 2 * atanh(s)), range(4), mpf(0), (3 - 2 * sqrt(mpf(2))) ** 2 * mpf("1.001"), f64)
+row("log64", odd(lambda s: 2 * atanh(s), 2), odd_weight(lambda s: 2 * atanh(s)), range(7), mpf(0), (3 - 2 * sqrt(mpf(2))) ** 2 * mpf("1.001"), f64)
+row("exp2_64", lambda r: series(lambda y: (mpf(2) ** y - 1 - y * LN2) / y**2, r, mpf("1e-15")), lambda r: r**2 * mpf(2) ** -r, range(10), -mpf("0.5001"), mpf("0.5001"), f64)
 
 
 def show(name):

@@ -127,8 +127,9 @@ for name, (f, points) in one.items():
     out[name] = rows
 for name, (f, points) in two.items():
     rows = []
-    mp.prec = 2400 if name == "hypot" else 320
     for x, y in points:
+        if math.isinf(x) or math.isinf(y):
+            continue
         mp.prec = 2400 if name == "hypot" else 320
         p = parts(f(mpf(x), mpf(y)))
         if p is not None:
