@@ -7,8 +7,8 @@ import { refusalMessage } from "../frontend/refusal.ts";
 import { inlineTemplate, TemplateBuilder } from "../frontend/template.ts";
 import { type Evaluator, evaluator } from "../ir/eval.ts";
 import type { Program } from "../ir/node.ts";
+import { type Ending, type Fold, type FoldMaking, makeFold } from "../optimize/reduce.ts";
 import { axesOf } from "../optimize/reduce-plan.ts";
-import { type Ending, type Fold, makeFold } from "../optimize/reduce.ts";
 import { interpretReduce, interpretScan } from "../run/interpret.ts";
 import type { KernelCache } from "../run/kernel.ts";
 import { isEmpty } from "../run/odometer.ts";
@@ -19,8 +19,7 @@ import { planLoops } from "../view/loops.ts";
 import { contiguousView, type View } from "../view/view.ts";
 import { axisList, checkOptionalDType, checkOptions } from "./arguments.ts";
 import { dtypeOfResult, elementwise, resultValue } from "./elementwise.ts";
-import type { Callable } from "./function.ts";
-import { Callable as CallableClass } from "./function.ts";
+import { Callable } from "./function.ts";
 import { absolute, allocate, checkAlive, filled, type Strided } from "./strided.ts";
 
 export interface ReduceOptions {
@@ -110,8 +109,7 @@ export function runFold(w: FoldWork): void {
   const views = sources.map((s) => (s === "position" ? positions(shape, isFolded) : s.view));
   const kept = planLoops([...views.map((v) => pick(v, isFolded, false)), out.view]);
   if (isEmpty(kept)) return;
-  const start =
-    w.init !== null ? fold.enter(w.init) : fold.algebra !== null ? fold.algebra.identity : null;
+  const start = w.init !== null ? fold.enter(w.init) : fold.algebra !== null ? fold.algebra.identity : null;
   const params = w.params ?? noParams;
   const outAddress = out.of.storage.address + kept.offsets[sources.length];
   const foldedViews = views.map((v) => ({ ...pick(v, isFolded, true), offset: 0 }));
@@ -214,7 +212,8 @@ function fillReduce(
   const outView = contiguousView(split.keptShape, dtypes[out.dtype].bytes);
   const e = engine();
   if (bound.program !== null) {
-    const fold = foldOf(bound.program, out.dtype, extras.ending);
+    const { ending } = extras;
+    const fold = foldOf(bound.program, out.dtype, ending ? { ending: ending.with } : {}, ending?.key);
     if (canCompile(fold)) {
       runFold({
         operation,
@@ -233,36 +232,23 @@ function fillReduce(
   const folded = planLoops([pick(t.frame, isFolded, true)], { keepOrder: true });
   const backend = bound.program === null ? "function" : "interpreter";
   e.listener?.({ kind: "kernel", operation, backend, detail: { kept, folded } });
-  interpretReduce(
-    e.heap.view,
-    kept,
-    folded,
-    [out.dtype, t.dtype],
-    bound.evaluate(),
-    bound.dtype,
-    bound.init,
-  );
+  interpretReduce(e.heap.view, kept, folded, [out.dtype, t.dtype], bound.evaluate(), bound.dtype, bound.init);
 }
 
 const folds = new WeakMap<Program, Map<string, Fold>>();
 
-/** One fold a program and result, so that kernels are found again. */
-export function foldOf(
-  program: Program,
-  result: DType,
-  ending?: ReduceExtras["ending"],
-  first?: Program,
-): Fold {
+/** One fold a program and result, so that kernels are found again. `key` names what is made of it. */
+export function foldOf(program: Program, result: DType, making: FoldMaking = {}, key = ""): Fold {
   let known = folds.get(program);
   if (known === undefined) {
     known = new Map();
     folds.set(program, known);
   }
-  const key = `${result} ${ending?.key ?? ""}`;
-  let fold = known.get(key);
+  const full = `${result} ${key}`;
+  let fold = known.get(full);
   if (fold === undefined) {
-    fold = makeFold(program, result, ending?.with ?? null, first);
-    known.set(key, fold);
+    fold = makeFold(program, result, making);
+    known.set(full, fold);
   }
   return fold;
 }
@@ -299,8 +285,7 @@ const namedFolds = {
 } as const;
 
 /** Sums and products of integers narrower than 64 bits are 64-bit, as NumPy's. */
-export const wideDType = (d: DType): DType =>
-  isFloat(d) ? d : dtypes[d].kind === "uint" ? "u64" : "i64";
+export const wideDType = (d: DType): DType => (isFloat(d) ? d : dtypes[d].kind === "uint" ? "u64" : "i64");
 
 /** The fold of map(x0, x1, …) over tensors that broadcast together: no tensor is made in between. */
 export function mapReduce(
@@ -338,7 +323,9 @@ export function mapReduce(
       "Give one tensor for each parameter.",
     );
   }
-  return fusedReduce(operation, tensors, map, how, options) ?? plainReduce(operation, tensors, map, how, options);
+  return (
+    fusedReduce(operation, tensors, map, how, options) ?? plainReduce(operation, tensors, map, how, options)
+  );
 }
 
 function fusedReduce(
@@ -359,7 +346,7 @@ function fusedReduce(
   );
   const split = splitShape(operation, shape, options.axis, options.keepdims ?? false);
   const bound = bindFold(operation, fused, inputs, mapped.dtype, plan);
-  const fold = foldOf(bound.program!, bound.result ?? bound.dtype, undefined, mapped);
+  const fold = foldOf(bound.program!, bound.result ?? bound.dtype, { first: mapped }, "mapped");
   if (!canCompile(fold)) return null;
   checkNotEmpty(operation, bound.init, split, shape);
   const out = allocate(operation, fold.finish.dtype, split.shape);
@@ -428,7 +415,7 @@ function foldTemplate(how: NamedFold): Callable {
   if (callable === undefined) {
     const t = new TemplateBuilder();
     const result = t.op(namedFolds[how].op, [t.input(0), t.input(1)]);
-    callable = new CallableClass(t.finish(result, { inputs: 2, name: how }), null, null);
+    callable = new Callable(t.finish(result, { inputs: 2, name: how }), null, null);
     foldTemplates.set(how, callable);
   }
   return callable;
@@ -452,19 +439,14 @@ function fuse(map: Callable, how: NamedFold | Callable): Callable | null {
     const params = [...map.template.params, ...fold.template.params];
     const ids = params.map((_, i) => b.param(i));
     const x = inlineTemplate(b, map.template, args, ids.slice(0, map.template.params.length));
-    const result = inlineTemplate(
-      b,
-      fold.template,
-      [b.input(0), x],
-      ids.slice(map.template.params.length),
-    );
+    const result = inlineTemplate(b, fold.template, [b.input(0), x], ids.slice(map.template.params.length));
     const template = b.finish(result, {
       inputs: args.length + 1,
       params: params.map((name, i) => `${name}#${i}`),
       source: map.template.source,
       name: map.template.name,
     });
-    fused = new CallableClass(template, null, null, [...map.values, ...fold.values]);
+    fused = new Callable(template, null, null, [...map.values, ...fold.values]);
     known.set(how, fused);
   }
   return fused;
@@ -494,7 +476,7 @@ function fillScan(operation: string, bound: BoundFold, t: Strided, axis: number,
   const outKept = pick(out.frame, isFolded, false);
   const inKept = pick(t.frame, isFolded, false);
   const steps = [out.frame.strides[axis], t.frame.strides[axis]] as const;
-  const fold = bound.program === null ? null : foldOf(orderOf(bound.program), out.dtype);
+  const fold = bound.program === null ? null : foldOf(bound.program, out.dtype, { ordered: true }, "scan");
   if (fold !== null && canCompile(fold)) {
     const kept = absolute(planLoops([inKept, outKept]), [t, out]);
     if (isEmpty(kept) || size === 0) return;
@@ -601,12 +583,7 @@ function initValue(operation: string, init: ReduceOptions["init"], dtype: DType)
 }
 
 /** The fallback: the accumulator starts as `init`, or as an element, and has the dtype of what comes back. */
-function callFold(
-  operation: string,
-  callable: Callable,
-  element: DType,
-  options: ReduceOptions,
-): BoundFold {
+function callFold(operation: string, callable: Callable, element: DType, options: ReduceOptions): BoundFold {
   engine().listener?.({ kind: "fallback", operation, why: refusalMessage(operation, callable.refusal!) });
   const fn = callable.fn as (acc: unknown, x: unknown) => unknown;
   const kind = options.init ?? (dtypes[element].big ? 0n : 0);

@@ -9,7 +9,7 @@ import { planLoops } from "../view/loops.ts";
 import { contiguousView } from "../view/view.ts";
 import { checkOptionalDType, checkOptions } from "./arguments.ts";
 import { Callable } from "./function.ts";
-import { type ReduceOptions, reduce, scan, splitAxes } from "./reduce.ts";
+import { type ReduceOptions, reduce, scan, splitShape } from "./reduce.ts";
 import { absolute, allocate, checkAlive, type Strided } from "./strided.ts";
 
 export interface AxisOptions {
@@ -82,7 +82,7 @@ export function namedReduce(name: Reduction, t: Strided, options: SumOptions = {
   // Float sums and products are carried in f64 and rounded once.
   const carry = isFloat(dtype) && (name === "sum" || name === "prod") ? "f64" : dtype;
   const full: ReduceOptions = { ...axisOptions(options), ...start, dtype: carry };
-  return reduce(name, callableFor(name), t, full, dtype);
+  return reduce(name, callableFor(name), t, full, { result: dtype });
 }
 
 const axisOptions = (o: AxisOptions): AxisOptions => ({

@@ -138,19 +138,29 @@ export function asinh(k: Calc, x: Id): Id {
 /** log(x + sqrt(x² - 1)) = log1p(t + sqrt(2t + t²)), t = x - 1; for a large x, log(2x). */
 export function acosh(k: Calc, x: Id): Id {
   const t = k.sub(x, k.c(1));
+  const large = k.gt(x, k.c(2 ** 28));
   const root = k.sqrt(k.mul(t, k.add(t, k.c(2))));
-  const y = log1pOrDouble(k, k.add(t, root), x, k.gt(x, k.c(2 ** 28)));
+  let y: Id;
+  if (k.short) y = log1pOrDouble(k, k.add(t, root), x, large);
+  else {
+    // The root to twice its precision: its upper half has an exact square, and what is left of 2t + t² is the rest
+    const cut = k.truncated(root);
+    const left = k.add(k.sub(k.add(t, t), k.mul(cut, cut)), k.mul(t, t));
+    const rest = k.div(left, k.add(root, cut));
+    const sum = k.add(cut, t);
+    y = log1pOrDouble(k, sum, x, large, k.add(rest, k.sub(t, k.sub(sum, cut))));
+  }
   return k.select(k.lt(x, k.c(1)), k.nan(), y);
 }
 
-/** log(1 + t), or log(2x) where x is large; t >= 0, or NaN where there is no result. */
-function log1pOrDouble(k: Calc, t: Id, x: Id, large: Id): Id {
+/** log(1 + t + more), or log(2x) where x is large; t >= 0, or NaN where there is no result. */
+function log1pOrDouble(k: Calc, t: Id, x: Id, large: Id, more: Id | null = null): Id {
   const one = k.c(1);
   const zero = k.c(0);
   const u = k.add(t, one);
   const lost = k.select(k.gt(t, one), k.sub(one, k.sub(u, t)), k.sub(t, k.sub(u, one)));
   const argument = k.select(large, x, u);
-  const low = k.select(large, zero, k.div(lost, u));
+  const low = k.select(large, zero, k.div(more === null ? lost : k.add(lost, more), u));
   const y = logInside(k, argument, low, k.select(large, one, zero));
   const finite = k.select(k.lt(argument, k.inf()), y, argument); // NaN and inf pass
   return k.select(k.lt(t, k.c(2 ** -54)), t, finite);

@@ -11,7 +11,7 @@ import type { Calc } from "./decompose-kit.ts";
 const turns = {
   f32: { parts: [1.5703125, 0.0004837512969970703, 7.549533620476723e-8, 2.5633440682570896e-12], far: 6400 },
   f64: {
-    parts: [1.5707963267341256, 6.077100506303966e-11, 2.0222662487111665e-21, 8.4784276603689e-32],
+    parts: [1.5707963267341256, 6.077094383272197e-11, 6.12323399538461e-17, 3.5215598651832e-27],
     far: 1.6e6,
   },
 };
@@ -55,12 +55,12 @@ const ASIN_SHORT = [
 interface Quarter {
   /** Bits whose low end is n. */
   readonly quadrant: Id;
-  /** What is left of x, within one rounding even where it is tiny, and that rounding (only where asked for). */
+  /** What is left of x, within one rounding even where it is tiny; and, on f64, that rounding. */
   readonly r: Id;
   readonly lost: Id | null;
 }
 
-function quarterTurns(k: Calc, x: Id, wantLost = false): Quarter {
+function quarterTurns(k: Calc, x: Id): Quarter {
   const { tagged, whole } = k.nearestMultiple(x, 2 / Math.PI);
   const quadrant = k.bits(tagged);
   if (k.short) return { quadrant, r: k.reduce(x, whole, HALF_PI_SHORT), lost: null };
@@ -70,20 +70,19 @@ function quarterTurns(k: Calc, x: Id, wantLost = false): Quarter {
   const third = k.mul(whole, k.c(p2));
   const high = k.madd(whole, k.c(p3), third);
   const low = k.madd(whole, k.c(p3), k.sub(third, high));
-  const near = k.sub(rough, high);
-  const r = k.sub(near, low);
-  return { quadrant, r, lost: wantLost ? k.sub(k.sub(k.sub(rough, r), high), low) : null };
+  const r = k.sub(k.sub(rough, high), low);
+  if (k.dtype === "f32") return { quadrant, r, lost: null };
+  return { quadrant, r, lost: k.sub(k.sub(k.sub(rough, r), high), low) };
 }
 
-/** sin r - r. */
-function sinTail(k: Calc, r: Id, square: Id): Id {
-  const p = k.poly(square, k.dtype === "f32" ? SIN_F32 : k.short ? SIN_SHORT : SIN_F64);
-  return k.mul(k.mul(r, square), p);
+/** sin r - r, plus what r lost. */
+function sinTail(k: Calc, r: Id, square: Id, lost: Id): Id {
+  return k.madd(k.mul(r, square), k.poly(square, SIN_F64), lost);
 }
 
-function sinReduced(k: Calc, r: Id, square: Id): Id {
-  const p = k.poly(square, k.dtype === "f32" ? SIN_F32 : k.short ? SIN_SHORT : SIN_F64);
-  return k.madd(k.mul(r, square), p, r);
+function sinReduced(k: Calc, r: Id, square: Id, lost: Id | null): Id {
+  if (lost !== null) return k.add(r, sinTail(k, r, square, lost));
+  return k.madd(k.mul(r, square), k.poly(square, k.dtype === "f32" ? SIN_F32 : SIN_SHORT), r);
 }
 
 /** cos r = top + rest: 1 - r²/2 is rounded, and what it lost is in the rest. */
@@ -107,9 +106,9 @@ function isOdd(k: Calc, quadrant: Id): Id {
 }
 
 /** The sine where the quadrant is even, the cosine where it is odd. */
-function wave(k: Calc, r: Id, quadrant: Id): Id {
+function wave(k: Calc, { r, lost }: Quarter, quadrant: Id): Id {
   const square = k.mul(r, r);
-  return k.select(isOdd(k, quadrant), cosReduced(k, square), sinReduced(k, r, square));
+  return k.select(isOdd(k, quadrant), cosReduced(k, square), sinReduced(k, r, square, lost));
 }
 
 /** Bit 1 of the quadrant, moved to the sign. */
@@ -119,31 +118,32 @@ function halfTurn(k: Calc, quadrant: Id): Id {
 
 export function sin(k: Calc, x: Id): Id {
   const size = k.abs(x);
-  const { quadrant, r } = quarterTurns(k, size);
+  const quarter = quarterTurns(k, size);
+  const { quadrant } = quarter;
   const sign = k.bitAnd(k.bitXor(halfTurn(k, quadrant), k.bits(x)), k.signMask);
-  return far(k, "sin", x, size, k.flip(wave(k, r, quadrant), sign));
+  return far(k, "sin", x, size, k.flip(wave(k, quarter, quadrant), sign));
 }
 
 export function cos(k: Calc, x: Id): Id {
   const size = k.abs(x);
-  const { quadrant, r } = quarterTurns(k, size);
-  const next = k.add(quadrant, k.i(1));
+  const quarter = quarterTurns(k, size);
+  const next = k.add(quarter.quadrant, k.i(1));
   const sign = k.bitAnd(halfTurn(k, next), k.signMask);
-  return far(k, "cos", x, size, k.flip(wave(k, r, next), sign));
+  return far(k, "cos", x, size, k.flip(wave(k, quarter, next), sign));
 }
 
 /** sin/cos, or -cos/sin in odd quadrants. */
 export function tan(k: Calc, x: Id): Id {
   const size = k.abs(x);
-  const { quadrant, r, lost } = quarterTurns(k, size, true);
+  const { quadrant, r, lost } = quarterTurns(k, size);
   const square = k.mul(r, r);
   const odd = isOdd(k, quadrant);
   if (lost === null) {
-    const [s, c] = [sinReduced(k, r, square), cosReduced(k, square)];
+    const [s, c] = [sinReduced(k, r, square, null), cosReduced(k, square)];
     const quotient = k.div(k.select(odd, k.neg(c), s), k.select(odd, s, c));
     return far(k, "tan", x, size, k.flip(quotient, k.signBits(x)));
   }
-  const s = sumParts(k, r, k.add(sinTail(k, r, square), lost));
+  const s = sumParts(k, r, sinTail(k, r, square, lost));
   const cosine = cosParts(k, square);
   const c = sumParts(k, cosine.top, k.sub(cosine.rest, k.mul(r, lost)));
   const pick = (ifOdd: Id, ifEven: Id) => k.select(odd, ifOdd, ifEven);

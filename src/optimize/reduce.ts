@@ -41,19 +41,20 @@ export interface Ending {
   readonly make: (b: Builder, acc: Id) => Id;
 }
 
-/**
- * The fold of a typed program [acc, x0, …] → acc. `start` is [x0, …] → acc, the value of a first element (default: the
- * element itself).
- */
-export function makeFold(
-  program: Program,
-  result: DType,
-  ending: Ending | null = null,
-  start?: Program,
-): Fold {
-  const known = recognise(program);
+export interface FoldMaking {
+  readonly ending?: Ending;
+  /** [x0, …] → acc, the value of a first element. Default: the element itself. */
+  readonly first?: Program;
+  /** Keep the order whatever the function: a scan shows every step. */
+  readonly ordered?: boolean;
+}
+
+/** The fold of a typed program [acc, x0, …] → acc, its result stored as `result`. */
+export function makeFold(program: Program, result: DType, making: FoldMaking = {}): Fold {
+  const known = making.ordered ? null : recognise(program);
+  const ending = making.ending ?? null;
   return known === null
-    ? orderedFold(program, result, ending, start)
+    ? orderedFold(program, result, ending, making.first)
     : regroupedFold(program, known, result, ending);
 }
 

@@ -2,7 +2,7 @@
  * Runs the plan of a matrix product: compiled modules, a workspace, and the loops over blocks. A plan's tasks are
  * independent of each other; whoever runs one brings a workspace of its own.
  */
-import type { DType } from "../dtype.ts";
+import { type DType, dtypeNames } from "../dtype.ts";
 import { unreachable } from "../errors.ts";
 import { type Heap, SCRATCH } from "../memory/heap.ts";
 import {
@@ -62,11 +62,11 @@ interface TileChoice {
 /** The compiled matrix products of one heap. */
 export class GemmKernels {
   readonly #heap: Heap;
-  readonly #packed = new Map<string, GemmModule<PackedGemm>>();
-  readonly #direct = new Map<string, GemmModule<DirectGemm>>();
+  readonly #packed = new Map<number, GemmModule<PackedGemm>>();
+  readonly #direct = new Map<number, GemmModule<DirectGemm>>();
   readonly #vector = {
-    dots: new Map<string, GemmModule<VectorGemm>>(),
-    axpy: new Map<string, GemmModule<VectorGemm>>(),
+    dots: new Map<number, GemmModule<VectorGemm>>(),
+    axpy: new Map<number, GemmModule<VectorGemm>>(),
   };
   readonly #choices = new Map<GemmLane, TileChoice>();
   /** Modules made so far; tests watch it stand still. */
@@ -326,12 +326,12 @@ export class GemmKernels {
   }
 
   #find<Exports>(
-    cache: Map<string, GemmModule<Exports>>,
+    cache: Map<number, GemmModule<Exports>>,
     emit: (options: GemmModuleOptions) => ModuleBuilder,
     dtypes: readonly [DType, DType, DType],
     tile: GemmTile,
   ): GemmModule<Exports> {
-    const key = `${dtypes} ${tile.mr}x${tile.nr}x${tile.unrollK}${tile.fma ? " fma" : ""}`;
+    const key = moduleKey(dtypes, tile);
     let found = cache.get(key);
     if (found === undefined) {
       const bytes = emit({ dtypes, tile, shared: this.#heap.shared }).toBytes();
@@ -343,6 +343,14 @@ export class GemmKernels {
     }
     return found;
   }
+}
+
+const dtypeCode = Object.fromEntries(dtypeNames.map((d, i) => [d, i])) as Record<DType, number>;
+
+/** A small integer for dtypes and tile: looked up at every call. */
+function moduleKey([out, a, b]: GemmProblem["dtypes"], { mr, nr, unrollK, fma }: GemmTile): number {
+  const types = (dtypeCode[out] << 8) | (dtypeCode[a] << 4) | dtypeCode[b];
+  return (((mr << 11) | (nr << 5) | (unrollK << 1) | (fma ? 1 : 0)) << 12) | types;
 }
 
 /** Where an operand's matrix of a batch (by ordinal) starts. */

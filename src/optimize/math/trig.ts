@@ -184,11 +184,11 @@ const angle64 =
 /** π/2 and π as a float and the rest. */
 const HALF_PI = {
   f32: [1.5707963705062866, -4.371138828673793e-8],
-  f64: [1.5707963267948966, 6.123233995736766e-17],
+  f64: [Math.PI / 2, 6.123233995736766e-17],
 };
 const PI = {
   f32: [3.1415927410125732, -8.742277657347586e-8],
-  f64: [3.141592653589793, 1.2246467991473532e-16],
+  f64: [Math.PI, 1.2246467991473532e-16],
 };
 
 /** atan t = t + t³·P(t²): |t| <= 1 for f32, |t| <= sqrt(2) - 1 for f64. */
@@ -203,6 +203,12 @@ const ATAN = {
     0.04490909177961694, -0.03318308661100056, 0.014902067330450464,
   ],
 };
+/** From where on atan v is taken from c: its arc and what rounding the arc lost. */
+const STEPS = [
+  { from: Math.SQRT2 - 1, c: 0.625, arc: 0.5585993153435624, lost: -5.4556305485916264e-18 },
+  { from: 1, c: 1.5, arc: 0.982793723247329, lost: 1.3903311031230998e-17 },
+  { from: Math.SQRT2 + 1, c: Infinity, arc: Math.PI / 2, lost: 6.123233995736766e-17 },
+];
 /** asin t = t + t³·P(t²) for |t| <= 1/2. */
 const ASIN = {
   f32: [
@@ -226,21 +232,24 @@ function arcTangent(k: Calc, size: Id): Id {
   const [half, halfLow] = HALF_PI[k.dtype];
   if (k.dtype === "f32") {
     // atan v = π/2 + atan(-1/v)
-    const high = k.gt(size, one);
+    const high = k.ge(size, one);
     const t = k.select(high, k.div(k.c(-1), size), size);
     const bend = bendOf(k, t, k.mul(t, t), ATAN);
     const rest = k.add(bend, k.select(high, k.c(halfLow), k.c(0)));
     return k.add(k.select(high, k.c(half), k.c(0)), k.add(t, rest));
   }
-  // Steps at tan(π/8) and tan(3π/8): atan v = base + atan t, t = v, (v-1)/(v+1) or -1/v
-  const high = k.gt(size, k.c(Math.SQRT2 + 1));
-  const low = k.lt(size, k.c(Math.SQRT2 - 1));
-  const top = k.select(high, k.c(-1), k.select(low, size, k.sub(size, one)));
-  const bottom = k.select(high, size, k.select(low, one, k.add(size, one)));
+  // atan v = atan c + atan t, t = (v - c) / (1 + c·v), or -1/v for c = infinity
+  const isAbove = STEPS.map(({ from }) => k.gt(size, k.c(from)));
+  const last = isAbove.length - 1;
+  const pick = (values: readonly number[]) =>
+    values.slice(1).reduce((below, v, i) => k.select(isAbove[i], k.c(v), below), k.c(values[0]));
+  const c = pick([0, ...STEPS.slice(0, last).map((step) => step.c)]);
+  const top = k.select(isAbove[last], k.c(-1), k.sub(size, c));
+  const bottom = k.select(isAbove[last], size, k.madd(c, size, one));
   const t = k.div(top, bottom);
-  const base = (part: number) => k.select(high, k.c(part), k.select(low, k.c(0), k.c(part / 2)));
   const bend = bendOf(k, t, k.mul(t, t), ATAN);
-  return k.add(base(half), k.add(t, k.add(bend, base(halfLow))));
+  const rest = k.add(t, k.add(bend, pick([0, ...STEPS.map((step) => step.lost)])));
+  return k.add(pick([0, ...STEPS.map((step) => step.arc)]), rest);
 }
 
 function atan(k: Calc, x: Id): Id {
@@ -259,7 +268,8 @@ function atan2(k: Calc, y: Id, x: Id): Id {
   const right = arcTangent(k, ratio);
   const [high, low] = PI[k.dtype];
   const left = k.sub(k.c(high), k.sub(right, k.c(low)));
-  const isLeft = k.lt(k.bits(x), k.i(0));
+  // Straight up, the two halves meet: there π/2 is exact only on the right.
+  const isLeft = k.and(k.lt(k.bits(x), k.i(0)), k.lt(ratio, k.inf()));
   return k.flip(k.select(isLeft, left, right), k.signBits(y));
 }
 
@@ -289,7 +299,11 @@ function arcSine(k: Calc, x: Id): Arc {
 function asin(k: Calc, x: Id): Id {
   const { big, s, rest } = arcSine(k, x);
   const [half, halfLow] = HALF_PI[k.dtype];
-  const far = k.add(k.sub(k.c(half), k.add(s, s)), k.sub(k.c(halfLow), k.add(rest, rest)));
+  const twice = (y: Id) => k.add(y, y);
+  const far =
+    k.dtype === "f32"
+      ? k.sub(k.c(half), twice(k.add(s, k.sub(rest, k.c(halfLow / 2)))))
+      : k.add(k.sub(k.c(half), twice(s)), k.sub(k.c(halfLow), twice(rest)));
   return k.flip(k.select(big, far, k.add(s, rest)), k.signBits(x));
 }
 
