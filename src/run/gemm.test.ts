@@ -374,7 +374,7 @@ describe("the structure of what is compiled", () => {
 
   it("a second shape compiles nothing new", () => {
     const fresh = gemmOf(new Heap({ initialPages: 64 }));
-    const inner = (n: number) => planGemm(square(n, [1024, 1024, 1024]), { tile, path: "packed" });
+    const inner = (n: number) => planGemm(square(n, [1024, 1024, 1024]), tile, { path: "packed" });
     fresh.runPlan({ ...inner(4), tasks: [] });
     expect(fresh.compiled).toBe(0);
     const before = kernels.compiled;
@@ -410,7 +410,7 @@ describe("plans", () => {
           n,
           batches: { shape: [count], strides: [[64], [64], [64]], offsets: at, order: [], flipped: [] },
         };
-        const plan = planGemm(problem, { tile, workers, path: "packed" });
+        const plan = planGemm(problem, tile, { workers, path: "packed" });
         const covered = plan.tasks.reduce((sum, t) => sum + t.batches * t.rows * t.columns, 0);
         expect(covered).toBe(m * n * count);
         expect(plan.tasks.every((t) => t.row % tile.mr === 0 && t.column % tile.nr === 0)).toBe(true);
@@ -427,13 +427,13 @@ describe("plans", () => {
       order: [],
       flipped: [],
     };
-    const plan = planGemm({ ...square(16, at), batches }, { tile });
+    const plan = planGemm({ ...square(16, at), batches }, tile);
     expect([plan.folded, plan.problem.m, plan.problem.batches.shape]).toEqual([true, 160, []]);
   });
 
   it("a column-major output is computed transposed", () => {
     const p = square(64, at);
-    const plan = planGemm({ ...p, out: [4, 256] }, { tile });
+    const plan = planGemm({ ...p, out: [4, 256] }, tile);
     expect([plan.transposed, plan.temp, plan.problem.a]).toEqual([true, false, [4, 256]]);
   });
 
@@ -446,7 +446,7 @@ describe("plans", () => {
     ["few rows", 3, 4096, 4096, "axpy"],
   ])("%s: %i×%i over %i goes by %s", (_, m, n, k, path) => {
     const p = square(4, at);
-    const plan = planGemm({ ...p, m, n, k, out: [4 * n, 4], a: [4 * k, 4], b: [4 * n, 4] }, { tile });
+    const plan = planGemm({ ...p, m, n, k, out: [4 * n, 4], a: [4 * k, 4], b: [4 * n, 4] }, tile);
     expect(plan.path).toBe(path);
   });
 });

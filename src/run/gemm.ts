@@ -59,6 +59,11 @@ interface TileChoice {
   work: number;
 }
 
+export interface GemmRunOptions extends GemmOptions {
+  /** This tile, whatever was found to be the best. */
+  readonly tile?: GemmTile;
+}
+
 /** The compiled matrix products of one heap. */
 export class GemmKernels {
   readonly #heap: Heap;
@@ -122,7 +127,7 @@ export class GemmKernels {
     return this.#choice(lane).probes;
   }
 
-  plan(problem: GemmProblem, options: Partial<GemmOptions> = {}): GemmPlan {
+  plan(problem: GemmProblem, options: GemmRunOptions = {}): GemmPlan {
     const lane = laneOf(problem.dtypes[0]);
     const choice = this.#choice(lane);
     if (!choice.settled && options.tile === undefined) {
@@ -132,11 +137,11 @@ export class GemmKernels {
         this.#probe(lane, choice);
       }
     }
-    return planGemm(problem, { ...options, tile: options.tile ?? choice.tile });
+    return planGemm(problem, options.tile ?? choice.tile, options);
   }
 
   /** Computes the whole product in this thread. */
-  run(problem: GemmProblem, options: Partial<GemmOptions> = {}): GemmPlan {
+  run(problem: GemmProblem, options: GemmRunOptions = {}): GemmPlan {
     const plan = this.plan(problem, options);
     this.runPlan(plan);
     return plan;

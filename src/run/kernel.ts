@@ -46,6 +46,7 @@ export class KernelCache {
   #flat = new WeakMap<Program, CompiledKernel>();
   #flatSimd = true;
   #bulk: PoolKernel | null = null;
+  #worthSharing = WORTH_SHARING_NS;
   /** Kernels made so far; tests watch it stand still. */
   compiled = 0;
   /** Whether the last operation was shared among threads; for explain. */
@@ -98,6 +99,17 @@ export class KernelCache {
     };
   }
 
+  /** Runs `fn` with everything in the calling thread; for tests and for comparison. */
+  alone<R>(fn: () => R): R {
+    const worth = this.#worthSharing;
+    this.#worthSharing = Number.POSITIVE_INFINITY;
+    try {
+      return fn();
+    } finally {
+      this.#worthSharing = worth;
+    }
+  }
+
   /** The plainest walk: all operands contiguous, `size` elements from their first one on. */
   flat(
     program: Program,
@@ -117,7 +129,7 @@ export class KernelCache {
     const words = this.#current();
     const operands = inputs.length + 1;
     this.#writeParams(kernel, operands, params);
-    const parallel = size * kernel.cost > WORTH_SHARING_NS && this.#pool.threads > 1;
+    const parallel = size * kernel.cost > this.#worthSharing && this.#pool.threads > 1;
     this.shared = parallel;
     if (parallel) this.#openQueue(operands, params.length);
     const chunk = parallel ? chunkFor(size, this.#pool.threads) : CHUNK;
@@ -139,7 +151,7 @@ export class KernelCache {
   copyBytes(to: number, from: number, bytes: number): void {
     this.#bulk ??= instantiate(emitBulkCopy(this.#heap.shared).toBytes(), this.#heap);
     const words = this.#current();
-    const parallel = bytes * COPY_NS > WORTH_SHARING_NS && this.#pool.threads > 1;
+    const parallel = bytes * COPY_NS > this.#worthSharing && this.#pool.threads > 1;
     this.shared = parallel;
     // Pieces that stay whole multiples of cache lines.
     const piece = parallel
@@ -185,7 +197,7 @@ export class KernelCache {
     }
     let size = 1;
     for (let d = 0; d < nest.shape.length; d++) size *= nest.shape[d];
-    const parallel = size * kernel.cost > WORTH_SHARING_NS && this.#pool.threads > 1;
+    const parallel = size * kernel.cost > this.#worthSharing && this.#pool.threads > 1;
     this.shared = parallel;
     const chunk = parallel ? chunkFor(size, this.#pool.threads) : CHUNK;
     if (parallel) this.#openQueue(operands, params.length);

@@ -573,6 +573,17 @@ export function canCompile(fold: Fold): boolean {
   return can;
 }
 
+const programs = new WeakMap<Program, boolean>();
+
+export function canCompileProgram(program: Program): boolean {
+  let can = programs.get(program);
+  if (can === undefined) {
+    can = optimize(program, { fma: false }).nodes.every(isKnown);
+    programs.set(program, can);
+  }
+  return can;
+}
+
 const notOps = new Set(["input", "param", "const", "cast", "bitcast", "rare"]);
 
 function isKnown(node: Program["nodes"][number]): boolean {

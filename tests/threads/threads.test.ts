@@ -1,0 +1,158 @@
+/** The pool: N threads equal one, the process ends, a worker that stops is noticed. */
+import { spawnSync } from "node:child_process";
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { buildSync } from "esbuild";
+import { beforeAll, expect, test } from "vitest";
+import { engine } from "../../src/engine.ts";
+import { arange, configure, kernel, type Tensor, zeros, zip } from "../../src/index.ts";
+import { Pool } from "../../src/run/pool.ts";
+import { ModuleBuilder } from "../../src/wasm/assembler.ts";
+
+beforeAll(() => {
+  configure({ threads: 3 });
+  engine().pool.waitUntilReady(10_000);
+});
+
+test("the workers come up, and the calling thread counts as one", () => {
+  expect(engine().pool.status()).toEqual({ threads: 3, wanted: 3, why: null });
+});
+
+const bits = (t: Tensor) => new Uint8Array((t.contiguous().toTypedArray() as Float32Array).buffer);
+
+/** The same work on all threads, and in this one alone. */
+function both(run: () => Tensor): [Uint8Array, Uint8Array] {
+  const shared = bits(run());
+  expect(engine().kernels.shared).toBe(true);
+  const alone = engine().kernels.alone(() => bits(run()));
+  return [shared, alone];
+}
+
+test("large operations give the same bits on three threads as on one", () => {
+  const n = 700;
+  const a = arange(n * n)
+    .reshape(n, n)
+    .map((x) => (x % 1000) / 7 - 50);
+  const b = arange(n * n)
+    .reshape(n, n)
+    .map((x) => (x % 313) / 3);
+  const f = kernel((x: number, y: number) => Math.sqrt(x * x + y * y) / (1 + Math.abs(x)));
+  for (const [x, y] of [
+    [a, b],
+    [a.T, b],
+    [a.slice(":", "::-1"), b],
+    [a, b.slice("0:1")],
+    [a.slice(":", "0:1"), b],
+    [a.slice("::2", "1::3"), b.slice("::2", "1::3")],
+  ]) {
+    const [shared, alone] = both(() => f(x, y));
+    expect(Buffer.compare(shared, alone)).toBe(0);
+  }
+});
+
+test("conversions and copies too, in place and out of place", () => {
+  const a = arange(1_000_003).map((x) => x * 0.37 - 1e5);
+  const [shared, alone] = both(() => a.to("f16").to("f32").add(a));
+  expect(Buffer.compare(shared, alone)).toBe(0);
+  const double = kernel((x: number) => x * 2);
+  const c = a.clone();
+  double.into(c, c);
+  expect(Buffer.compare(bits(c), bits(a.mul(2)))).toBe(0);
+});
+
+test("a million small operations beside large ones lose nothing", () => {
+  const counter = zeros(64);
+  const big = zeros(1 << 17);
+  const inc = kernel((x: number) => x + 1);
+  for (let i = 0; i < 20_000; i++) inc.into(counter, counter);
+  for (let i = 0; i < 500; i++) inc.into(big, big);
+  expect(counter.toArray()).toEqual(new Array(64).fill(20_000));
+  expect(big.min().item()).toBe(500);
+  expect(big.max().item()).toBe(500);
+});
+
+test("small operations stay in the calling thread", () => {
+  zip([zeros(100), zeros(100)], (a, b) => a + b);
+  expect(engine().kernels.shared).toBe(false);
+});
+
+/** A module whose "run" never ends, or traps: for workers; in this thread `run` is a function that returns at once. */
+function sabotage(how: "hang" | "trap"): { bytes: Uint8Array; run: () => void } {
+  const module = new ModuleBuilder();
+  module.importMemory("e", "m", { min: 2, max: 65536, shared: true });
+  const f = module.func("run", { d: "i32" }, [], { export: true });
+  if (how === "hang") f.loop((again) => f.br(again));
+  else f.unreachable();
+  const slowly = () => {
+    const until = performance.now() + 20;
+    while (performance.now() < until);
+  };
+  return { bytes: module.toBytes(), run: slowly };
+}
+
+test("a worker that never comes back is noticed within a second, and the pool goes on alone", () => {
+  const pool = new Pool(engine().heap, 2);
+  pool.waitUntilReady(10_000);
+  const start = performance.now();
+  expect(() => pool.run(sabotage("hang"), 1024, 64, 4)).toThrowErrorMatchingInlineSnapshot(`
+    [TensorError: strided: a worker thread stopped in the middle of a task; the result of this operation is incomplete.
+      From here on one thread does the work. configure({ threads: 1 }) uses one from the start.]
+  `);
+  expect(performance.now() - start).toBeLessThan(1500);
+  expect(pool.threads).toBe(1);
+  expect(pool.status().why).toBe("a worker thread stopped in the middle of a task");
+  let ran = 0;
+  pool.run({ bytes: new Uint8Array(0), run: () => ran++ }, 1024, 64, 5);
+  expect(ran).toBe(5);
+});
+
+test("a kernel that traps in a worker is an error at the call", () => {
+  const pool = new Pool(engine().heap, 2);
+  pool.waitUntilReady(10_000);
+  expect(() => pool.run(sabotage("trap"), 1024, 64, 6)).toThrow(/a kernel failed in a worker thread/);
+});
+
+function runProgram(name: string, env: Record<string, string> = {}) {
+  const program = fileURLToPath(new URL(`./${name}`, import.meta.url));
+  return spawnSync(process.execPath, ["--import", "tsx", program], {
+    encoding: "utf8",
+    timeout: 60_000,
+    env: { ...process.env, ...env },
+  });
+}
+
+test("a program that used the pool ends by itself", () => {
+  const { status, stdout, stderr } = runProgram("program.ts", { STRIDED_THREADS: "3" });
+  expect(stderr).not.toMatch(/Error/);
+  expect({ status, stdout }).toEqual({ status: 0, stdout: "3 threads, sum 3145728\n" });
+});
+
+test("STRIDED_THREADS=1 starts no worker", () => {
+  const { status, stdout } = runProgram("program.ts", { STRIDED_THREADS: "1" });
+  expect({ status, stdout }).toEqual({ status: 0, stdout: "1 threads, sum 3145728\n" });
+});
+
+test("several Node workers each use strided at once, and none loses a result", () => {
+  const folder = mkdtempSync(join(tmpdir(), "strided-several-"));
+  const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+  const bundle = join(folder, "several.mjs");
+  buildSync({
+    entryPoints: [here("./several.ts")],
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    outfile: bundle,
+  });
+  copyFileSync(here("../../src/run/worker.js"), join(folder, "worker.js"));
+  const env = { ...process.env, STRIDED_THREADS: "2" };
+  const { status, stdout, stderr } = spawnSync(process.execPath, [bundle], {
+    encoding: "utf8",
+    timeout: 60_000,
+    env,
+  });
+  rmSync(folder, { recursive: true });
+  expect(stderr).not.toMatch(/Error/);
+  expect({ status, stdout }).toEqual({ status: 0, stdout: "10 workers agree\n" });
+});
