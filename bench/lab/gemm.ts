@@ -6,16 +6,19 @@
  */
 import { setFlagsFromString } from "node:v8";
 import type { DType } from "../../src/dtype.ts";
-import type { GemmOptions, GemmProblem } from "../../src/optimize/gemm.ts";
+import type { GemmProblem } from "../../src/optimize/gemm.ts";
+import type { GemmRunOptions } from "../../src/run/gemm.ts";
 
 const argv = process.argv.slice(2);
-// Before anything is compiled.
-if (argv.includes("--relaxed") || argv.includes("--turbo")) {
-  setFlagsFromString("--experimental-wasm-relaxed-simd");
-}
-if (argv.includes("--turbo")) setFlagsFromString("--experimental-wasm-revectorize");
-
 async function main(): Promise<void> {
+  const { detectFeatures } = await import("../../src/wasm/features.ts");
+  // Before anything is compiled; newer hosts have relaxed SIMD without being asked.
+  const turbo = argv.includes("--turbo");
+  if ((turbo || argv.includes("--relaxed")) && !detectFeatures().relaxedSimd) {
+    setFlagsFromString("--experimental-wasm-relaxed-simd");
+    detectFeatures({ fresh: true });
+  }
+  if (turbo) setFlagsFromString("--experimental-wasm-revectorize");
   const { dtypes } = await import("../../src/dtype.ts");
   const { Heap } = await import("../../src/memory/heap.ts");
   const { GemmKernels } = await import("../../src/run/gemm.ts");
@@ -35,7 +38,7 @@ async function main(): Promise<void> {
     small,
   };
 
-  console.log(`Node ${process.version}, 1 thread${argv.includes("--turbo") ? ", turbo" : ""}`);
+  console.log(`Node ${process.version}, 1 thread${turbo ? ", turbo" : ""}`);
   console.log(`tiles: f32 ${show("f32")}, f64 ${show("f64")}`);
   for (const [name, run] of Object.entries(sections)) if (wanted.length === 0 || wanted.includes(name)) run();
 
@@ -120,7 +123,7 @@ async function main(): Promise<void> {
     }
   }
 
-  function product(made: Made, options: Partial<GemmOptions> = {}): Contestant {
+  function product(made: Made, options: GemmRunOptions = {}): Contestant {
     return {
       flops: made.flops,
       run: () => void gemm.run(made.problem, options),

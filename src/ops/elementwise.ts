@@ -7,7 +7,7 @@ import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { paramValue } from "../frontend/infer.ts";
 import { refusalMessage } from "../frontend/refusal.ts";
-import { type Evaluator, evaluator } from "../ir/eval.ts";
+import type { Evaluator } from "../ir/eval.ts";
 import type { Program } from "../ir/node.ts";
 import { printTemplate } from "../ir/print.ts";
 import { createStorage } from "../memory/storage.ts";
@@ -96,7 +96,6 @@ function flatCall(
     if (frame !== first && !(sameShape(frame.shape, first.shape) && isContiguous(frame))) return null;
   }
   const program = callable.programFor(operands, options.dtype, operation);
-  if (isPending(program)) return null;
   const { values } = callable;
   const params: Value[] = [];
   for (let p = 0; p < values.length; p++) params.push(paramValue(values[p], program.params[p], operation));
@@ -265,13 +264,6 @@ function run(
     return;
   }
   const program = storedInto(work.program, out.dtype);
-  // TEMPORARY: until every function is decomposed.
-  if (isPending(program)) {
-    const types = all.map((t) => t.dtype);
-    interpretElementwise(e.heap.view, nest, types, evaluator(program, work.params), program.dtype);
-    e.listener?.({ kind: "kernel", operation, backend: "interpreter", detail: { nest } });
-    return;
-  }
   const kernel = e.kernels.elementwise(program, nest, work.params);
   e.listener?.({
     kind: "kernel",
@@ -336,22 +328,5 @@ function checkOut(operation: string, out: Strided, shape: readonly number[]): vo
     operation,
     `the output is ${list(out.frame.shape)}, the operands make ${list(shape)}.`,
     "An existing output must have exactly the result's shape.",
-  );
-}
-
-const division = new Set(["rem", "floorMod", "floorDivide"]);
-const pending = new Set(
-  "pow cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh hypot sigmoid".split(
-    " ",
-  ),
-);
-
-function isPending(program: Program): boolean {
-  return program.nodes.some(
-    (n) =>
-      pending.has(n.op) ||
-      (division.has(n.op) && isFloat(n.dtype)) ||
-      n.dtype === "f16" ||
-      n.dtype === "bf16",
   );
 }

@@ -4,10 +4,11 @@ import { engine } from "../engine.ts";
 import { fail, list } from "../errors.ts";
 import { Builder } from "../ir/build.ts";
 import type { Program } from "../ir/node.ts";
+import type { GemmProblem } from "../optimize/gemm.ts";
 import { gemmOf } from "../run/gemm.ts";
 import { interpretMatmul } from "../run/interpret.ts";
 import { broadcastShapes } from "../view/broadcast.ts";
-import { planLoops } from "../view/loops.ts";
+import { type LoopNest, planLoops } from "../view/loops.ts";
 import { broadcastTo, contiguousView, type View } from "../view/view.ts";
 import { detectFeatures } from "../wasm/features.ts";
 import { absolute, allocate, checkAlive, filled, type Strided } from "./strided.ts";
@@ -57,8 +58,8 @@ export function planMatmul(a: View, b: View): MatmulPlan {
     m,
     n,
     k,
-    a: broadcastTo(left, [...batch, m, k]),
-    b: broadcastTo(right, [...batch, k, n]),
+    a: left.shape.length === 2 && batch.length === 0 ? left : broadcastTo(left, [...batch, m, k]),
+    b: right.shape.length === 2 && batch.length === 0 ? right : broadcastTo(right, [...batch, k, n]),
     shape: [...batch, ...(rowVector ? [] : [m]), ...(columnVector ? [] : [n])],
   };
 }
@@ -70,42 +71,61 @@ export function matmul(a: Strided, b: Strided): Strided {
   const working = promote(a.dtype, b.dtype);
   const out = allocate("matmul", working, [...plan.batch, plan.m, plan.n]);
   filled(out, () => multiply(plan, out, a, b));
-  return { ...out, frame: contiguousView(plan.shape, dtypes[working].bytes) };
+  const { storage } = out;
+  return {
+    dtype: working,
+    storage,
+    frame: contiguousView(plan.shape, dtypes[working].bytes),
+    readOnly: false,
+  };
 }
 
 /** out = a·b, where out is (…batch, m, n) of the promoted dtype, in any layout. */
 function multiply(plan: MatmulPlan, out: Strided, a: Strided, b: Strided): void {
   const e = engine();
   const operation = "matmul";
-  const operands = [out, a, b];
   if (plan.k === 1 && e.kernels.simd) {
     const program = outerProgram(out.dtype, a.dtype, b.dtype);
     const views = [out.frame, broadcastTo(plan.a, out.frame.shape), broadcastTo(plan.b, out.frame.shape)];
-    const nest = absolute(planLoops(views), operands);
+    const nest = absolute(planLoops(views), [out, a, b]);
     const kernel = e.kernels.elementwise(program, nest, []);
     e.listener?.({ kind: "kernel", operation, backend: "wasm", detail: { program, nest, kernel } });
     return;
   }
-  const batches = absolute(planLoops([out.frame, plan.a, plan.b].map(batchView)), operands);
   const rank = plan.batch.length;
-  const matrix = (v: View) => [v.strides[rank], v.strides[rank + 1]] as const;
-  const types = [out.dtype, a.dtype, b.dtype] as const;
-  const steps = {
+  const problem: GemmProblem = {
     m: plan.m,
     n: plan.n,
     k: plan.k,
-    out: matrix(out.frame),
-    a: matrix(plan.a),
-    b: matrix(plan.b),
+    out: matrixSteps(out.frame, rank),
+    a: matrixSteps(plan.a, rank),
+    b: matrixSteps(plan.b, rank),
+    dtypes: [out.dtype, a.dtype, b.dtype],
+    batches: batchNest(plan, out, a, b),
   };
   if (!e.kernels.simd || !detectFeatures().simd) {
-    interpretMatmul(e.heap.view, batches, steps, types, out.dtype);
-    e.listener?.({ kind: "kernel", operation, backend: "interpreter", detail: { nest: batches } });
+    interpretMatmul(e.heap.view, problem.batches, problem, problem.dtypes, out.dtype);
+    e.listener?.({ kind: "kernel", operation, backend: "interpreter", detail: { nest: problem.batches } });
     return;
   }
-  const gemm = gemmOf(e.heap).run({ ...steps, dtypes: types, batches });
+  const gemm = gemmOf(e.heap).run(problem);
   e.listener?.({ kind: "kernel", operation, backend: "wasm", detail: { gemm } });
 }
+
+/** The loops over [out, a, b] around one product, with addresses. */
+function batchNest(plan: MatmulPlan, out: Strided, a: Strided, b: Strided): LoopNest {
+  if (plan.batch.length > 0) {
+    return absolute(planLoops([batchView(out.frame), batchView(plan.a), batchView(plan.b)]), [out, a, b]);
+  }
+  const offsets = [
+    out.storage.address + out.frame.offset,
+    a.storage.address + plan.a.offset,
+    b.storage.address + plan.b.offset,
+  ];
+  return { shape: none, strides: [none, none, none], offsets, order: [], flipped: none };
+}
+
+const none: readonly number[] = [];
 
 /** One product an element: what a matrix product with k = 1 is. */
 function outerProgram(out: DType, a: DType, b: DType): Program {
@@ -126,6 +146,9 @@ const outerPrograms = new Map<string, Program>();
 function batchView(v: View): View {
   return { ...v, shape: v.shape.slice(0, -2), strides: v.strides.slice(0, -2) };
 }
+
+/** Byte strides of the two axes after the batch's. */
+const matrixSteps = ({ strides }: View, rank: number) => [strides[rank], strides[rank + 1]] as const;
 
 function withAxis(v: View, axis: 0 | 1): View {
   const shape = [...v.shape];

@@ -13,6 +13,7 @@ import { interpretReduce, interpretScan } from "../run/interpret.ts";
 import type { KernelCache } from "../run/kernel.ts";
 import { isEmpty } from "../run/odometer.ts";
 import { canCompile, type FoldParams, FoldRunner, noParams } from "../run/reduce.ts";
+import { interpretFold } from "../run/reduce-interpret.ts";
 import { broadcastViews } from "../view/broadcast.ts";
 import { normalizeAxes, normalizeAxis, rowMajorStrides } from "../view/layout.ts";
 import { planLoops } from "../view/loops.ts";
@@ -102,7 +103,7 @@ export interface FoldWork {
   readonly out: { readonly of: Strided; readonly view: View };
 }
 
-/** out[kept] = fold over the folded axes. The fold can be compiled; there is a start value if nothing is folded. */
+/** out[kept] = fold over the folded axes. There is a start value if nothing is folded. */
 export function runFold(w: FoldWork): void {
   const { fold, isFolded, shape, sources, out } = w;
   const e = engine();
@@ -114,6 +115,19 @@ export function runFold(w: FoldWork): void {
   const outAddress = out.of.storage.address + kept.offsets[sources.length];
   const foldedViews = views.map((v) => ({ ...pick(v, isFolded, true), offset: 0 }));
   const folded = planLoops(foldedViews, { keepOrder: fold.algebra === null });
+  if (!canCompile(fold)) {
+    const addresses = sources.map((s) => (s === "position" ? 0 : s.of.storage.address));
+    const offsets = [...addresses, out.of.storage.address].map((a, k) => a + kept.offsets[k]);
+    const types = sources.map((s) => (s === "position" ? null : s.of.dtype));
+    e.listener?.({
+      kind: "kernel",
+      operation: w.operation,
+      backend: "interpreter",
+      detail: { kept, folded, fold },
+    });
+    interpretFold(e.heap.view, { ...kept, offsets }, folded, types, fold, params, start);
+    return;
+  }
   if (isEmpty(folded)) {
     fillStart(e, fold, params, start!, outAddress, kept.shape, kept.strides[sources.length]);
     return;

@@ -1,16 +1,30 @@
 /** The named reductions and scans: one row each, over reduce and scan. */
-import { convert, type DType, dtypes, isFloat } from "../dtype.ts";
+import { type DType, dtypes, isFloat, type Value } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { TemplateBuilder } from "../frontend/template.ts";
-import type { Id } from "../ir/node.ts";
-import { advance, isEmpty } from "../run/odometer.ts";
+import { evaluator } from "../ir/eval.ts";
+import type { Id, Program } from "../ir/node.ts";
+import type { Ending } from "../optimize/reduce.ts";
+import * as programs from "../optimize/reduce-programs.ts";
+import { interpretElementwise } from "../run/interpret.ts";
+import { canCompileProgram, noParams } from "../run/reduce.ts";
 import { planLoops } from "../view/loops.ts";
-import { contiguousView } from "../view/view.ts";
+import { contiguousView, type View } from "../view/view.ts";
 import { checkOptionalDType, checkOptions } from "./arguments.ts";
 import { Callable } from "./function.ts";
-import { type ReduceOptions, reduce, scan, splitShape } from "./reduce.ts";
-import { absolute, allocate, checkAlive, type Strided } from "./strided.ts";
+import {
+  foldOf,
+  type ReduceOptions,
+  reduce,
+  runFold,
+  type Source,
+  type Split,
+  scan,
+  splitShape,
+  wideDType,
+} from "./reduce.ts";
+import { absolute, allocate, checkAlive, filled, type Strided } from "./strided.ts";
 
 export interface AxisOptions {
   /** The axis or axes to fold; default all. */
@@ -19,6 +33,20 @@ export interface AxisOptions {
 }
 export interface SumOptions extends AxisOptions {
   /** dtype of the result. Default: sums and products of integers are 64-bit, floats keep theirs. */
+  readonly dtype?: DType;
+}
+export interface VarOptions extends SumOptions {
+  /** The sum of squares is divided by count - ddof. Default 0. */
+  readonly ddof?: number;
+}
+export interface NormOptions extends SumOptions {
+  /** 1: sum of magnitudes. 2 (default): Euclidean length. Infinity: largest magnitude. */
+  readonly ord?: 1 | 2 | number;
+}
+export interface SoftmaxOptions {
+  /** The axis or axes whose exponentials sum to 1. Default: the last. */
+  readonly axis?: number | readonly number[];
+  /** dtype of the result. Default: floats keep theirs, integers give f64. */
   readonly dtype?: DType;
 }
 export interface ArgOptions {
@@ -42,14 +70,12 @@ interface ReductionRow {
   readonly result: (element: DType) => DType;
 }
 
-/** NumPy: sums and products of integers narrower than 64 bits are 64-bit. */
-const wide = (d: DType): DType => (isFloat(d) ? d : dtypes[d].kind === "uint" ? "u64" : "i64");
 const same = (d: DType): DType => d;
 const always = (d: DType) => (): DType => d;
 
 const rows = {
-  sum: { make: (t, acc, x) => t.op("add", [acc, x]), init: 0, result: wide },
-  prod: { make: (t, acc, x) => t.op("mul", [acc, x]), init: 1, result: wide },
+  sum: { make: (t, acc, x) => t.op("add", [acc, x]), init: 0, result: wideDType },
+  prod: { make: (t, acc, x) => t.op("mul", [acc, x]), init: 1, result: wideDType },
   max: { make: (t, acc, x) => t.op("max", [acc, x]), init: null, result: same },
   min: { make: (t, acc, x) => t.op("min", [acc, x]), init: null, result: same },
   any: { make: (t, acc, x) => t.op("or", [acc, t.cast("bool", x)]), init: false, result: always("bool") },
@@ -90,24 +116,6 @@ const axisOptions = (o: AxisOptions): AxisOptions => ({
   ...(o.keepdims === undefined ? {} : { keepdims: o.keepdims }),
 });
 
-/** Sum over count, carried in f64; integers give f64. */
-export function mean(t: Strided, options: SumOptions = {}): Strided {
-  checkOptions("mean", options, "{ axis: 1 }");
-  const dtype = checkOptionalDType("mean", options.dtype) ?? (isFloat(t.dtype) ? t.dtype : "f64");
-  const { folded } = splitAxes("mean", t.frame, options.axis, false);
-  const total = namedReduce("sum", t, { ...axisOptions(options), dtype: "f64" });
-  const count = folded.shape.reduce((a, b) => a * b, 1);
-  const out = allocate("mean", dtype, total.frame.shape);
-  const memory = engine().heap.view;
-  const n = total.storage.bytes / 8;
-  for (let i = 0; i < n; i++) {
-    const x = memory.getFloat64(total.storage.address + 8 * i, true) / count;
-    dtypes[dtype].write(memory, out.storage.address + i * dtypes[dtype].bytes, convert(x, "f64", dtype));
-  }
-  total.storage.release();
-  return out;
-}
-
 export type Scan = "cumsum" | "cumprod";
 
 export interface CumulativeOptions {
@@ -124,6 +132,114 @@ export function namedScan(name: Scan, t: Strided, options: CumulativeOptions = {
   return scan(name, callableFor(base), t, { ...axis, dtype, init: table[base].init as number });
 }
 
+/* Means and spreads ------------------------------------------------------------------------------------------- */
+
+const floatOf = (d: DType): DType => (isFloat(d) ? d : "f64");
+const countOf = (split: Split): number => split.foldedShape.reduce((a, b) => a * b, 1);
+
+/** acc / p0, and its root. */
+const endings = {
+  mean: { params: ["f64"], make: (b, acc) => b.op("div", acc, b.param(0, "f64")) },
+  root: { params: [], make: (b, acc) => b.op("sqrt", acc) },
+  rootMean: {
+    params: ["f64"],
+    make: (b, acc) => b.op("sqrt", b.op("div", acc, b.param(0, "f64"))),
+  },
+} as const satisfies Record<string, Ending>;
+
+/** Sum over count, carried in f64; integers give f64. */
+export function mean(t: Strided, options: SumOptions = {}): Strided {
+  checkOptions("mean", options, "{ axis: 1 }");
+  checkAlive("mean", t);
+  const result = checkOptionalDType("mean", options.dtype) ?? floatOf(t.dtype);
+  const split = splitShape("mean", t.frame.shape, options.axis, false);
+  const ending = { key: "mean", with: endings.mean, params: [countOf(split)] };
+  const full: ReduceOptions = { ...axisOptions(options), init: 0, dtype: "f64" };
+  return reduce("mean", callableFor("sum"), t, full, { result, ending });
+}
+
+/** Mean square distance from the mean, in two passes: first the mean, then the distances from it, all in f64. */
+export const variance = (t: Strided, options: VarOptions = {}): Strided => spread("var", t, options);
+/** The root of the variance. */
+export const std = (t: Strided, options: VarOptions = {}): Strided => spread("std", t, options);
+
+function spread(name: "var" | "std", t: Strided, options: VarOptions): Strided {
+  checkOptions(name, options, "{ axis: 1 }");
+  checkAlive(name, t);
+  const result = checkOptionalDType(name, options.dtype) ?? floatOf(t.dtype);
+  const ddof = options.ddof ?? 0;
+  if (typeof ddof !== "number" || Number.isNaN(ddof)) {
+    fail("value", name, `ddof is ${describe(ddof)}.`, "Give a number, such as { ddof: 1 }.");
+  }
+  const split = splitShape(name, t.frame.shape, options.axis, options.keepdims ?? false);
+  const count = countOf(split);
+  const key = name === "std" ? "rootMean" : "mean";
+  const sum = foldOf(programs.sumStep(t.dtype), "f64", { ending: endings.mean }, "mean");
+  const squares = foldOf(programs.deviationStep(t.dtype), result, { ending: endings[key] }, key);
+  const out = allocate(name, result, split.shape);
+  const means = allocate(name, "f64", split.keptShape);
+  const outView = contiguousView(split.keptShape, dtypes[result].bytes);
+  return temporary([means], () =>
+    filled(out, () => {
+      for (const tile of tilesOf(t.frame.shape, split)) {
+        const x = tile.source(t);
+        const finish = (value: Value) => ({ ...noParams, finish: [value] });
+        const meansView = tile.kept(means.frame);
+        const common = { operation: name, shape: tile.shape, isFolded: split.isFolded, init: 0 };
+        runFold({
+          ...common,
+          fold: sum,
+          params: finish(count),
+          sources: [x],
+          out: { of: means, view: meansView },
+        });
+        runFold({
+          ...common,
+          fold: squares,
+          params: finish(Math.max(count - ddof, 0)),
+          sources: [x, tile.spread(means)],
+          out: { of: out, view: tile.kept(outView) },
+        });
+      }
+    }),
+  );
+}
+
+/** Length of vectors along the axes, carried in f64. */
+export function norm(t: Strided, options: NormOptions = {}): Strided {
+  checkOptions("norm", options, "{ axis: 1, ord: 1 }");
+  checkAlive("norm", t);
+  const result = checkOptionalDType("norm", options.dtype) ?? floatOf(t.dtype);
+  const ord = options.ord ?? 2;
+  if (ord !== 1 && ord !== 2 && ord !== Number.POSITIVE_INFINITY) {
+    fail("value", "norm", `ord is ${describe(ord)}.`, "Use 1, 2 or Infinity.");
+  }
+  const split = splitShape("norm", t.frame.shape, options.axis, options.keepdims ?? false);
+  const fold =
+    ord === 1 || ord === 2
+      ? foldOf(
+          programs.powerStep(t.dtype, ord),
+          result,
+          ord === 2 ? { ending: endings.root } : {},
+          `norm ${ord}`,
+        )
+      : foldOf(programs.largestStep(t.dtype, programs.workingFloat(t.dtype)), result, {}, "norm");
+  const out = allocate("norm", result, split.shape);
+  return filled(out, () =>
+    runFold({
+      operation: "norm",
+      fold,
+      sources: [{ of: t, view: t.frame }],
+      shape: t.frame.shape,
+      isFolded: split.isFolded,
+      init: 0,
+      out: { of: out, view: contiguousView(split.keptShape, dtypes[result].bytes) },
+    }),
+  );
+}
+
+/* Positions ---------------------------------------------------------------------------------------------------- */
+
 /** Position of the largest (smallest) element, the first of equals; a NaN is larger and smaller than anything. */
 export function argReduce(name: "argmax" | "argmin", t: Strided, options: ArgOptions = {}): Strided {
   checkAlive(name, t);
@@ -131,8 +247,8 @@ export function argReduce(name: "argmax" | "argmin", t: Strided, options: ArgOpt
   if (options.axis !== undefined && typeof options.axis !== "number") {
     fail("axis", name, `the axis is ${describe(options.axis)}.`, "Give one axis, or none for all elements.");
   }
-  const { kept, folded, shape } = splitAxes(name, t.frame, options.axis, options.keepdims ?? false);
-  if (folded.shape.includes(0)) {
+  const split = splitShape(name, t.frame.shape, options.axis, options.keepdims ?? false);
+  if (split.foldedShape.includes(0)) {
     fail(
       "shape",
       name,
@@ -140,31 +256,299 @@ export function argReduce(name: "argmax" | "argmin", t: Strided, options: ArgOpt
       "Fold an axis that has elements.",
     );
   }
-  const out = allocate(name, "i64", shape);
-  const nest = absolute(planLoops([contiguousView(kept.shape, 8), kept]), [out, t]);
-  if (isEmpty(nest)) return out;
-  const walk = planLoops([folded], { keepOrder: true });
-  const memory = engine().heap.view;
-  const { read } = dtypes[t.dtype];
-  const sign = name === "argmax" ? 1 : -1;
-  const index = new Array<number>(nest.shape.length).fill(0);
-  const pointers = [...nest.offsets];
-  const foldIndex = new Array<number>(walk.shape.length).fill(0);
-  const p = [0];
-  do {
-    p[0] = pointers[1];
-    let best = read(memory, p[0]);
-    let at = 0;
-    for (let i = 1; advance(walk, walk.shape.length, foldIndex, p); i++) {
-      const x = read(memory, p[0]);
-      const better = sign > 0 ? x > best : x < best;
-      if (better || (Number.isNaN(x) && !Number.isNaN(best))) {
-        if (Number.isNaN(best)) continue;
-        best = x;
-        at = i;
+  // First the best element, then the first position that has it.
+  const extreme = foldOf(programs.extremeStep(name === "argmax" ? "max" : "min", t.dtype, t.dtype), t.dtype);
+  const position = foldOf(programs.positionStep(t.dtype), "i64");
+  const out = allocate(name, "i64", split.shape);
+  const best = allocate(name, t.dtype, split.keptShape);
+  const outView = contiguousView(split.keptShape, 8);
+  return temporary([best], () =>
+    filled(out, () => {
+      for (const tile of tilesOf(t.frame.shape, split)) {
+        const common = { operation: name, shape: tile.shape, isFolded: split.isFolded, init: null };
+        const x = tile.source(t);
+        const bestView = tile.kept(best.frame);
+        runFold({ ...common, fold: extreme, sources: [x], out: { of: best, view: bestView } });
+        runFold({
+          ...common,
+          fold: position,
+          sources: [x, tile.spread(best), "position"],
+          out: { of: out, view: tile.kept(outView) },
+        });
       }
-    }
-    memory.setBigInt64(pointers[0], BigInt(at), true);
-  } while (advance(nest, nest.shape.length, index, pointers));
-  return out;
+    }),
+  );
+}
+
+/* Exponentials --------------------------------------------------------------------------------------------------- */
+
+/** log Σ exp(x), without overflow: -Infinity of nothing. */
+export function logsumexp(t: Strided, options: SumOptions = {}): Strided {
+  checkOptions("logsumexp", options, "{ axis: 1 }");
+  checkAlive("logsumexp", t);
+  const result = checkOptionalDType("logsumexp", options.dtype) ?? floatOf(t.dtype);
+  const as = programs.workingFloat(t.dtype);
+  const split = splitShape("logsumexp", t.frame.shape, options.axis, options.keepdims ?? false);
+  const out = allocate("logsumexp", result, split.shape);
+  const largest = allocate("logsumexp", as, split.keptShape);
+  const sums = allocate("logsumexp", as, split.keptShape);
+  return temporary([largest, sums], () =>
+    filled(out, () => {
+      for (const tile of tilesOf(t.frame.shape, split)) {
+        sumExponentials("logsumexp", t, tile, split, largest, sums, "finite");
+      }
+      const flat = { ...out, frame: contiguousView(split.keptShape, dtypes[result].bytes) };
+      runMap("logsumexp", programs.logSumMap(as, result), [whole(flat), whole(sums), whole(largest)]);
+    }),
+  );
+}
+
+/** exp(x) / Σ exp(x) along an axis. */
+export const softmax = (t: Strided, options: SoftmaxOptions = {}): Strided =>
+  normalized("softmax", t, options);
+/** The logarithm of softmax, without its underflow. */
+export const logSoftmax = (t: Strided, options: SoftmaxOptions = {}): Strided =>
+  normalized("logSoftmax", t, options);
+
+/**
+ * A tile at a time, so that memory is read once and written once: the largest, the sum, then the result, from the cache.
+ * A fold that is longer than the cache is read twice.
+ */
+function normalized(name: "softmax" | "logSoftmax", t: Strided, options: SoftmaxOptions): Strided {
+  checkOptions(name, options, "{ axis: 1 }");
+  checkAlive(name, t);
+  const result = checkOptionalDType(name, options.dtype) ?? floatOf(t.dtype);
+  const as = programs.workingFloat(t.dtype);
+  const { shape } = t.frame;
+  const axis = options.axis ?? (shape.length === 0 ? [] : -1);
+  const split = splitShape(name, shape, axis, false);
+  const out = allocate(name, result, shape);
+  const largest = allocate(name, as, split.keptShape);
+  const sums = allocate(name, as, split.keptShape);
+  return temporary([largest, sums], () =>
+    filled(out, () => {
+      if (shape.includes(0)) return;
+      for (const tile of tilesOf(shape, split)) {
+        const x = tile.source(t);
+        const to = tile.source(out);
+        const m = tile.spread(largest);
+        const s = tile.spread(sums);
+        if (name === "softmax" && result === as && !tile.isLong) {
+          // Each exponential is computed once: it waits in the output for the sum.
+          largestOf(name, t, tile, split, largest);
+          runMap(name, programs.exponentialMap(t.dtype, as), [to, x, m]);
+          const sum = foldOf(programs.sumStep(as), as, {}, "sum");
+          const sumsView = tile.kept(sums.frame);
+          runFold({
+            operation: name,
+            fold: sum,
+            sources: [to],
+            shape: tile.shape,
+            isFolded: split.isFolded,
+            init: 0,
+            out: { of: sums, view: sumsView },
+          });
+          runMap(name, programs.divideMap(as), [to, to, s]);
+          continue;
+        }
+        sumExponentials(name, t, tile, split, largest, sums, "low");
+        if (name === "softmax") runMap(name, programs.softmaxMap(t.dtype, as, result), [to, x, m, s]);
+        else {
+          const cells = { of: sums, view: tile.kept(sums.frame) };
+          runMap(name, programs.logMap(as), [cells, cells]);
+          runMap(name, programs.logSoftmaxMap(t.dtype, as, result), [to, x, m, s]);
+        }
+      }
+    }),
+  );
+}
+
+function largestOf(name: string, t: Strided, tile: Tile, split: Split, largest: Strided): void {
+  const as = largest.dtype;
+  runFold({
+    operation: name,
+    fold: foldOf(programs.extremeStep("max", t.dtype, as), as),
+    sources: [tile.source(t)],
+    shape: tile.shape,
+    isFolded: split.isFolded,
+    init: null,
+    out: { of: largest, view: tile.kept(largest.frame) },
+  });
+}
+
+/** largest = max x and sums = Σ exp(x - largest) for the cells of a tile. */
+function sumExponentials(
+  name: string,
+  t: Strided,
+  tile: Tile,
+  split: Split,
+  largest: Strided,
+  sums: Strided,
+  guard: programs.Guard,
+): void {
+  const as = largest.dtype;
+  const step = foldOf(programs.exponentialStep(t.dtype, as, guard), as, {}, "sum");
+  const { isFolded } = split;
+  if (!tile.isLong) {
+    largestOf(name, t, tile, split, largest);
+    runFold({
+      operation: name,
+      fold: step,
+      sources: [tile.source(t), tile.spread(largest)],
+      shape: tile.shape,
+      isFolded,
+      init: 0,
+      out: { of: sums, view: tile.kept(sums.frame) },
+    });
+    return;
+  }
+  // Longer than the cache: each piece by its own largest element, and then the pieces by the largest of all.
+  const pieces = piecesOf(tile, isFolded);
+  const cells = tile.kept(largest.frame);
+  const shape = [pieces.length, ...cells.shape];
+  const own = allocate(name, as, shape);
+  const part = allocate(name, as, shape);
+  temporary([own, part], () => {
+    pieces.forEach((piece, p) => {
+      const at = (of: Strided): Strided => ({
+        ...of,
+        frame: contiguousView(cells.shape, of.frame.itemBytes, p * of.frame.strides[0]),
+      });
+      sumExponentials(name, t, { ...piece, kept: (v) => v }, split, at(own), at(part), guard);
+    });
+    const folded = [true, ...cells.shape.map(() => false)];
+    const common = { operation: name, shape, isFolded: folded };
+    const all = { of: largest, view: cells };
+    runFold({
+      ...common,
+      fold: foldOf(programs.extremeStep("max", as, as), as),
+      sources: [whole(own)],
+      init: null,
+      out: all,
+    });
+    const allView: View = { ...cells, shape, strides: [0, ...cells.strides] };
+    runFold({
+      ...common,
+      fold: foldOf(programs.rejoinStep(as), as, {}, "sum"),
+      sources: [whole(part), whole(own), { of: largest, view: allView }],
+      init: 0,
+      out: { of: sums, view: tile.kept(sums.frame) },
+    });
+  });
+}
+
+/* Tiles ------------------------------------------------------------------------------------------------------------ */
+
+/** Elements that stay in the cache while several kernels visit them. */
+const TILE_ELEMENTS = 1 << 18;
+
+type Placed = Exclude<Source, "position">;
+
+/** A part of the index space, and what of each operand belongs to it. */
+interface Tile {
+  readonly shape: readonly number[];
+  /** A single fold of it does not stay in the cache. */
+  readonly isLong: boolean;
+  readonly source: (t: Strided) => Placed;
+  /** Of a view of the kept axes. */
+  readonly kept: (view: View) => View;
+  /** A tensor of the kept axes, as an operand of the whole shape. */
+  readonly spread: (t: Strided) => Placed;
+}
+
+const whole = (t: Strided): Placed => ({ of: t, view: t.frame });
+
+function tileOf(
+  shape: readonly number[],
+  isFolded: readonly boolean[],
+  axis: number,
+  from: number,
+  to: number,
+): Tile {
+  const cut = (view: View, d: number): View =>
+    d < 0
+      ? view
+      : {
+          ...view,
+          shape: view.shape.with(d, to - from),
+          offset: view.offset + from * view.strides[d],
+        };
+  const keptAxis = axis < 0 || isFolded[axis] ? -1 : axis - isFolded.slice(0, axis).filter(Boolean).length;
+  const own = axis < 0 ? shape : shape.with(axis, to - from);
+  const folded = own.reduce((n, size, d) => (isFolded[d] ? n * size : n), 1);
+  return {
+    shape: own,
+    isLong: folded > TILE_ELEMENTS,
+    source: (t) => ({ of: t, view: cut(t.frame, axis) }),
+    kept: (view) => cut(view, keptAxis),
+    spread: (t) => {
+      const kept = cut(t.frame, keptAxis);
+      let k = 0;
+      return {
+        of: t,
+        view: { ...kept, shape: own, strides: isFolded.map((f) => (f ? 0 : kept.strides[k++])) },
+      };
+    },
+  };
+}
+
+/** Tiles along the largest kept axis; one for all if it is small anyway. */
+function tilesOf(shape: readonly number[], split: Split): Tile[] {
+  const total = shape.reduce((a, b) => a * b, 1);
+  let axis = -1;
+  shape.forEach((size, d) => {
+    if (!split.isFolded[d] && (axis < 0 || size > shape[axis])) axis = d;
+  });
+  if (axis < 0 || total <= TILE_ELEMENTS) return [tileOf(shape, split.isFolded, -1, 0, 0)];
+  return along(shape, split.isFolded, axis, Math.max(1, Math.floor((TILE_ELEMENTS * shape[axis]) / total)));
+}
+
+/** Parts of a long tile along its largest folded axis. */
+function piecesOf(tile: Tile, isFolded: readonly boolean[]): Tile[] {
+  const { shape } = tile;
+  const total = shape.reduce((a, b) => a * b, 1);
+  let axis = -1;
+  shape.forEach((size, d) => {
+    if (isFolded[d] && (axis < 0 || size > shape[axis])) axis = d;
+  });
+  const size = Math.max(1, Math.floor((TILE_ELEMENTS * shape[axis]) / total));
+  return along(shape, isFolded, axis, size).map((piece) => ({
+    ...piece,
+    isLong: false,
+    source: (t) => {
+      const outer = tile.source(t);
+      return piece.source({ ...t, frame: outer.view });
+    },
+  }));
+}
+
+function along(shape: readonly number[], isFolded: readonly boolean[], axis: number, size: number): Tile[] {
+  const tiles: Tile[] = [];
+  for (let i = 0; i < shape[axis]; i += size) {
+    tiles.push(tileOf(shape, isFolded, axis, i, Math.min(i + size, shape[axis])));
+  }
+  return tiles;
+}
+
+/** out[…] = program(in0[…], …), for operands [out, …inputs] of one shape. */
+function runMap(operation: string, program: Program, operands: readonly Placed[]): void {
+  const e = engine();
+  const all = operands.map((o) => o.of);
+  const nest = absolute(planLoops(operands.map((o) => o.view)), all);
+  if (canCompileProgram(program)) {
+    const kernel = e.kernels.elementwise(program, nest, []);
+    e.listener?.({ kind: "kernel", operation, backend: "wasm", detail: { program, nest, kernel } });
+    return;
+  }
+  const types = all.map((t) => t.dtype);
+  e.listener?.({ kind: "kernel", operation, backend: "interpreter", detail: { program, nest } });
+  interpretElementwise(e.heap.view, nest, types, evaluator(program), program.dtype);
+}
+
+function temporary<R>(tensors: readonly Strided[], body: () => R): R {
+  try {
+    return body();
+  } finally {
+    for (const t of tensors) t.storage.release();
+  }
 }

@@ -5,8 +5,7 @@
 import type { Id } from "../ir/node.ts";
 import type { Calc } from "./decompose-kit.ts";
 
-const LOG2_E = 1.4426950408889634;
-const LN2 = 0.6931471805599453;
+const { LN2, LOG2E } = Math;
 
 /** ln2 = high + low, the high part so short that its product with any exponent is exact; where e^x is 0 or infinite. */
 const ranges = {
@@ -33,9 +32,19 @@ const EXP2_F32 = [
   0.0013417747104540467, 0.00015823835565242916,
 ];
 const EXP2_F64 = [
-  1, 0.6931471805599453, 0.2402265069591007, 0.05550410866482338, 0.00961812910763023, 0.0013333558146033074,
-  0.00015403530388884078, 1.5252734167359912e-5, 1.3215491336903344e-6, 1.0177932076271669e-7,
-  7.052946770408416e-9, 4.4733482728316824e-10, 2.873284137240904e-11,
+  1,
+  LN2,
+  0.2402265069591007,
+  0.05550410866482338,
+  0.00961812910763023,
+  0.0013333558146033074,
+  0.00015403530388884078,
+  1.5252734167359912e-5,
+  1.3215491336903344e-6,
+  1.0177932076271669e-7,
+  7.052946770408416e-9,
+  4.4733482728316824e-10,
+  2.873284137240904e-11,
 ];
 const EXP2_SHORT = [
   1, 0.693147180704529, 0.24022651066559067, 0.05550410366077976, 0.009618038132567354, 0.0013333935001835653,
@@ -75,7 +84,7 @@ function scale(k: Calc, x: Id, tagged: Id): Id {
 function scaledExp(k: Calc, x: Id, shift: number): Id {
   const { ln2, zero, infinite } = ranges[k.dtype];
   const inside = k.clamp(x, zero, infinite - shift);
-  const { tagged, whole } = k.nearestMultiple(inside, LOG2_E, 2 * k.bias + shift);
+  const { tagged, whole } = k.nearestMultiple(inside, LOG2E, 2 * k.bias + shift);
   const r = k.reduce(inside, whole, ln2);
   const horner = k.fma && k.dtype === "f32";
   const e = horner ? k.poly(r, [1, 1, ...tail(k)]) : k.add(expm1Reduced(k, r), k.c(1));
@@ -110,7 +119,7 @@ export function exp2Sum(k: Calc, high: Id, low: Id): Id {
 export function expm1(k: Calc, x: Id): Id {
   const { ln2, infinite } = ranges[k.dtype];
   const inside = k.clamp(x, -40, infinite);
-  const { tagged, whole } = k.nearestMultiple(inside, LOG2_E, k.bias - 1);
+  const { tagged, whole } = k.nearestMultiple(inside, LOG2E, k.bias - 1);
   const half = k.powerOfTwo(k.bits(tagged));
   const high = k.reduce(inside, whole, [ln2[0]]);
   const low = k.mul(whole, k.c(ln2[1]));
@@ -140,7 +149,7 @@ export function sigmoid(k: Calc, x: Id): Id {
   const minus = k.neg(k.clamp(x, zero, 60));
   const magic = k.c(k.magic + 2 * k.bias);
   // n = round(x·log2 e): the low bits of tagged make s = 2^n
-  const tagged = k.madd(minus, k.c(-LOG2_E), magic);
+  const tagged = k.madd(minus, k.c(-LOG2E), magic);
   const whole = k.sub(tagged, magic);
   const r = k.madd(whole, k.c(ln2[1]), k.madd(whole, k.c(ln2[0]), minus));
   const [first, second] = k.twoPowers(tagged);
@@ -161,14 +170,14 @@ function farTanh32(k: Calc, size: Id): Id {
   // ln2 rounded to f32 ends in three zero bits and is off by 2^-29 only: one step of reduction suffices
   const twice = k.add(size, size);
   if (k.fma) {
-    const { tagged, whole } = k.nearestMultiple(twice, LOG2_E, k.bias);
+    const { tagged, whole } = k.nearestMultiple(twice, LOG2E, k.bias);
     const r = k.reduce(twice, whole, [LN2]);
     const e = k.poly(r, [1, 1, ...EXP_F32]);
     const sum = k.madd(e, k.powerOfTwo(k.bits(tagged)), k.c(1));
     return k.sub(k.c(1), k.div(k.c(2), sum));
   }
   // 1/(s + 1/2 + s·t), s = 2^(n-1): near 0.6 every rounding counts
-  const { tagged, whole } = k.nearestMultiple(twice, LOG2_E, k.bias - 1);
+  const { tagged, whole } = k.nearestMultiple(twice, LOG2E, k.bias - 1);
   const s = k.powerOfTwo(k.bits(tagged));
   const t = k.mul(expm1Reduced(k, k.reduce(twice, whole, [LN2])), s);
   return k.add(k.c(1), minusReciprocal(k, 0.5, s, t));

@@ -3,7 +3,7 @@
  * arguments are, a scalar function reduces exactly. Coefficients: tests/accuracy/coefficients.py.
  */
 import type { Id } from "../ir/node.ts";
-import type { Calc } from "./decompose-kit.ts";
+import type { Calc, Formula } from "./decompose-kit.ts";
 
 /**
  * π/2 in parts so short that their products with n are exact (the last is the rest), and the |x| up to which they are.
@@ -52,7 +52,7 @@ const ASIN_SHORT = [
   0.007509364446789475, 0.0346464546880568,
 ];
 
-interface Quarter {
+export interface Quarter {
   /** Bits whose low end is n. */
   readonly quadrant: Id;
   /** What is left of x, within one rounding even where it is tiny; and, on f64, that rounding. */
@@ -116,41 +116,50 @@ function halfTurn(k: Calc, quadrant: Id): Id {
   return k.shl(quadrant, k.int === "i32" ? 30 : 62);
 }
 
-export function sin(k: Calc, x: Id): Id {
-  const size = k.abs(x);
-  const quarter = quarterTurns(k, size);
-  const { quadrant } = quarter;
-  const sign = k.bitAnd(k.bitXor(halfTurn(k, quadrant), k.bits(x)), k.signMask);
-  return far(k, "sin", x, size, k.flip(wave(k, quarter, quadrant), sign));
-}
+/** sin, cos and tan of n quarter turns and r; `sign` (bits, or null) turns the result's sign where it has its bit. */
+export const ofQuarter = {
+  sin: (k: Calc, quarter: Quarter, sign: Id | null): Id => {
+    const { quadrant } = quarter;
+    const turned = halfTurn(k, quadrant);
+    const both = sign === null ? turned : k.bitXor(turned, sign);
+    return k.flip(wave(k, quarter, quadrant), k.bitAnd(both, k.signMask));
+  },
+  cos: (k: Calc, quarter: Quarter, _sign: Id | null): Id => {
+    const next = k.add(quarter.quadrant, k.i(1));
+    return k.flip(wave(k, quarter, next), k.bitAnd(halfTurn(k, next), k.signMask));
+  },
+  /** sin/cos, or -cos/sin in odd quadrants. */
+  tan: (k: Calc, { quadrant, r, lost }: Quarter, sign: Id | null): Id => {
+    const square = k.mul(r, r);
+    const odd = isOdd(k, quadrant);
+    const pick = (ifOdd: Id, ifEven: Id) => k.select(odd, ifOdd, ifEven);
+    let quotient: Id;
+    if (lost === null) {
+      const [s, c] = [sinReduced(k, r, square, null), cosReduced(k, square)];
+      quotient = k.div(pick(k.neg(c), s), pick(s, c));
+    } else {
+      const s = sumParts(k, r, sinTail(k, r, square, lost));
+      const cosine = cosParts(k, square);
+      const c = sumParts(k, cosine.top, k.sub(cosine.rest, k.mul(r, lost)));
+      const numerator = { high: pick(k.neg(c.high), s.high), low: pick(k.neg(c.low), s.low) };
+      const denominator = { high: pick(s.high, c.high), low: pick(s.low, c.low) };
+      quotient = quotientOfSums(k, numerator, denominator);
+    }
+    return sign === null ? quotient : k.flip(quotient, k.bitAnd(sign, k.signMask));
+  },
+};
 
-export function cos(k: Calc, x: Id): Id {
-  const size = k.abs(x);
-  const quarter = quarterTurns(k, size);
-  const next = k.add(quarter.quadrant, k.i(1));
-  const sign = k.bitAnd(halfTurn(k, next), k.signMask);
-  return far(k, "cos", x, size, k.flip(wave(k, quarter, next), sign));
+/** The function `name` of any angle. */
+function angle(name: keyof typeof ofQuarter): Formula {
+  return (k, x) => {
+    const size = k.abs(x);
+    const fast = ofQuarter[name](k, quarterTurns(k, size), k.bits(x));
+    return k.b.rare(fast, k.gt(size, k.c(turns[k.dtype].far)), name, x);
+  };
 }
-
-/** sin/cos, or -cos/sin in odd quadrants. */
-export function tan(k: Calc, x: Id): Id {
-  const size = k.abs(x);
-  const { quadrant, r, lost } = quarterTurns(k, size);
-  const square = k.mul(r, r);
-  const odd = isOdd(k, quadrant);
-  if (lost === null) {
-    const [s, c] = [sinReduced(k, r, square, null), cosReduced(k, square)];
-    const quotient = k.div(k.select(odd, k.neg(c), s), k.select(odd, s, c));
-    return far(k, "tan", x, size, k.flip(quotient, k.signBits(x)));
-  }
-  const s = sumParts(k, r, sinTail(k, r, square, lost));
-  const cosine = cosParts(k, square);
-  const c = sumParts(k, cosine.top, k.sub(cosine.rest, k.mul(r, lost)));
-  const pick = (ifOdd: Id, ifEven: Id) => k.select(odd, ifOdd, ifEven);
-  const numerator = { high: pick(k.neg(c.high), s.high), low: pick(k.neg(c.low), s.low) };
-  const denominator = { high: pick(s.high, c.high), low: pick(s.low, c.low) };
-  return far(k, "tan", x, size, k.flip(quotientOfSums(k, numerator, denominator), k.signBits(x)));
-}
+export const sin = angle("sin");
+export const cos = angle("cos");
+export const tan = angle("tan");
 
 interface Sum {
   readonly high: Id;
@@ -171,10 +180,6 @@ function quotientOfSums(k: Calc, n: Sum, d: Sum): Id {
   const rest = k.add(k.sub(d.high, top), d.low);
   const remainder = k.sub(k.add(k.sub(n.high, k.mul(coarse, top)), n.low), k.mul(coarse, rest));
   return k.madd(remainder, inverse, coarse);
-}
-
-function far(k: Calc, name: string, x: Id, size: Id, fast: Id): Id {
-  return k.b.rare(fast, k.gt(size, k.c(turns[k.dtype].far)), name, x);
 }
 
 const PI = [Math.PI, 1.2246467991473532e-16];

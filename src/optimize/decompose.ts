@@ -20,8 +20,8 @@ import {
 } from "./decompose-kit.ts";
 import { acosh, asinh, atanh, log1p, log2, log10, log32, log64 } from "./decompose-log.ts";
 import { cbrt, hypot32, hypot64, pow32, pow64 } from "./decompose-pow.ts";
-import { acos, asin, atan, atan2, cos, sin, tan } from "./decompose-trig.ts";
 import { integerPower, moduloTable } from "./math/modulo.ts";
+import { trigTable } from "./math/trig.ts";
 import { rewrite } from "./rewrite.ts";
 
 /** One formula a float dtype; on other dtypes the operation stays what it is. */
@@ -60,13 +60,7 @@ export const decompositions: Partial<Record<OpName, Decomposition>> = {
   log2: wide("log2", log2),
   log10: wide("log10", log10),
   log1p: wide("log1p", log1p),
-  sin: own("sin", sin),
-  cos: own("cos", cos),
-  tan: wide("tan", tan),
-  asin: wide("asin", asin),
-  acos: wide("acos", acos),
-  atan: wide("atan", atan),
-  atan2: wide("atan2", atan2),
+  ...trigTable,
   sinh: wide("sinh", sinh),
   cosh: wide("cosh", cosh),
   tanh: floats("tanh", tanh32, tanh64),
@@ -123,7 +117,9 @@ function round(b: Builder, dtype: DType, x: Id): Id {
 
 function rounded(program: Program, dtype: DType): Program {
   const last = program.nodes[program.result];
-  if (last.op === "cast" && program.nodes[last.args[0]].dtype === dtype) {
+  const source = last.op === "cast" ? program.nodes[last.args[0]] : null;
+  // Just widened from 16 bits; but captured values are passed as f32.
+  if (source !== null && source.dtype === dtype && source.op !== "param") {
     return rewrite({ ...program, result: last.args[0] }, () => null);
   }
   const nodes: Node[] = [...program.nodes, { op: "cast", dtype, args: [program.result] }];

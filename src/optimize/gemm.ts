@@ -87,7 +87,6 @@ export interface GemmPlan {
 }
 
 export interface GemmOptions {
-  readonly tile: GemmTile;
   readonly blocking?: GemmBlocking;
   /** Threads that will take tasks; default 1. */
   readonly workers?: number;
@@ -115,28 +114,36 @@ export function plainTile(lane: GemmLane, fma: boolean): GemmTile {
   return { mr: 4, nr: 32 / laneBytes(lane), unrollK: 1, fma: fma && float };
 }
 
-/** Tiles worth trying: those twice as wide win where the host joins pairs of vectors into 256 bits, and lose elsewhere. */
-export function tileCandidates(lane: GemmLane, fma: boolean): readonly GemmTile[] {
-  const plain = plainTile(lane, fma);
+/**
+ * Tiles worth trying. Those twice as wide win where the host joins pairs of vectors into 256 bits and lose elsewhere;
+ * hosts without relaxed SIMD are too old to do so.
+ */
+export function tileCandidates(lane: GemmLane, relaxed: boolean): readonly GemmTile[] {
+  const plain = plainTile(lane, relaxed);
   const nr = 2 * plain.nr;
-  return plain.fma ? [plain, { ...plain, nr, unrollK: 4 }, { ...plain, mr: 6, nr, unrollK: 4 }] : [plain];
+  return relaxed ? [plain, { ...plain, nr, unrollK: 4 }, { ...plain, mr: 6, nr, unrollK: 4 }] : [plain];
 }
 
-/** The tile of products that are not packed: as wide, with at least two vectors a row, never taller or unrolled. */
-export function directTile(tile: GemmTile, lane: GemmLane): GemmTile {
-  const nr = Math.max(tile.nr, 32 / laneBytes(lane));
+/** The tile of products that are not packed: at least two vectors wide, never much wider than out, 4 × 1. */
+export function directTile(tile: GemmTile, lane: GemmLane, n: number): GemmTile {
+  const two = 32 / laneBytes(lane);
+  const nr = n <= 1.5 * two ? two : Math.max(tile.nr, two);
   return tile.mr === 4 && tile.unrollK === 1 && tile.nr === nr ? tile : { ...tile, mr: 4, nr, unrollK: 1 };
 }
 
 export function defaultBlocking(lane: GemmLane): GemmBlocking {
-  return laneBytes(lane) === 4 ? { mc: 192, kc: 256, nc: 1024 } : { mc: 96, kc: 256, nc: 512 };
+  return laneBytes(lane) === 4 ? blocking32 : blocking64;
 }
+const blocking32: GemmBlocking = { mc: 192, kc: 256, nc: 1024 };
+const blocking64: GemmBlocking = { mc: 96, kc: 256, nc: 512 };
 
 /** Columns of sums held back at a time when they must be converted. */
 const TEMP_COLUMNS = 512;
 /** Up to this many multiplications, and this many steps of k, nothing is packed for the cache's sake. */
 const DIRECT_WORK = 96 * 96 * 96;
 const DIRECT_K = 512;
+/** Longer sums are made of blocks, which keeps their error small. */
+const SKINNY_K = 8192;
 /** Matrix elements from which a product with a vector is a stream; rows and columns of `axpy`. */
 const STREAM_WORK = 2048;
 const STREAM_ROWS = 4;
@@ -150,49 +157,45 @@ const TASK_WORK = 64 * 64 * 64;
 const ceilTo = (x: number, step: number) => Math.ceil(x / step) * step;
 const align64 = (bytes: number) => ceilTo(bytes, 64);
 
-export function planGemm(given: GemmProblem, options: GemmOptions): GemmPlan {
+/** Runs at every call, hence the plain loops and the lack of intermediate objects. */
+export function planGemm(given: GemmProblem, wanted: GemmTile, options: GemmOptions = {}): GemmPlan {
   const lane = laneOf(given.dtypes[0]);
-  const blocking = options.blocking ?? defaultBlocking(lane);
-  const oriented = orient(given);
-  const transposed = oriented !== given;
-  const problem = fold(oriented);
-  const folded = problem !== oriented;
-  const { m, n, k, batches } = problem;
-  const [outType, aType, bType] = problem.dtypes;
-  const count = batches.shape.reduce((x, y) => x * y, 1);
   const lanes = laneBytes(lane);
+  const oriented = orient(given);
+  const problem = fold(oriented);
+  const { m, n, k, batches } = problem;
+  const { shape } = batches;
+  const [outType, aType, bType] = problem.dtypes;
+  let count = 1;
+  for (let d = 0; d < shape.length; d++) count *= shape[d];
 
-  let path: GemmPath = options.path ?? choosePath(problem, lane, options.tile);
-  const tile = path === "packed" ? options.tile : directTile(options.tile, lane);
+  let path: GemmPath = options.path ?? choosePath(problem, lane, wanted);
   if (m === 0 || n === 0 || count === 0) path = "empty";
+  const tile = path === "packed" ? wanted : directTile(wanted, lane, n);
   const temp = !(isLane(outType, lane) && (problem.out[1] === lanes || n === 1));
   const direct = path === "direct";
   const packA = !(direct && isLane(aType, lane));
   const packB = !(direct && isLane(bType, lane) && (problem.b[1] === lanes || n < tile.nr / 2));
-  const tasks = path === "empty" ? [] : cutTasks(problem, count, tile, options.workers ?? 1);
-  const size = { rows: 0, columns: 0 };
-  for (const t of tasks) {
-    if (t.rows > size.rows) size.rows = t.rows;
-    if (t.columns > size.columns) size.columns = t.columns;
-  }
-  const used =
-    temp && path === "packed" ? { ...blocking, nc: Math.min(blocking.nc, TEMP_COLUMNS) } : blocking;
-  const workspace = layOut(path, k, lanes, tile, used, size, { packA, packB, temp });
+  const tasks = path === "empty" ? noTasks : cutTasks(problem, count, tile, options.workers ?? 1);
+  let blocking = options.blocking ?? defaultBlocking(lane);
+  if (temp && path === "packed" && blocking.nc > TEMP_COLUMNS) blocking = { ...blocking, nc: TEMP_COLUMNS };
   return {
     path,
     problem,
-    transposed,
-    folded,
+    transposed: oriented !== given,
+    folded: problem !== oriented,
     lane,
     tile,
-    blocking: used,
+    blocking,
     packA,
     packB,
     temp,
     tasks,
-    workspace,
+    workspace: layOut(path, k, lanes, tile, blocking, tasks, packA, packB, temp),
   };
 }
+
+const noTasks: readonly GemmTask[] = [];
 
 function choosePath(p: GemmProblem, lane: GemmLane, tile: GemmTile): GemmPath {
   const { m, n, k } = p;
@@ -201,7 +204,7 @@ function choosePath(p: GemmProblem, lane: GemmLane, tile: GemmTile): GemmPath {
   if (m <= STREAM_ROWS && rowsAreRuns(p, 2) && work >= m * STREAM_WORK && n >= STREAM_COLUMNS) return "axpy";
   if (work <= DIRECT_WORK && k <= DIRECT_K) return "direct";
   // Few columns: each element of a is used too seldom to be worth packing.
-  if (n <= tile.nr && rowsAreRuns(p, 1) && isLane(p.dtypes[1], lane)) return "direct";
+  if (n <= tile.nr && k <= SKINNY_K && rowsAreRuns(p, 1) && isLane(p.dtypes[1], lane)) return "direct";
   return "packed";
 }
 
@@ -210,56 +213,60 @@ function rowsAreRuns(p: GemmProblem, operand: 1 | 2): boolean {
   return (operand === 1 ? p.a : p.b)[1] === dtypes[p.dtypes[operand]].bytes;
 }
 
-/** What one worker needs beside the operands. */
+/** What one worker needs beside the operands, for the largest task. */
 function layOut(
   path: GemmPath,
   k: number,
   lanes: number,
-  tile: GemmTile,
+  { mr, nr }: GemmTile,
   blocking: GemmBlocking,
-  { rows, columns }: { readonly rows: number; readonly columns: number },
-  uses: { readonly packA: boolean; readonly packB: boolean; readonly temp: boolean },
+  tasks: readonly GemmTask[],
+  usesA: boolean,
+  usesB: boolean,
+  usesTemp: boolean,
 ): GemmWorkspace {
+  let rows = 0;
+  let columns = 0;
+  for (let t = 0; t < tasks.length; t++) {
+    if (tasks[t].rows > rows) rows = tasks[t].rows;
+    if (tasks[t].columns > columns) columns = tasks[t].columns;
+  }
   let a = 0;
   let b = 0;
   let temp = 0;
-  const mr = (x: number) => ceilTo(x, tile.mr);
-  const nr = (x: number) => ceilTo(x, tile.nr);
   if (path === "direct") {
-    a = uses.packA ? mr(rows) * k : 0;
-    b = k * (uses.packB ? nr(columns) : tile.nr);
-    temp = mr(rows) * nr(columns);
+    a = usesA ? ceilTo(rows, mr) * k : 0;
+    b = k * (usesB ? ceilTo(columns, nr) : nr);
+    temp = ceilTo(rows, mr) * ceilTo(columns, nr);
   } else if (path === "packed") {
     const depth = Math.min(k, blocking.kc);
-    a = mr(Math.min(rows, blocking.mc)) * depth;
-    b = nr(Math.min(columns, blocking.nc)) * depth;
-    temp = mr(rows) * nr(Math.min(columns, blocking.nc));
+    const width = ceilTo(Math.min(columns, blocking.nc), nr);
+    a = ceilTo(Math.min(rows, blocking.mc), mr) * depth;
+    b = width * depth;
+    temp = ceilTo(rows, mr) * width;
   } else if (path === "dots" || path === "axpy") {
     b = Math.min(k, STREAM_K) * (path === "axpy" ? rows : 1);
     temp = rows * columns;
   }
-  const tileBytes = align64(tile.mr * tile.nr * lanes);
-  const packA = tileBytes + align64(b * lanes);
+  const packB = align64(mr * nr * lanes);
+  const packA = packB + align64(b * lanes);
   const tempAt = packA + align64(a * lanes);
-  return {
-    tile: 0,
-    packB: tileBytes,
-    packA,
-    temp: tempAt,
-    bytes: tempAt + (uses.temp ? align64(temp * lanes) : 0),
-  };
+  return { tile: 0, packB, packA, temp: tempAt, bytes: tempAt + (usesTemp ? align64(temp * lanes) : 0) };
 }
 
 /**
- * The transposed problem, where that makes the output's columns contiguous; for vectors, where it makes the matrix a run
- * of rows: n = 1 wants rows of a, m = 1 wants rows of b.
+ * The transposed problem, where that makes the output's columns contiguous. Where one side is a vector or nearly one,
+ * the other decides: few columns want rows of a side by side, few rows want rows of b.
  */
 function orient(p: GemmProblem): GemmProblem {
-  const bytes = dtypes[p.dtypes[0]].bytes;
+  const { m, n } = p;
   let wants: boolean;
-  if (p.n === 1) wants = !rowsAreRuns(p, 1) && p.a[0] === dtypes[p.dtypes[1]].bytes && p.m > 1;
-  else if (p.m === 1) wants = !rowsAreRuns(p, 2) && p.b[0] === dtypes[p.dtypes[2]].bytes;
-  else wants = p.out[1] !== bytes && p.out[0] === bytes;
+  if (n <= STREAM_ROWS && n < m) wants = !rowsAreRuns(p, 1) && p.a[0] === dtypes[p.dtypes[1]].bytes;
+  else if (m <= STREAM_ROWS && m < n) wants = !rowsAreRuns(p, 2) && p.b[0] === dtypes[p.dtypes[2]].bytes;
+  else {
+    const { bytes } = dtypes[p.dtypes[0]];
+    wants = p.out[1] !== bytes && p.out[0] === bytes && n > 1;
+  }
   return wants ? transpose(p) : p;
 }
 
@@ -296,23 +303,20 @@ function fold(p: GemmProblem): GemmProblem {
 }
 
 /** Few large tasks: each packs what it needs for itself. Batches are dealt out first, then rows or columns. */
-function cutTasks(p: GemmProblem, count: number, tile: GemmTile, workers: number): GemmTask[] {
-  const whole = { row: 0, rows: p.m, column: 0, columns: p.n };
-  const work = p.m * p.n * Math.max(p.k, 1);
-  const most = Math.max(1, Math.floor((work * count) / TASK_WORK));
-  const wanted = workers === 1 ? 1 : Math.min(4 * workers, most);
+function cutTasks(p: GemmProblem, count: number, tile: GemmTile, workers: number): readonly GemmTask[] {
+  const { m, n } = p;
+  const most = workers === 1 ? 1 : Math.floor((m * n * p.k * count) / TASK_WORK);
+  const wanted = Math.min(4 * workers, most);
+  if (wanted <= 1) return [{ batch: 0, batches: count, row: 0, rows: m, column: 0, columns: n }];
+  const whole = { row: 0, rows: m, column: 0, columns: n };
+  if (count >= wanted) return cut(count, wanted, 1).map(([batch, batches]) => ({ batch, batches, ...whole }));
   const tasks: GemmTask[] = [];
-  if (wanted <= 1) return [{ batch: 0, batches: count, ...whole }];
-  if (count >= wanted) {
-    for (const [batch, batches] of cut(count, wanted, 1)) tasks.push({ batch, batches, ...whole });
-    return tasks;
-  }
   const pieces = Math.ceil(wanted / count);
-  const byRows = p.m >= p.n;
+  const byRows = m >= n;
   for (let batch = 0; batch < count; batch++) {
-    for (const [start, size] of cut(byRows ? p.m : p.n, pieces, byRows ? tile.mr : tile.nr)) {
-      if (byRows) tasks.push({ batch, batches: 1, ...whole, row: start, rows: size });
-      else tasks.push({ batch, batches: 1, ...whole, column: start, columns: size });
+    for (const [start, size] of cut(byRows ? m : n, pieces, byRows ? tile.mr : tile.nr)) {
+      const part = byRows ? { row: start, rows: size } : { column: start, columns: size };
+      tasks.push({ batch, batches: 1, ...whole, ...part });
     }
   }
   return tasks;

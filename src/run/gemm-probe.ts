@@ -14,6 +14,8 @@ export interface TileProbe {
   readonly optimized: boolean;
 }
 
+type ProbeHeap = Pick<Heap, "memory" | "shared" | "buffer">;
+
 /** Steps of k in one slice, and milliseconds that the probe may take. */
 const K = 256;
 const BUDGET = 10;
@@ -22,7 +24,7 @@ const EXTRA_ROUNDS = 12;
 
 /** Runs the candidates in turn until all are optimised; an argument area of the heap is all the memory it needs. */
 export function probeTiles(
-  heap: Heap,
+  heap: ProbeHeap,
   lane: GemmLane,
   candidates: readonly GemmTile[],
   budget = BUDGET,
@@ -56,7 +58,7 @@ class Runner {
   #first = 0;
   rate = 0;
 
-  constructor(heap: Heap, lane: GemmLane, tile: GemmTile) {
+  constructor(heap: ProbeHeap, lane: GemmLane, tile: GemmTile) {
     const dtype = laneDType(lane);
     const bytes = emitBlockGemm({ dtypes: [dtype, dtype, dtype], tile, shared: heap.shared }).toBytes();
     const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), { e: { m: heap.memory } });

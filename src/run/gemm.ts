@@ -64,9 +64,12 @@ export interface GemmRunOptions extends GemmOptions {
   readonly tile?: GemmTile;
 }
 
+/** What products need of a heap; a worker that only runs tasks needs its memory. */
+export type GemmHeap = Pick<Heap, "memory" | "shared" | "buffer" | "alloc" | "free">;
+
 /** The compiled matrix products of one heap. */
 export class GemmKernels {
-  readonly #heap: Heap;
+  readonly #heap: GemmHeap;
   readonly #packed = new Map<number, GemmModule<PackedGemm>>();
   readonly #direct = new Map<number, GemmModule<DirectGemm>>();
   readonly #vector = {
@@ -77,7 +80,7 @@ export class GemmKernels {
   /** Modules made so far; tests watch it stand still. */
   compiled = 0;
 
-  constructor(heap: Heap) {
+  constructor(heap: GemmHeap) {
     this.#heap = heap;
   }
 

@@ -167,7 +167,7 @@ export class FoldRunner {
     const cells = size(r.kept);
     const total = cells * size(r.folded);
     if (total < 2 * PART || cells >= total / 64) return null;
-    const tasks = splitKept(loops, total).tasks;
+    const tasks = splitKept(loops, total, true).tasks;
     if (tasks >= FEW_TASKS) return null;
     const along = loops.kind !== "rows" && loops.step.size >= loops.block.size ? "step" : "block";
     const parts = Math.min(loops[along].size, Math.floor(total / PART), Math.ceil(MOST_SPLIT / tasks));
@@ -274,7 +274,7 @@ export class FoldRunner {
     const rounds = size(loops.moreFolded);
     let buffer = 0;
     if (!direct) {
-      const split = splitKept(loops, size(r.kept) * size(r.folded));
+      const split = splitKept(loops, size(r.kept) * size(r.folded), fold.algebra !== null);
       const perTask = rounds > 1 ? 0 : Math.min(TILE, cellAxis.size);
       const count = rounds > 1 ? size(keptOf(loops)) : split.tasks * size(loops.moreKept) * perTask;
       buffer = this.#heap.alloc(Math.max(count * bytes, 8), "reduce");
@@ -323,7 +323,7 @@ export class FoldRunner {
     const bytes = dtypes[fold.carry].bytes;
     const cellAxis = cellsOf(loops);
     const total = size(r.kept) * size(r.folded);
-    const split = splitKept(loops, total);
+    const split = splitKept(loops, total, fold.algebra !== null);
     const perTask = Math.min(TILE, cellAxis.size);
     const { tile, chunk } = pieceSizes(loops, r.itemBytes);
     const words = batch.open(kernel, 1 + r.itemBytes.length, total * kernel.cost > WORTH_SHARING_NS);
@@ -436,16 +436,18 @@ interface Split {
   readonly tasks: number;
 }
 
-/** How the kept loops are cut into tasks of a fair size: by the shape alone. */
-function splitKept(loops: FoldLoops, total: number): Split {
+/**
+ * How the kept loops are cut into tasks of a fair size: by the shape alone. Columns are cut into wide stretches, so that
+ * memory is read in long runs; a fold that may be regrouped makes up for that by being cut along the fold too.
+ */
+function splitKept(loops: FoldLoops, total: number, mayRegroup: boolean): Split {
   const wanted = Math.max(1, Math.min(MOST_SPLIT, Math.floor(total / LEAST_TASK)));
   const outer = Math.min(loops.outer.size, Math.max(1, Math.floor(wanted / size(loops.moreKept))));
   const cells = loops.kind === "runs" ? 1 : cellsOf(loops).size;
-  // Columns are cut at whole cache lines of cells.
-  const unit = loops.kind === "columns" ? 64 : 1;
-  const units = Math.ceil(cells / unit);
+  const unit = loops.kind === "columns" ? (mayRegroup ? 1024 : 256) : 1;
+  const units = Math.max(1, Math.floor(cells / unit));
   const across = Math.max(1, Math.min(units, Math.floor(wanted / (outer * size(loops.moreKept)))));
-  const bound = (piece: number) => Math.min(cells, Math.floor((piece * units) / across) * unit);
+  const bound = (piece: number) => (piece === across ? cells : Math.floor((piece * units) / across) * unit);
   return {
     outer,
     across,

@@ -2,7 +2,7 @@
  * Products with a vector, or with very few rows: every element of the matrix is used once or a few times, so the matrix
  * is read as it lies, in order, at the speed of memory. Vectors are dense lanes (`gather` makes them so).
  *
- *     dots   y[i] = Σ_p a[i,p]·x[p], where a row's elements lie side by side: 4 rows at a time
+ *     dots   y[i] = Σ_p a[i,p]·x[p], where a row's elements lie side by side: some rows at a time
  *     axpy   y[i,:] += Σ_p x[i,p]·b[p,:], where a row's elements lie side by side: 4 steps of k at a time
  */
 import { type DType, dtypes } from "../dtype.ts";
@@ -71,7 +71,8 @@ export function emitVectorGemm({ dtypes, kind, tile, shared }: VectorModuleOptio
 }
 
 function emitDots(m: ModuleBuilder, from: DType, to: DType, lane: LaneRow, fma: boolean): void {
-  const four = emitRows(m, 4, from, to, lane, fma);
+  const many = 16 / lane.bytes;
+  const together = emitRows(m, many, from, to, lane, fma);
   const one = emitRows(m, 1, from, to, lane, fma);
   const f = m.func(
     "dots",
@@ -100,11 +101,11 @@ function emitDots(m: ModuleBuilder, from: DType, to: DType, lane: LaneRow, fma: 
         f.br(next);
       });
     });
-  pass(4, four);
+  pass(many, together);
   pass(1, one);
 }
 
-/** `count` dot products side by side, with about 8 sums under way to hide the latency of adding. */
+/** `count` dot products side by side, with 4 sums under way: more would spill, since V8 loads everything first. */
 function emitRows(
   m: ModuleBuilder,
   count: number,
@@ -126,7 +127,7 @@ function emitRows(
   const converter = new Converter(f, from, to);
   const itemBytes = dtypes[from].bytes;
   const perGroup = lane.bytes / 4;
-  const groups = (count === 1 ? 4 : 2) / perGroup;
+  const groups = Math.max(1, (count === 1 ? 4 : 1) / perGroup);
   const elements = 4 * groups;
   const rows = [a];
   for (let r = 1; r < count; r++) {

@@ -5,7 +5,7 @@ import type { Lane } from "../dtype.ts";
 import { ops } from "../ir/ops.ts";
 import { slowFunctions as interpreted } from "../ir/slow.ts";
 import { ModuleBuilder } from "./assembler.ts";
-import { slowFunctions } from "./slow.ts";
+import { slowFunctions, TWO_OVER_PI } from "./slow.ts";
 
 type Scalar = number | bigint;
 
@@ -127,4 +127,64 @@ test("a module gets each function once", () => {
   const find = slowFunctions(module);
   expect(find("rem", "f32")).toBe(slowFunctions(module)("rem", "f32"));
   expect(find("rem", "f64")).not.toBe(find("rem", "f32"));
+});
+
+describe("angles", () => {
+  test("the words of 2/π are those of Machin's formula", () => {
+    const bits = 64n * BigInt(TWO_OVER_PI.length + 1);
+    /** atan(1/n) · 2^bits. */
+    const arc = (n: bigint) => {
+      let sum = 0n;
+      for (let k = 1n, power = (1n << bits) / n; power > 0n; power /= n * n, k += 2n) {
+        sum += k % 4n === 1n ? power / k : -(power / k);
+      }
+      return sum;
+    };
+    const pi = 4n * (4n * arc(5n) - arc(239n));
+    const digits = (2n << (2n * bits)) / pi; // 2/π · 2^bits
+    const table = TWO_OVER_PI.reduce((all, word) => (all << 64n) | word, 0n);
+    expect(table).toBe(digits >> 128n);
+  });
+
+  const huge = [
+    1e4,
+    12801,
+    2e5 + 0.5,
+    1e15,
+    1e22,
+    1e300,
+    1e308,
+    Number.MAX_VALUE,
+    6381956970095103 * 2 ** 797,
+    2 ** 1000,
+  ];
+  for (const name of ["sin", "cos", "tan"] as const) {
+    test(`${name} of huge doubles is within 1 ulp of JavaScript's`, () => {
+      const run = compiled(name, "f64");
+      const check = (x: number) => {
+        const want = Math[name](x);
+        const got = run(x) as number;
+        const ulp = 2 ** (Math.floor(Math.log2(Math.abs(want))) - 52);
+        if (!(Math.abs(got - want) <= ulp)) expect.fail(`${name}(${x}): got ${got}, expected ${want}`);
+      };
+      for (const x of huge) for (const s of [1, -1]) check(s * x);
+      for (let n = 1; n < 4000; n++) check((n * 7919 * Math.PI) / 2);
+      fc.assert(fc.property(fc.double({ min: 1, noNaN: true, noDefaultInfinity: true }), check), {
+        numRuns: 5000,
+      });
+      for (const x of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])
+        expect(run(x)).toBeNaN();
+    });
+
+    test(`${name} of huge floats is JavaScript's, rounded`, () => {
+      const run = compiled(name, "f32");
+      fc.assert(
+        fc.property(fc.float({ min: 1, noNaN: true, noDefaultInfinity: true }), (x) => {
+          const want = Math.fround(Math[name](x));
+          expect(Math.abs((run(x) as number) - want)).toBeLessThanOrEqual(Math.abs(want) * 2 ** -23);
+        }),
+        { numRuns: 3000 },
+      );
+    });
+  }
 });

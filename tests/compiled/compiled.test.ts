@@ -1,7 +1,7 @@
 /** What the compiler makes equals what the interpreter says, to the bit: random kernels, dtypes, layouts, sizes. */
 import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
-import { type DType, dtypes, type Value } from "../../src/dtype.ts";
+import { type DType, dtypes, isFloat, type Value } from "../../src/dtype.ts";
 import { engine } from "../../src/engine.ts";
 import { TensorError } from "../../src/errors.ts";
 import { paramKind, paramValue, specialize } from "../../src/frontend/infer.ts";
@@ -12,7 +12,7 @@ import { printProgram } from "../../src/ir/print.ts";
 import { absolute, type Strided } from "../../src/ops/strided.ts";
 import { interpretElementwise } from "../../src/run/interpret.ts";
 import { planLoops } from "../../src/view/loops.ts";
-import { type Axis, axis, dtype, exact, expressions, lay, elementOf } from "./random.ts";
+import { type Axis, axis, dtype, elementOf, exact, expressions, lay } from "./random.ts";
 
 let cases = 0;
 afterAll(() => console.log(`compiled equals interpreted: ${cases} cases`));
@@ -44,13 +44,14 @@ const setup = (source: fc.Arbitrary<string>): fc.Arbitrary<Setup> =>
     }),
   );
 
-/** null where the kernel is refused for its dtypes: a literal that does not fit, a mix that has no meaning. */
+/** null where the kernel is refused for its dtypes: a literal that does not fit, a mix that has no meaning, an inexact **. */
 function programFor(s: Setup): { program: Program; params: Value[] } | null {
   const template = lowerFunction(s.source, { k: s.k });
   if (isRefusal(template)) return null;
   try {
     const kinds = template.params.map(() => paramKind(s.k));
     const program = specialize({ ...template, inputs: 2 }, s.types, kinds);
+    if (program.nodes.some((node) => node.op === "pow" && isFloat(node.dtype))) return null;
     return { program, params: template.params.map((_, i) => paramValue(s.k, program.params[i])) };
   } catch (error) {
     if (error instanceof TensorError && error.code === "dtype") return null;
@@ -109,13 +110,13 @@ function difference(d: DType, want: Strided, got: Strided): string {
 const show = (x: Value) => (Object.is(x, -0) ? "-0" : String(x));
 
 test("random kernels of exact operations, in SIMD", { timeout: 300_000 }, () => {
-  fc.assert(fc.property(setup(expressions(exact)), compare), { numRuns: 4000 });
+  fc.assert(fc.property(setup(expressions(exact)), compare), { numRuns: 14_000 });
 });
 
 test("random kernels of exact operations, in scalar code", { timeout: 300_000 }, () => {
   engine().kernels.simd = false;
   try {
-    fc.assert(fc.property(setup(expressions(exact)), compare), { numRuns: 4000 });
+    fc.assert(fc.property(setup(expressions(exact)), compare), { numRuns: 7000 });
   } finally {
     engine().kernels.simd = true;
   }
