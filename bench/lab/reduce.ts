@@ -4,11 +4,12 @@
  *
  *     npx tsx bench/lab/reduce.ts [rounds]
  */
-import { arange, type Tensor } from "../../src/index.ts";
+
 import { engine } from "../../src/engine.ts";
-import * as named from "../../src/ops/reductions.ts";
-import { mapReduce } from "../../src/ops/reduce.ts";
+import { arange, type Tensor } from "../../src/index.ts";
 import { callableOf } from "../../src/ops/function.ts";
+import { mapReduce } from "../../src/ops/reduce.ts";
+import * as named from "../../src/ops/reductions.ts";
 import type { Strided } from "../../src/ops/strided.ts";
 import { ModuleBuilder } from "../../src/wasm/assembler.ts";
 
@@ -27,7 +28,11 @@ function readKernel(): (at: number, bytes: number) => number {
   f.get(at).get(bytes).op("i32.add").set(end);
   f.loop((next) => {
     sums.forEach((s, i) => {
-      f.get(s).get(at).load("v128.load", 16 * i, 16).op("f32x4.add").set(s);
+      f.get(s)
+        .get(at)
+        .load("v128.load", 16 * i, 16)
+        .op("f32x4.add")
+        .set(s);
     });
     f.get(at).i32(64).op("i32.add").tee(at).get(end).op("i32.lt_u").brIf(next);
   });
@@ -47,7 +52,9 @@ const readAll = (t: Tensor) => {
   return sum;
 };
 
-const x = arange(4096 * 4096).reshape(4096, 4096).map((v) => v - 8388608);
+const x = arange(4096 * 4096)
+  .reshape(4096, 4096)
+  .map((v) => v - 8388608);
 const y = x.map((v) => v * 0.5);
 const logits = arange(2048 * 4096)
   .reshape(2048, 4096)
@@ -76,11 +83,23 @@ const contestants: Contestant[] = [
   { name: "sum x.T axis 1", bytes: big, run: () => x.T.sum({ axis: 1 }).dispose() },
   { name: "argmax axis 1", bytes: big, run: () => x.argmax({ axis: 1 }).dispose() },
   { name: "std axis 1", bytes: big, run: () => done(named.std(x, { axis: 1 })) },
-  { name: "fold 0.5*acc+x axis 0", bytes: big, run: () => x.reduce((a, v) => 0.5 * a + v, { axis: 0, init: 0 }).dispose() },
-  { name: "fold 0.5*acc+x axis 1", bytes: big, run: () => x.reduce((a, v) => 0.5 * a + v, { axis: 1, init: 0 }).dispose() },
+  {
+    name: "fold 0.5*acc+x axis 0",
+    bytes: big,
+    run: () => x.reduce((a, v) => 0.5 * a + v, { axis: 0, init: 0 }).dispose(),
+  },
+  {
+    name: "fold 0.5*acc+x axis 1",
+    bytes: big,
+    run: () => x.reduce((a, v) => 0.5 * a + v, { axis: 1, init: 0 }).dispose(),
+  },
   { name: "cumsum axis 0 (read+write)", bytes: 2 * big, run: () => x.cumsum({ axis: 0 }).dispose() },
   { name: "cumsum axis 1 (read+write)", bytes: 2 * big, run: () => x.cumsum({ axis: 1 }).dispose() },
-  { name: "softmax (2048,4096) (read+write)", bytes: big, run: () => done(named.softmax(logits, { axis: 1 })) },
+  {
+    name: "softmax (2048,4096) (read+write)",
+    bytes: big,
+    run: () => done(named.softmax(logits, { axis: 1 })),
+  },
   { name: "logSoftmax (2048,4096)", bytes: big, run: () => done(named.logSoftmax(logits, { axis: 1 })) },
   { name: "softmax axis 0", bytes: big, run: () => done(named.softmax(logits, { axis: 0 })) },
   { name: "logsumexp (2048,4096)", bytes: big / 2, run: () => done(named.logsumexp(logits, { axis: 1 })) },
@@ -91,7 +110,9 @@ const contestants: Contestant[] = [
 void horner;
 
 const only = process.argv[3];
-const chosen = contestants.filter((c) => only === undefined || c.name.includes(only) || c.name.includes("yard"));
+const chosen = contestants.filter(
+  (c) => only === undefined || c.name.includes(only) || c.name.includes("yard"),
+);
 const times = chosen.map(() => [] as number[]);
 for (let round = 0; round < rounds + 2; round++) {
   chosen.forEach((c, i) => {

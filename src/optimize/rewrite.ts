@@ -21,23 +21,27 @@ export function rewrite(program: Program, rule: Rewrite): Program {
   return prune(b, places[program.result], program);
 }
 
-/** Drops what the result does not need: rules leave arguments behind that nobody asks for any more. */
+/**
+ * What the result needs, in the order it asks for it: rules leave arguments behind that nobody wants any more, and equal
+ * algebra should become equal programs however it was written.
+ */
 function prune(b: Builder, result: Id, of: Program): Program {
-  const full: Program = {
-    nodes: b.nodes,
-    result,
-    inputs: of.inputs,
-    params: of.params,
-    dtype: b.dtypeOf(result),
-  };
-  const live = liveNodes(full);
-  if (live.every(Boolean)) return full;
   const kept = new Builder();
-  const places: Id[] = [];
-  full.nodes.forEach((node, id) => {
-    if (live[id]) places[id] = kept.add({ ...node, args: node.args.map((a) => places[a]) });
-  });
-  return { ...full, nodes: kept.nodes, result: places[result] };
+  const places = new Map<Id, Id>();
+  const work: Id[] = [result];
+  while (work.length > 0) {
+    const id = work[work.length - 1];
+    const node = b.nodes[id];
+    const missing = places.has(id) ? undefined : node.args.find((a) => !places.has(a));
+    if (missing !== undefined) {
+      work.push(missing);
+      continue;
+    }
+    work.pop();
+    if (!places.has(id)) places.set(id, kept.add({ ...node, args: node.args.map((a) => places.get(a)!) }));
+  }
+  const dtype = b.dtypeOf(result);
+  return { nodes: kept.nodes, result: places.get(result)!, inputs: of.inputs, params: of.params, dtype };
 }
 
 function liveNodes(program: Program): boolean[] {

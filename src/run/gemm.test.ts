@@ -354,7 +354,7 @@ describe("half floats", () => {
 
 describe("the structure of what is compiled", () => {
   const tile: GemmTile = { mr: 4, nr: 8, unrollK: 1, fma: false };
-  const wat = disassemble(kernels.packed(["f32", "f32", "f32"], tile).bytes);
+  const wat = disassemble(kernels.packed(planGemm(square(4, [0, 0, 0]), tile, { path: "packed" })).bytes);
 
   it("one micro-kernel: 8 multiplications and additions a step, 2 loads of b, 4 splats of a", () => {
     const bodies = wat.split(/^ {2}\(func/m).slice(1);

@@ -24,7 +24,6 @@ import type { ModuleBuilder } from "../wasm/assembler.ts";
 import { detectFeatures } from "../wasm/features.ts";
 import {
   type DirectGemm,
-  directMode,
   emitDirectGemm,
   emitPackedGemm,
   type GemmModuleOptions,
@@ -178,14 +177,10 @@ export class GemmKernels {
 
   #runDirect(plan: GemmPlan, task: GemmTask, workspace: number): void {
     const { problem, workspace: w } = plan;
-    const { run } = this.direct(problem.dtypes, plan.tile).exports;
+    const { run } = this.direct(plan).exports;
     const { out, a, b, k, batches } = problem;
     const { shape, strides } = batches;
     const inner = shape.length - 1;
-    const mode =
-      (plan.packA ? directMode.packA : 0) |
-      (plan.packB ? directMode.packB : 0) |
-      (plan.temp ? directMode.temp : 0);
     const innerSize = inner < 0 ? 1 : shape[inner];
     let at = task.batch;
     let left = task.batches;
@@ -212,7 +207,6 @@ export class GemmKernels {
         workspace + w.packA,
         workspace + w.packB,
         workspace + w.temp,
-        mode,
       );
       at += count;
       left -= count;
@@ -221,7 +215,7 @@ export class GemmKernels {
 
   #runPacked(plan: GemmPlan, task: GemmTask, workspace: number): void {
     const { problem, workspace: w, tile } = plan;
-    const { packA, packB, block, store } = this.packed(problem.dtypes, tile).exports;
+    const { packA, packB, block, store } = this.packed(plan).exports;
     const { mc, kc, nc } = plan.blocking;
     const { out, a, b, k, batches } = problem;
     const lane = laneBytes(plan.lane);
@@ -258,7 +252,7 @@ export class GemmKernels {
             }
           }
         }
-        if (plan.temp) store(cFrom + j * out[1], out[0], out[1], temp, tempRow, task.rows, n);
+        store?.(cFrom + j * out[1], out[0], out[1], temp, tempRow, task.rows, n);
       }
     }
   }
@@ -266,7 +260,7 @@ export class GemmKernels {
   /** n is 1: y = a·x, a's rows are runs. */
   #runDots(plan: GemmPlan, task: GemmTask, workspace: number): void {
     const { problem, workspace: w } = plan;
-    const { gather, dots, store } = this.vector(problem.dtypes, plan.tile, "dots").exports;
+    const { gather, dots, store } = this.vector(plan, "dots").exports;
     const { out, a, b, k, batches } = problem;
     const lane = laneBytes(plan.lane);
     const dense = isLane(problem.dtypes[2], plan.lane) && b[0] === lane;
@@ -287,14 +281,14 @@ export class GemmKernels {
           dots(count, depth, aFrom + i * a[0] + p * a[1], a[0], x, y + i * yStep, yStep, p > 0 ? 1 : 0);
         }
       }
-      if (plan.temp) store(yTo, out[0], out[0], y, lane, task.rows, 1);
+      store?.(yTo, out[0], out[0], y, lane, task.rows, 1);
     }
   }
 
   /** m is small: y = x·b, b's rows are runs. */
   #runAxpy(plan: GemmPlan, task: GemmTask, workspace: number): void {
     const { problem, workspace: w } = plan;
-    const { gather, axpy, store } = this.vector(problem.dtypes, plan.tile, "axpy").exports;
+    const { gather, axpy, store } = this.vector(plan, "axpy").exports;
     const { out, a, b, k, batches } = problem;
     const lane = laneBytes(plan.lane);
     const x = workspace + w.packB;
@@ -316,35 +310,36 @@ export class GemmKernels {
           axpy(task.rows, columns, depth, x, xRow, from, b[0], y + j * lane, yRow, p > 0 ? 1 : 0);
         }
       }
-      if (plan.temp) store(yTo, out[0], out[1], y, yRow, task.rows, task.columns);
+      store?.(yTo, out[0], out[1], y, yRow, task.rows, task.columns);
     }
   }
 
-  packed(dtypes: GemmProblem["dtypes"], tile: GemmTile): GemmModule<PackedGemm> {
-    return this.#find(this.#packed, emitPackedGemm, dtypes, tile);
+  /** The modules that run plans like this one, compiled at first use. */
+  packed(plan: GemmPlan): GemmModule<PackedGemm> {
+    return this.#find(this.#packed, emitPackedGemm, plan);
   }
 
-  direct(dtypes: GemmProblem["dtypes"], tile: GemmTile): GemmModule<DirectGemm> {
-    return this.#find(this.#direct, emitDirectGemm, dtypes, tile);
+  direct(plan: GemmPlan): GemmModule<DirectGemm> {
+    return this.#find(this.#direct, emitDirectGemm, plan);
   }
 
-  vector(dtypes: GemmProblem["dtypes"], tile: GemmTile, kind: "dots" | "axpy"): GemmModule<VectorGemm> {
-    const emit = (options: GemmModuleOptions) => emitVectorGemm({ ...options, kind });
-    return this.#find(this.#vector[kind], emit, dtypes, tile);
+  vector(plan: GemmPlan, kind: "dots" | "axpy"): GemmModule<VectorGemm> {
+    return this.#find(this.#vector[kind], (options) => emitVectorGemm({ ...options, kind }), plan);
   }
 
   #find<Exports>(
     cache: Map<number, GemmModule<Exports>>,
     emit: (options: GemmModuleOptions) => ModuleBuilder,
-    dtypes: readonly [DType, DType, DType],
-    tile: GemmTile,
+    plan: GemmPlan,
   ): GemmModule<Exports> {
-    const key = moduleKey(dtypes, tile);
+    const key = moduleKey(plan);
     let found = cache.get(key);
     if (found === undefined) {
-      const bytes = emit({ dtypes, tile, shared: this.#heap.shared }).toBytes();
+      const { packA, packB, temp, tile } = plan;
+      const { memory, shared } = this.#heap;
+      const bytes = emit({ dtypes: plan.problem.dtypes, tile, packA, packB, temp, shared }).toBytes();
       const module = new WebAssembly.Module(bytes);
-      const instance = new WebAssembly.Instance(module, { e: { m: this.#heap.memory } });
+      const instance = new WebAssembly.Instance(module, { e: { m: memory } });
       found = { bytes, module, exports: instance.exports as unknown as Exports };
       cache.set(key, found);
       this.compiled++;
@@ -355,10 +350,13 @@ export class GemmKernels {
 
 const dtypeCode = Object.fromEntries(dtypeNames.map((d, i) => [d, i])) as Record<DType, number>;
 
-/** A small integer for dtypes and tile: looked up at every call. */
-function moduleKey([out, a, b]: GemmProblem["dtypes"], { mr, nr, unrollK, fma }: GemmTile): number {
+/** A small integer for what a module is made for: looked up at every call. */
+function moduleKey({ problem, tile, packA, packB, temp }: GemmPlan): number {
+  const [out, a, b] = problem.dtypes;
   const types = (dtypeCode[out] << 8) | (dtypeCode[a] << 4) | dtypeCode[b];
-  return (((mr << 11) | (nr << 5) | (unrollK << 1) | (fma ? 1 : 0)) << 12) | types;
+  const uses = (packA ? 4 : 0) | (packB ? 2 : 0) | (temp ? 1 : 0);
+  const sizes = (tile.mr << 10) | (tile.nr << 4) | (tile.unrollK << 1) | (tile.fma ? 1 : 0);
+  return (sizes << 15) | (types << 3) | uses;
 }
 
 /** Where an operand's matrix of a batch (by ordinal) starts. */

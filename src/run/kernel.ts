@@ -74,29 +74,29 @@ export class KernelCache {
     for (let k = 0; k < classes.length; k++) key += classLetters[classes[k]];
     let kernel = kernels.get(key);
     if (kernel === undefined) {
-      const text = `${key}\n${program.inputs}\n${printProgram(program)}`;
-      kernel = this.#byText.get(text) ?? this.#compile(program, classes);
-      this.#byText.set(text, kernel);
+      kernel = this.#make(program, classes, key);
       kernels.set(key, kernel);
     }
     return kernel;
   }
 
-  #compile(program: Program, classes: readonly LayoutClass[]): CompiledKernel {
+  /** Compiles, unless a program that comes to the same has been compiled already. */
+  #make(program: Program, classes: readonly LayoutClass[], key: string): CompiledKernel {
     const start = performance.now();
     const features = detectFeatures();
     const fma = features.relaxedSimd && this.simd;
     const optimized = optimize(program, { fma });
+    const text = `${key}\n${optimized.inputs}\n${printProgram(optimized)}`;
+    const known = this.#byText.get(text);
+    if (known !== undefined) return known;
     const plan = planKernel(optimized, classes, features.simd && this.simd);
     const emit = plan.tiled ? emitTile : emitElementwise;
     const bytes = emit(plan, { fma, shared: this.#heap.shared }).toBytes();
+    const made = { ...instantiate(bytes, this.#heap), plan, cost: costOf(plan) };
     this.compiled++;
-    return {
-      ...instantiate(bytes, this.#heap),
-      plan,
-      cost: costOf(plan),
-      compileTime: performance.now() - start,
-    };
+    const kernel: CompiledKernel = { ...made, compileTime: performance.now() - start };
+    this.#byText.set(text, kernel);
+    return kernel;
   }
 
   /** Runs `fn` with everything in the calling thread; for tests and for comparison. */

@@ -77,7 +77,7 @@ export class Converter {
   }
 }
 
-/** pack(dst, src, strideI, strideK, count, k): all panels of `count` rows. */
+/** pack(dst, src, strideI, strideK, count, k): all panels of `count` rows. `partial`: never as many as the width. */
 export function emitPack(
   m: ModuleBuilder,
   name: string,
@@ -85,8 +85,9 @@ export function emitPack(
   to: DType,
   lane: LaneRow,
   width: number,
+  partial = width < 4,
 ): FuncBuilder {
-  const panel = emitPanel(m, `${name}Panel`, from, to, lane, width);
+  const panel = emitPanel(m, `${name}Panel`, from, to, lane, width, partial);
   const f = m.func(
     name,
     { dst: "i32", src: "i32", strideI: "i32", strideK: "i32", count: "i32", k: "i32" },
@@ -121,6 +122,7 @@ function emitPanel(
   to: DType,
   lane: LaneRow,
   width: number,
+  partial: boolean,
 ): FuncBuilder {
   const f = m.func(name, {
     dst: "i32",
@@ -133,8 +135,7 @@ function emitPanel(
   const [, , strideI, strideK, count] = f.params;
   const itemBytes = dtypes[from].bytes;
   const converter = new Converter(f, from, to);
-  // Panels of 1 or 2 lanes are remainders and vectors.
-  if (width >= 4) {
+  if (!partial) {
     f.get(count)
       .i32(width)
       .op("i32.eq")

@@ -41,7 +41,8 @@ export interface VectorGemm {
     yRow: number,
     accumulate: number,
   ): void;
-  store(
+  /** Only where sums go through a buffer. */
+  store?(
     dst: number,
     dstRow: number,
     dstColumn: number,
@@ -57,14 +58,14 @@ export interface VectorModuleOptions extends GemmModuleOptions {
   readonly kind: "dots" | "axpy";
 }
 
-export function emitVectorGemm({ dtypes, kind, tile, shared }: VectorModuleOptions): ModuleBuilder {
+export function emitVectorGemm({ dtypes, kind, tile, temp, shared }: VectorModuleOptions): ModuleBuilder {
   const module = newModule(shared);
   const [out, a, b] = dtypes;
   const lane = laneOf(out);
   const row = laneRows[lane];
   const dtype = laneDType(lane);
   emitPack(module, "gather", kind === "dots" ? b : a, dtype, row, 1);
-  emitStore(module, dtype, out, row);
+  if (temp) emitStore(module, dtype, out, row);
   if (kind === "dots") emitDots(module, a, dtype, row, tile.fma);
   else emitAxpy(module, b, dtype, row, tile.fma);
   return module;

@@ -15,6 +15,10 @@ import { emitDirectTile, emitPackedTile } from "./gemm-tile.ts";
 export interface GemmModuleOptions {
   readonly dtypes: readonly [out: DType, a: DType, b: DType];
   readonly tile: GemmTile;
+  /** Which operands are packed, and whether sums go through a buffer of lanes before they reach the output. */
+  readonly packA: boolean;
+  readonly packB: boolean;
+  readonly temp: boolean;
   /** Is the memory that is imported shared? */
   readonly shared: boolean;
 }
@@ -37,7 +41,8 @@ export interface PackedGemm {
     scratch: number,
     accumulate: number,
   ): void;
-  store: Store;
+  /** Only where sums go through a buffer. */
+  store?: Store;
 }
 
 /** Dense lanes → elements of the output, anywhere. */
@@ -51,10 +56,7 @@ type Store = (
   columns: number,
 ) => void;
 
-/** Bits of the direct kernel's `mode`. */
-export const directMode = { packA: 1, packB: 2, temp: 4 } as const;
-
-/** What emitDirectGemm exports. `packA`, `packB` and `temp` are addresses of buffers, used as `mode` says. */
+/** What emitDirectGemm exports. `packA`, `packB` and `temp` are addresses of buffers. */
 export interface DirectGemm {
   run(
     batches: number,
@@ -77,7 +79,6 @@ export interface DirectGemm {
     packA: number,
     packB: number,
     temp: number,
-    mode: number,
   ): void;
 }
 
@@ -86,7 +87,12 @@ export function newModule(shared: boolean): ModuleBuilder {
   return module.importMemory("e", "m", shared ? { min: 2, max: 65536, shared: true } : { min: 2 });
 }
 
-export function emitPackedGemm({ dtypes: [out, a, b], tile, shared }: GemmModuleOptions): ModuleBuilder {
+export function emitPackedGemm({
+  dtypes: [out, a, b],
+  tile,
+  temp,
+  shared,
+}: GemmModuleOptions): ModuleBuilder {
   const module = newModule(shared);
   const lane: GemmLane = laneOf(out);
   const row = laneRows[lane];
@@ -95,12 +101,16 @@ export function emitPackedGemm({ dtypes: [out, a, b], tile, shared }: GemmModule
   emitPack(module, "packB", b, dtype, row, tile.nr);
   const micro = emitPackedTile(module, row, tile);
   emitBlock(module, row, tile, micro, emitEdge(module, row, tile));
-  emitStore(module, dtype, out, row);
+  if (temp) emitStore(module, dtype, out, row);
   return module;
 }
 
 /** `block` alone, for measuring tiles. */
-export function emitBlockGemm({ dtypes: [out], tile, shared }: GemmModuleOptions): ModuleBuilder {
+export function emitBlockGemm({
+  dtypes: [out],
+  tile,
+  shared,
+}: Pick<GemmModuleOptions, "dtypes" | "tile" | "shared">): ModuleBuilder {
   const module = newModule(shared);
   const row = laneRows[laneOf(out)];
   emitBlock(module, row, tile, emitPackedTile(module, row, tile), emitEdge(module, row, tile));
@@ -220,28 +230,32 @@ function least(f: FuncBuilder, local: Local, most: number): void {
   f.get(local).i32(most).get(local).i32(most).op("i32.lt_s").select().set(local);
 }
 
-export function emitDirectGemm({ dtypes: [out, a, b], tile, shared }: GemmModuleOptions): ModuleBuilder {
-  const module = newModule(shared);
+export function emitDirectGemm(options: GemmModuleOptions): ModuleBuilder {
+  const {
+    dtypes: [out, a, b],
+    tile,
+  } = options;
+  const module = newModule(options.shared);
   const lane: GemmLane = laneOf(out);
   const row = laneRows[lane];
   const dtype = laneDType(lane);
   const half = { ...tile, nr: tile.nr / 2 };
-  const pieces: DirectPieces = {
-    packA: emitPack(module, "packA", a, dtype, row, tile.mr),
-    packB: emitPack(module, "packB", b, dtype, row, tile.nr),
-    packTail: emitPack(module, "packTail", b, dtype, row, half.nr),
-    store: emitStore(module, dtype, out, row),
+  emitRun(module, row, tile, {
+    packA: options.packA ? emitPack(module, "packA", a, dtype, row, tile.mr) : null,
+    packB: options.packB ? emitPack(module, "packB", b, dtype, row, tile.nr) : null,
+    packTail: options.packB ? null : emitPack(module, "packTail", b, dtype, row, half.nr, true),
+    store: options.temp ? emitStore(module, dtype, out, row) : null,
     tiles: emitTiles(module, row, tile, half),
-  };
-  emitRun(module, row, tile, pieces);
+  });
   return module;
 }
 
 interface DirectPieces {
-  readonly packA: Callable;
-  readonly packB: Callable;
-  readonly packTail: Callable;
-  readonly store: Callable;
+  readonly packA: Callable | null;
+  readonly packB: Callable | null;
+  /** The last columns, fewer than half a tile, where b is not packed. */
+  readonly packTail: Callable | null;
+  readonly store: Callable | null;
   readonly tiles: Callable;
 }
 
@@ -327,116 +341,97 @@ function emitRun(m: ModuleBuilder, lane: LaneRow, tile: GemmTile, pieces: Direct
   const names = "batches m n k a aBatch aRow aColumn b bBatch bRow bColumn c cBatch cRow cColumn".split(" ");
   const f = m.func(
     "run",
-    [...names, "scratch", "packedA", "packedB", "temp", "mode"].map((name) => [name, "i32"] as const),
+    [...names, "scratch", "packedA", "packedB", "temp"].map((name) => [name, "i32"] as const),
     [],
     { export: true },
   );
   const p = Object.fromEntries(f.params.map((local) => [local.name, local]));
   const { mr, nr } = tile;
-  const local = (name: string) => f.local("i32", name);
-  const [aT, aR, aK, bT, bK] = ["aTile", "aTileRow", "aStep", "bTile", "bStep"].map(local);
-  const [aNow, bNow, cNow, cNowRow, tail, first] = ["aNow", "bNow", "cNow", "cNowRow", "tail", "first"].map(
-    local,
+  const { packA, packB, packTail, store } = pieces;
+  const [aT, bT, tail, first, tempRow] = ["aTile", "bTile", "tail", "first", "tempRow"].map((name) =>
+    f.local("i32", name),
   );
-  const has = (bit: number) => f.get(p.mode).i32(bit).op("i32.and");
   const times = (x: Local, by: number, into: Local) => f.get(x).i32(by).op("i32.mul").set(into);
 
   // How tiles step through the operands does not change from batch to batch.
-  has(directMode.packA).if(
-    () => {
-      times(p.k, mr * lane.bytes, aT);
-      f.i32(lane.bytes)
-        .set(aR)
-        .i32(mr * lane.bytes)
-        .set(aK);
-    },
-    () => {
-      times(p.aRow, mr, aT);
-      f.get(p.aRow).set(aR).get(p.aColumn).set(aK);
-    },
-  );
-  has(directMode.packB).if(
-    () => {
-      times(p.k, nr * lane.bytes, bT);
-      f.i32(nr * lane.bytes).set(bK);
-    },
-    () => {
-      f.i32(nr * lane.bytes)
-        .set(bT)
-        .get(p.bRow)
-        .set(bK);
-      f.get(p.packedB)
-        .i32(0)
-        .get(p.n)
-        .i32(nr / 2 - 1)
-        .op("i32.and")
-        .select()
-        .set(tail);
-    },
-  );
+  if (packA !== null) times(p.k, mr * lane.bytes, aT);
+  else times(p.aRow, mr, aT);
+  if (packB !== null) times(p.k, nr * lane.bytes, bT);
+  else {
+    f.i32(nr * lane.bytes).set(bT);
+    f.get(p.packedB)
+      .i32(0)
+      .get(p.n)
+      .i32(nr / 2 - 1)
+      .op("i32.and")
+      .select()
+      .set(tail);
+  }
+  if (store !== null) {
+    f.get(p.n)
+      .i32(nr - 1)
+      .op("i32.add")
+      .i32(-nr)
+      .op("i32.and")
+      .i32(lane.bytes)
+      .op("i32.mul")
+      .set(tempRow);
+  }
   f.i32(1).set(first);
 
   /** What does not move from batch to batch is packed once. */
   const whenNew = (batchStride: Local, pack: () => void) =>
     f.get(first).get(batchStride).op("i32.or").if(pack);
   repeat(f, p.batches, () => {
-    f.get(p.a).set(aNow).get(p.b).set(bNow).get(p.c).set(cNow).get(p.cRow).set(cNowRow);
-    has(directMode.packA).if(() => {
+    if (packA !== null) {
       whenNew(p.aBatch, () =>
-        f.get(p.packedA).get(p.a).get(p.aRow).get(p.aColumn).get(p.m).get(p.k).call(pieces.packA),
+        f.get(p.packedA).get(p.a).get(p.aRow).get(p.aColumn).get(p.m).get(p.k).call(packA),
       );
-      f.get(p.packedA).set(aNow);
-    });
-    has(directMode.packB).if(
-      () => {
-        whenNew(p.bBatch, () =>
-          f.get(p.packedB).get(p.b).get(p.bColumn).get(p.bRow).get(p.n).get(p.k).call(pieces.packB),
-        );
-        f.get(p.packedB).set(bNow);
-      },
-      () => {
-        f.get(tail).if(() =>
-          whenNew(p.bBatch, () => {
-            // The last n mod nr/2 columns.
-            f.get(tail);
-            f.get(p.b);
-            f.get(p.n)
-              .i32(-nr / 2)
-              .op("i32.and")
-              .get(p.bColumn)
-              .op("i32.mul")
-              .op("i32.add");
-            f.get(p.bColumn).get(p.bRow);
-            f.get(p.n)
-              .i32(nr / 2 - 1)
-              .op("i32.and")
-              .get(p.k)
-              .call(pieces.packTail);
-          }),
-        );
-      },
-    );
-    has(directMode.temp).if(() => {
-      f.get(p.temp).set(cNow);
-      f.get(p.n)
-        .i32(nr - 1)
-        .op("i32.add")
-        .i32(-nr)
-        .op("i32.and")
+    }
+    if (packB !== null) {
+      whenNew(p.bBatch, () =>
+        f.get(p.packedB).get(p.b).get(p.bColumn).get(p.bRow).get(p.n).get(p.k).call(packB),
+      );
+    }
+    if (packTail !== null) {
+      f.get(tail).if(() =>
+        whenNew(p.bBatch, () => {
+          // The last n mod nr/2 columns.
+          f.get(tail).get(p.b);
+          f.get(p.n)
+            .i32(-nr / 2)
+            .op("i32.and")
+            .get(p.bColumn)
+            .op("i32.mul")
+            .op("i32.add");
+          f.get(p.bColumn).get(p.bRow);
+          f.get(p.n)
+            .i32(nr / 2 - 1)
+            .op("i32.and")
+            .get(p.k)
+            .call(packTail);
+        }),
+      );
+    }
+    f.get(p.m).get(p.n).get(p.k);
+    if (packA !== null)
+      f.get(p.packedA)
+        .get(aT)
         .i32(lane.bytes)
-        .op("i32.mul")
-        .set(cNowRow);
-    });
-    f.get(p.m).get(p.n).get(p.k).get(aNow).get(aT).get(aR).get(aK).get(bNow).get(bT).get(bK);
-    f.get(tail)
-      .i32((nr / 2) * lane.bytes)
-      .get(cNow)
-      .get(cNowRow)
-      .get(p.scratch)
-      .call(pieces.tiles);
-    has(directMode.temp).if(() => {
-      f.get(p.c).get(p.cRow).get(p.cColumn).get(p.temp).get(cNowRow).get(p.m).get(p.n).call(pieces.store);
-    });
+        .i32(mr * lane.bytes);
+    else f.get(p.a).get(aT).get(p.aRow).get(p.aColumn);
+    if (packB !== null)
+      f.get(p.packedB)
+        .get(bT)
+        .i32(nr * lane.bytes);
+    else f.get(p.b).get(bT).get(p.bRow);
+    f.get(tail).i32((nr / 2) * lane.bytes);
+    if (store !== null) f.get(p.temp).get(tempRow);
+    else f.get(p.c).get(p.cRow);
+    f.get(p.scratch).call(pieces.tiles);
+    if (store !== null) {
+      f.get(p.c).get(p.cRow).get(p.cColumn).get(p.temp).get(tempRow).get(p.m).get(p.n).call(store);
+    }
     bump(f, p.a, p.aBatch);
     bump(f, p.b, p.bBatch);
     bump(f, p.c, p.cBatch);

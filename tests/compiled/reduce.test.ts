@@ -1,0 +1,660 @@
+/** Compiled folds and scans equal interpreted ones: random functions, dtypes, layouts, axes and sizes. */
+import fc from "fast-check";
+import { afterAll, describe, expect, it, test } from "vitest";
+import { type DType, dtypes, isFloat, type Value } from "../../src/dtype.ts";
+import { engine } from "../../src/engine.ts";
+import { TensorError } from "../../src/errors.ts";
+import { paramKind, paramValue, specialize } from "../../src/frontend/infer.ts";
+import { isRefusal, lowerFunction } from "../../src/frontend/lower.ts";
+import { ones, tensor, zeros } from "../../src/index.ts";
+import { Builder } from "../../src/ir/build.ts";
+import { evaluator } from "../../src/ir/eval.ts";
+import type { Program } from "../../src/ir/node.ts";
+import { createStorage } from "../../src/memory/storage.ts";
+import { callableOf } from "../../src/ops/function.ts";
+import { foldRunner, mapReduce, runFold, scan } from "../../src/ops/reduce.ts";
+import * as named from "../../src/ops/reductions.ts";
+import { allocate, type Strided } from "../../src/ops/strided.ts";
+import { type Fold, makeFold } from "../../src/optimize/reduce.ts";
+import { interpretReduce, interpretScan } from "../../src/run/interpret.ts";
+import type { Pool } from "../../src/run/pool.ts";
+import { canCompile, FoldRunner, noParams } from "../../src/run/reduce.ts";
+import { planLoops } from "../../src/view/loops.ts";
+import { contiguousView, type View } from "../../src/view/view.ts";
+import { disassemble } from "../../src/wasm/wat.ts";
+import { dtype, elementOf, exact, expressions } from "./random.ts";
+
+let cases = 0;
+afterAll(() => console.log(`compiled folds equal interpreted ones: ${cases} cases`));
+
+/* Layouts -------------------------------------------------------------------------------------------------------- */
+
+interface Layout {
+  readonly shape: readonly number[];
+  /** Axes from the outermost in memory to the innermost. */
+  readonly order: readonly number[];
+  /** Elements from one index to the next, over the dense step: 0 repeats, negative walks backwards. */
+  readonly steps: readonly number[];
+}
+
+const sizes = fc.oneof(
+  { weight: 3, arbitrary: fc.integer({ min: 1, max: 5 }) },
+  { weight: 2, arbitrary: fc.constantFrom(7, 8, 16, 17, 19, 37) },
+);
+const layout: fc.Arbitrary<Layout> = fc.integer({ min: 1, max: 4 }).chain((rank) =>
+  fc
+    .record({
+      shape: fc.array(sizes, { minLength: rank, maxLength: rank }),
+      order: fc.shuffledSubarray(
+        Array.from({ length: rank }, (_, d) => d),
+        { minLength: rank, maxLength: rank },
+      ),
+      steps: fc.array(fc.constantFrom(1, 1, 1, 2, -1, 0), { minLength: rank, maxLength: rank }),
+    })
+    .filter(({ shape }) => shape.reduce((a, b) => a * b, 1) <= 3000),
+);
+
+function place(d: DType, l: Layout, values: readonly Value[]): Strided {
+  const { bytes, write } = dtypes[d];
+  const strides = new Array<number>(l.shape.length);
+  let step = bytes;
+  let offset = 0;
+  for (const axis of [...l.order].reverse()) {
+    strides[axis] = step * l.steps[axis];
+    if (l.steps[axis] < 0) offset += step * (l.shape[axis] - 1);
+    step *= Math.max(1, l.shape[axis] * Math.max(1, Math.abs(l.steps[axis])));
+  }
+  const storage = createStorage(engine().heap, step, "test");
+  for (let p = 0, i = 0; p + bytes <= step; p += bytes, i++) {
+    write(engine().heap.view, storage.address + p, values[i % values.length]);
+  }
+  const frame: View = { shape: l.shape, strides, offset, itemBytes: bytes };
+  return { dtype: d, storage, frame, readOnly: false };
+}
+
+const valuesOf = (d: DType) => fc.array(elementOf(d), { minLength: 5, maxLength: 31 });
+const read = (t: Strided): Value[] => {
+  const { bytes, read: one } = dtypes[t.dtype];
+  return Array.from({ length: t.storage.bytes / bytes }, (_, i) =>
+    one(engine().heap.view, t.storage.address + i * bytes),
+  );
+};
+const pick = (v: View, folded: readonly boolean[], which: boolean): View => ({
+  ...v,
+  shape: v.shape.filter((_, d) => folded[d] === which),
+  strides: v.strides.filter((_, d) => folded[d] === which),
+});
+
+/* Folds in order --------------------------------------------------------------------------------------------------- */
+
+interface Setup {
+  readonly source: string;
+  readonly types: readonly [acc: DType, x: DType];
+  readonly k: number | boolean;
+  readonly layout: Layout;
+  readonly mask: number;
+  readonly values: readonly Value[];
+  readonly init: Value | null;
+}
+
+const anyDType: fc.Arbitrary<DType> = fc.oneof(
+  { weight: 6, arbitrary: dtype },
+  { weight: 1, arbitrary: fc.constantFrom<DType>("f16", "bf16") },
+);
+const setup = (source: fc.Arbitrary<string>): fc.Arbitrary<Setup> =>
+  fc.tuple(anyDType, anyDType).chain(([acc, x]) =>
+    fc.record({
+      source: source.map((e) => `(x, y, k) => ${e}`),
+      types: fc.constant([acc, x] as const),
+      k: fc.constantFrom(2, 0.25, -3, true),
+      layout,
+      mask: fc.nat(15),
+      values: valuesOf(x),
+      init: fc.option(elementOf(acc)),
+    }),
+  );
+
+function programFor(s: Setup): { program: Program; params: Value[] } | null {
+  const template = lowerFunction(s.source, { k: s.k });
+  if (isRefusal(template)) return null;
+  try {
+    const kinds = template.params.map(() => paramKind(s.k));
+    const program = specialize({ ...template, inputs: 2 }, s.types, kinds, { dtype: s.types[0] });
+    return { program, params: template.params.map((_, i) => paramValue(s.k, program.params[i])) };
+  } catch (error) {
+    if (error instanceof TensorError && error.code === "dtype") return null;
+    throw error;
+  }
+}
+
+function compareFold(s: Setup): void {
+  const made = programFor(s);
+  if (made === null) return;
+  const { program, params } = made;
+  const [d] = s.types;
+  const fold = makeFold(program, d);
+  // Sums and products of floats are carried in f64: they are compared elsewhere.
+  if (fold.carry !== d && !(d === "f16" || d === "bf16")) return;
+  if (fold.algebra !== null && (fold.algebra.op === "add" || fold.algebra.op === "mul") && isFloat(d)) return;
+  expect(canCompile(fold)).toBe(true);
+  const t = place(s.types[1], s.layout, s.values);
+  const folded = s.layout.shape.map((_, axis) => ((s.mask >> axis) & 1) === 1);
+  const keptShape = s.layout.shape.filter((_, axis) => !folded[axis]);
+  const [want, got] = [allocate("test", d, keptShape), allocate("test", d, keptShape)];
+  try {
+    const nest = planLoops([want.frame, pick(t.frame, folded, false)]);
+    const offsets = [nest.offsets[0] + want.storage.address, nest.offsets[1] + t.storage.address];
+    interpretReduce(
+      engine().heap.view,
+      { ...nest, offsets },
+      planLoops([pick(t.frame, folded, true)], { keepOrder: true }),
+      [d, s.types[1]],
+      evaluator(program, params),
+      d,
+      s.init,
+    );
+    runFold({
+      operation: "test",
+      fold,
+      params: { ...noParams, step: params },
+      sources: [{ of: t, view: t.frame }],
+      shape: s.layout.shape,
+      isFolded: folded,
+      init: s.init,
+      out: { of: got, view: contiguousView(keptShape, dtypes[d].bytes) },
+    });
+    expect(read(got), `${s.source} on ${s.types}`).toEqual(read(want));
+    cases++;
+  } finally {
+    for (const x of [t, want, got]) x.storage.release();
+  }
+}
+
+describe("any function, any axes, any layout", () => {
+  const random = fc.oneof(
+    expressions(exact),
+    expressions(exact).map((e) => `(x + ${e.replaceAll("x", "y")})`),
+    fc
+      .tuple(fc.constantFrom("max", "min"), expressions(exact))
+      .map(
+        ([op, e]) =>
+          `Math.${op}(x, ${e.replaceAll("Math.max", "Math.MAX").replace(/\bx\b/g, "y").replaceAll("MAX", "max")})`,
+      ),
+    fc
+      .tuple(fc.constantFrom("&", "|", "^", "*", "&&", "||"), expressions(exact))
+      .map(([op, e]) => `(x ${op} ${e.replace(/\bx\b/g, "y")})`),
+  );
+
+  test("in SIMD", { timeout: 300_000 }, () => {
+    fc.assert(fc.property(setup(random), compareFold), { numRuns: 3000 });
+  });
+
+  test("in scalar code", { timeout: 300_000 }, () => {
+    engine().kernels.simd = false;
+    try {
+      fc.assert(fc.property(setup(random), compareFold), { numRuns: 1500 });
+    } finally {
+      engine().kernels.simd = true;
+    }
+  });
+
+  test("scans keep every step", { timeout: 300_000 }, () => {
+    fc.assert(
+      fc.property(setup(random), (s) => {
+        const made = programFor(s);
+        if (made === null) return;
+        const { program, params } = made;
+        const [d] = s.types;
+        const t = place(s.types[1], s.layout, s.values);
+        const axis = s.mask % s.layout.shape.length;
+        const folded = s.layout.shape.map((_, a) => a === axis);
+        const want = allocate("test", d, s.layout.shape);
+        const fold = makeFold(program, d, { ordered: true });
+        expect(canCompile(fold)).toBe(true);
+        const nest = planLoops([pick(want.frame, folded, false), pick(t.frame, folded, false)]);
+        const offsets = [nest.offsets[0] + want.storage.address, nest.offsets[1] + t.storage.address];
+        interpretScan(
+          engine().heap.view,
+          { ...nest, offsets },
+          s.layout.shape[axis],
+          [want.frame.strides[axis], t.frame.strides[axis]],
+          [d, s.types[1]],
+          evaluator(program, params),
+          d,
+          s.init,
+        );
+        const got = allocate("test", d, s.layout.shape);
+        const kept = planLoops([pick(t.frame, folded, false), pick(got.frame, folded, false)]);
+        foldRunner(engine()).run({
+          fold,
+          params: { ...noParams, step: params },
+          itemBytes: [t.frame.itemBytes],
+          addresses: [kept.offsets[0] + t.storage.address],
+          out: kept.offsets[1] + got.storage.address,
+          kept: kept.shape.map((size, k) => ({
+            size,
+            inputs: [kept.strides[0][k]],
+            out: kept.strides[1][k],
+          })),
+          folded: [
+            {
+              size: s.layout.shape[axis],
+              inputs: [t.frame.strides[axis]],
+              out: got.frame.strides[axis],
+            },
+          ],
+          start: s.init === null ? null : fold.enter(s.init),
+          every: true,
+        });
+        expect(read(got), `${s.source} on ${s.types}`).toEqual(read(want));
+        for (const x of [t, want, got]) x.storage.release();
+        cases++;
+      }),
+      { numRuns: 1500 },
+    );
+  });
+});
+
+/* Sums ---------------------------------------------------------------------------------------------------------------- */
+
+const flat = (x: unknown): number[] => (Array.isArray(x) ? x.flatMap(flat) : [Number(x)]);
+
+/** Sums over the folded axes in f64, in plain JavaScript. */
+function sums(t: Strided, folded: readonly boolean[], f: (x: number) => number): number[] {
+  const { shape, strides, offset } = t.frame;
+  const kept = shape.map((_, d) => d).filter((d) => !folded[d]);
+  const out = new Array<number>(kept.reduce((n, d) => n * shape[d], 1)).fill(0);
+  const visit = (d: number, p: number, at: number): void => {
+    if (d === shape.length) {
+      out[at] += f(Number(dtypes[t.dtype].read(engine().heap.view, t.storage.address + p)));
+      return;
+    }
+    for (let i = 0; i < shape[d]; i++) visit(d + 1, p + i * strides[d], folded[d] ? at : at * shape[d] + i);
+  };
+  visit(0, offset, 0);
+  return out;
+}
+
+describe("sums", () => {
+  const floats = fc.constantFrom<DType>("f32", "f64", "f16", "bf16");
+  test("of floats are right to the last place, from any layout", () => {
+    const tame = fc.array(fc.double({ min: -100, max: 100, noNaN: true }), { minLength: 5, maxLength: 31 });
+    fc.assert(
+      fc.property(floats, layout, fc.nat(15), tame, (d, l, mask, values) => {
+        const t = place(d, l, values.map(dtypes[d].wrap));
+        const folded = l.shape.map((_, a) => ((mask >> a) & 1) === 1);
+        const axis = l.shape.map((_, a) => a).filter((a) => folded[a]);
+        const got = named.namedReduce("sum", t, { axis });
+        const want = sums(t, folded, (x) => x);
+        const size = sums(t, folded, Math.abs);
+        const ulp = { f64: 2 ** -46, f32: 2 ** -23, f16: 2 ** -10, bf16: 2 ** -7 }[d as "f32"];
+        read(got).forEach((x, i) => {
+          expect(Math.abs(Number(x) - want[i])).toBeLessThanOrEqual(
+            Math.max(Math.abs(want[i]) * ulp, size[i] * 2 ** -46, 2 ** -24),
+          );
+        });
+        t.storage.release();
+        got.storage.release();
+      }),
+      { numRuns: 600 },
+    );
+  });
+
+  test("20 million ones are 20,000,000 along every axis", () => {
+    const rows = 20_000_000 / 4;
+    for (const t of [ones(20_000_000), ones([rows, 4]), ones([4, rows]), ones([rows, 4]).T]) {
+      expect(t.sum().item()).toBe(20_000_000);
+      expect(t.reduce((acc, x) => acc + x, { init: 0 }).item()).toBe(20_000_000);
+      if (t.rank === 2) {
+        const long = t.shape[0] === rows ? 0 : 1;
+        expect(t.sum({ axis: long }).toArray()).toEqual([rows, rows, rows, rows]);
+        expect(
+          t
+            .sum({ axis: 1 - long })
+            .max()
+            .item(),
+        ).toBe(4);
+      }
+      t.dispose();
+    }
+  });
+
+  test("half floats are carried in f64 and rounded once", () => {
+    expect(ones(5000, { dtype: "f16" }).sum().item()).toBe(5000);
+    expect(ones([3, 5000], { dtype: "bf16" }).sum({ axis: 1, dtype: "f32" }).toArray()).toEqual([
+      5000, 5000, 5000,
+    ]);
+  });
+
+  test("integers wrap where they should", () => {
+    const t = tensor(new Uint8Array(1000).fill(255));
+    expect(t.sum().item()).toBe(255_000n);
+    expect(t.sum({ dtype: "u8" }).item()).toBe((255 * 1000) % 256);
+    expect(t.prod({ dtype: "i32" }).item()).toBe(
+      new Array(1000).fill(255).reduce((a, b) => Math.imul(a, b), 1),
+    );
+  });
+
+  test("an empty fold is the start value; without one it is an error", () => {
+    expect(zeros([3, 0]).sum({ axis: 1 }).toArray()).toEqual([0, 0, 0]);
+    expect(
+      zeros([3, 0])
+        .reduce((a, x) => a + x, { axis: 1, init: 7 })
+        .toArray(),
+    ).toEqual([7, 7, 7]);
+    expect(zeros([0, 3]).max({ axis: 1 }).shape).toEqual([0]);
+    expect(() => zeros([3, 0]).max({ axis: 1 })).toThrow("nothing to fold");
+  });
+});
+
+test("the same bits come out in whatever order tasks are run", () => {
+  const t = tensor(Float64Array.from({ length: 3_000_011 }, (_, i) => Math.sin(i) * 1e6));
+  const backwards = {
+    run: (kernel: { run: (d: number) => void }, at: number, step: number, tasks: number) => {
+      for (let i = tasks - 1; i >= 0; i--) kernel.run(at + i * step);
+    },
+  } as unknown as Pool;
+  const b = new Builder();
+  const sum = makeFold(b.finish(b.op("add", b.input(0, "f64"), b.input(1, "f64")), ["f64", "f64"]), "f64");
+  const e = engine();
+  const request = (out: Strided) => ({
+    fold: sum as Fold,
+    params: noParams,
+    itemBytes: [8],
+    addresses: [t.storage.address],
+    out: out.storage.address,
+    kept: [],
+    folded: [{ size: t.size, inputs: [8], out: 0 }],
+    start: 0,
+  });
+  const outs = [allocate("test", "f64", []), allocate("test", "f64", [])];
+  const one = new FoldRunner(e.heap, e.kernels, e.pool).run(request(outs[0]));
+  new FoldRunner(e.heap, e.kernels, backwards).run(request(outs[1]));
+  expect(one.parts).toBeGreaterThan(8);
+  expect(read(outs[0])).toEqual(read(outs[1]));
+  expect(t.sum().item()).toBe(read(outs[0])[0]);
+});
+
+/* Fused ------------------------------------------------------------------------------------------------------------------ */
+
+describe("map and reduce, fused", () => {
+  const x = tensor(
+    Float32Array.from({ length: 60 }, (_, i) => i - 20),
+    { shape: [3, 4, 5] },
+  );
+  const row = tensor(Float32Array.from([1, 2, 3, 4, 5]));
+  const item = (t: Strided) => read(t);
+
+  it("sums a product of operands that broadcast, and makes nothing in between", () => {
+    const before = engine().heap.stats().peakBytes;
+    const product = callableOf("test", (a: number, b: number) => a * b);
+    const want = x
+      .mul(row)
+      .sum({ axis: [0, 2] })
+      .toArray();
+    expect(item(mapReduce("test", [x, row], product, { axis: [0, 2] }))).toEqual(want);
+    expect(engine().heap.stats().peakBytes).toBeGreaterThanOrEqual(before);
+  });
+
+  it("takes max, min, prod and any function, with and without a start value", () => {
+    const square = callableOf("test", (a: number) => a * a);
+    expect(item(mapReduce("test", [x], square, { reduce: "max" }))).toEqual([39 * 39]);
+    expect(item(mapReduce("test", [x], square, { reduce: "min", axis: [0, 1] }))).toEqual([0, 1, 4, 9, 16]);
+    const last = callableOf("test", (acc: number, v: number) => acc * 0.5 + v);
+    const folded = x.map((a) => a * a).reduce((acc, v) => acc * 0.5 + v, { axis: 1 });
+    expect(item(mapReduce("test", [x], square, { reduce: last, axis: 1 }))).toEqual(flat(folded.toArray()));
+    const from9 = x.map((a) => a * a).reduce((acc, v) => acc * 0.5 + v, { axis: 2, init: 9 });
+    expect(item(mapReduce("test", [x], square, { reduce: last, axis: 2, init: 9 }))).toEqual(
+      flat(from9.toArray()),
+    );
+  });
+
+  it("integers sum in 64 bits", () => {
+    const u = tensor(Uint8Array.from([200, 100, 50]));
+    const sum = mapReduce(
+      "test",
+      [u],
+      callableOf("test", (a: number) => a + a),
+    );
+    expect(sum.dtype).toBe("u64");
+    expect(item(sum)).toEqual([BigInt(144 + 200 + 100)]);
+  });
+
+  it("falls back to two steps for a function that cannot be compiled", () => {
+    const table = [1, 2, 3];
+    const lookup = callableOf("test", (a: number) => table[Math.abs(a) % 3]);
+    const want = flat(x.toArray()).reduce((s, a) => s + table[Math.abs(a) % 3], 0);
+    expect(item(mapReduce("test", [x], lookup))).toEqual([want]);
+  });
+});
+
+/* Named ------------------------------------------------------------------------------------------------------------------ */
+
+describe("named reductions", () => {
+  const rows = (t: Strided, axis: number): number[][] => {
+    const { shape } = t.frame;
+    const values = read(t).map(Number);
+    const inner = shape.slice(axis + 1).reduce((a, b) => a * b, 1);
+    const out: number[][] = [];
+    for (let o = 0; o < values.length / (inner * shape[axis]); o++) {
+      for (let i = 0; i < inner; i++) {
+        out.push(Array.from({ length: shape[axis] }, (_, k) => values[(o * shape[axis] + k) * inner + i]));
+      }
+    }
+    return out;
+  };
+  const shapes = [[7], [1, 1], [5, 33], [33, 5], [3, 17, 4], [2, 9000], [9000, 3], [300, 1000]];
+  const make = (shape: readonly number[], d: DType = "f32") => {
+    const n = shape.reduce((a, b) => a * b, 1);
+    return tensor(
+      Float64Array.from({ length: n }, (_, i) => Math.sin(i * 1.7) * 5 + 2),
+      {
+        shape,
+        dtype: d,
+      },
+    );
+  };
+  const close = (got: Strided, want: readonly number[], tolerance: number) => {
+    read(got).forEach((x, i) => {
+      expect(Math.abs(Number(x) - want[i])).toBeLessThanOrEqual(tolerance * Math.max(1, Math.abs(want[i])));
+    });
+  };
+
+  for (const d of ["f32", "f64", "f16"] as const) {
+    const eps = { f32: 2e-6, f64: 1e-12, f16: 2e-3 }[d];
+    it(`var, std, norm, logsumexp, softmax and logSoftmax on ${d}`, () => {
+      for (const shape of d === "f64" ? shapes.slice(0, 5) : shapes) {
+        for (let axis = 0; axis < shape.length; axis++) {
+          const t = make(shape, d);
+          const all = rows(t, axis);
+          const mean = (r: number[]) => r.reduce((a, b) => a + b, 0) / r.length;
+          const variance = (r: number[], ddof: number) =>
+            r.reduce((s, v) => s + (v - mean(r)) ** 2, 0) / Math.max(r.length - ddof, 0);
+          close(
+            named.variance(t, { axis }),
+            all.map((r) => variance(r, 0)),
+            eps,
+          );
+          if (shape[axis] > 1) {
+            close(
+              named.std(t, { axis, ddof: 1 }),
+              all.map((r) => Math.sqrt(variance(r, 1))),
+              eps,
+            );
+          }
+          close(
+            named.norm(t, { axis }),
+            all.map((r) => Math.hypot(...r)),
+            eps,
+          );
+          close(
+            named.norm(t, { axis, ord: 1 }),
+            all.map((r) => r.reduce((s, v) => s + Math.abs(v), 0)),
+            eps,
+          );
+          close(
+            named.norm(t, { axis, ord: Infinity }),
+            all.map((r) => Math.max(...r.map(Math.abs))),
+            0,
+          );
+          const lse = all.map((r) => Math.log(r.reduce((s, v) => s + Math.exp(v), 0)));
+          close(named.logsumexp(t, { axis }), lse, eps);
+          const soft = named.softmax(t, { axis });
+          expect(soft.frame.shape).toEqual(shape);
+          rows(soft, axis).forEach((r, k) => {
+            r.forEach((v, i) => {
+              expect(Math.abs(v - Math.exp(all[k][i] - lse[k]))).toBeLessThan(eps * 4);
+            });
+          });
+          rows(named.logSoftmax(t, { axis }), axis).forEach((r, k) => {
+            r.forEach((v, i) => {
+              expect(Math.abs(v - (all[k][i] - lse[k]))).toBeLessThan(eps * 20);
+            });
+          });
+        }
+      }
+    });
+  }
+
+  it("several axes, keepdims, integers, views", () => {
+    const t = make([4, 6, 5]);
+    expect(named.variance(t, { axis: [0, 2], keepdims: true }).frame.shape).toEqual([1, 6, 1]);
+    const i = tensor(Int32Array.from([1, 2, 3, 4]));
+    expect(read(named.variance(i))).toEqual([1.25]);
+    expect(read(named.norm(tensor(Int8Array.from([3, -4]))))).toEqual([5]);
+    const turned = t.permute(2, 0, 1).slice("::-1", ":", "::2");
+    const whole = turned.contiguous();
+    for (const axis of [0, 1, 2]) {
+      expect(read(named.softmax(turned, { axis }))).toEqual(read(named.softmax(whole, { axis })));
+      expect(read(named.argReduce("argmax", turned, { axis }))).toEqual(
+        read(named.argReduce("argmax", whole, { axis })),
+      );
+    }
+    const both = named.softmax(t, { axis: [1, 2] });
+    close(named.namedReduce("sum", both, { axis: [1, 2] }), [1, 1, 1, 1], 1e-6);
+  });
+
+  it("logsumexp and softmax survive infinities, NaN and large numbers", () => {
+    const lse = (...x: number[]) => read(named.logsumexp(tensor(Float32Array.from(x))))[0];
+    expect(lse(1000, 1000)).toBeCloseTo(1000 + Math.log(2), 3);
+    expect(lse(-Infinity, -Infinity)).toBe(-Infinity);
+    expect(lse(-Infinity, 3)).toBe(3);
+    expect(lse(Infinity, 3)).toBe(Infinity);
+    expect(lse(NaN, 3)).toBeNaN();
+    expect(lse()).toBe(-Infinity);
+    const soft = (...x: number[]) => read(named.softmax(tensor(Float32Array.from(x))));
+    expect(soft(1000, 1000)).toEqual([0.5, 0.5]);
+    expect(soft(-Infinity, 0)).toEqual([0, 1]);
+    expect(soft(NaN, 0)).toEqual([NaN, NaN]);
+    expect(soft(-Infinity, -Infinity)).toEqual([NaN, NaN]);
+  });
+
+  it("softmax and logsumexp of a fold longer than the cache", () => {
+    const n = 600_000;
+    const t = tensor(
+      Float32Array.from({ length: 2 * n }, (_, i) => (i % 1001) * 0.01 - (i < n ? 0 : 1000)),
+      {
+        shape: [2, n],
+      },
+    );
+    let want = 0;
+    for (let i = 0; i < n; i++) want += Math.exp((i % 1001) * 0.01);
+    const lse = read(named.logsumexp(t, { axis: 1 })).map(Number);
+    expect(lse[0]).toBeCloseTo(Math.log(want), 4);
+    const soft = named.softmax(t, { axis: 1 });
+    close(named.namedReduce("sum", soft, { axis: 1 }), [1, 1], 1e-5);
+    expect(Number(read(soft)[500])).toBeCloseTo(Math.exp(5 - Math.log(want)), 8);
+    const logs = read(named.logSoftmax(t.T, { axis: 0 }));
+    expect(Number(logs[1000])).toBeCloseTo(5 - Math.log(want), 3);
+  });
+
+  it("argmax and argmin: the first of equals, the first NaN, any dtype and axis", () => {
+    const at = (x: readonly number[], d: DType = "f64") =>
+      [
+        named.argReduce("argmax", tensor(Float64Array.from(x), { dtype: d })),
+        named.argReduce("argmin", tensor(Float64Array.from(x), { dtype: d })),
+      ].map((t) => Number(read(t)[0]));
+    expect(at([1, 3, 3, 2, 1])).toEqual([1, 0]);
+    expect(at([1, NaN, 3, NaN])).toEqual([1, 1]);
+    expect(at([-0, 0, -0])).toEqual([0, 0]);
+    expect(at([5, 9, 9], "u8")).toEqual([1, 0]);
+    expect(at([-5, 9, -9], "i64")).toEqual([1, 2]);
+    expect(at([0, 1, 1], "bool")).toEqual([1, 0]);
+    const big = zeros([3, 20_000]);
+    big.set([1, 19_999], 5);
+    big.set([2, 8192], 1);
+    expect(read(named.argReduce("argmax", big, { axis: 1 }))).toEqual([0n, 19_999n, 8192n]);
+    expect(read(named.argReduce("argmax", big))).toEqual([39_999n]);
+    expect(read(named.argReduce("argmax", big.T, { axis: 0 }))).toEqual([0n, 19_999n, 8192n]);
+    expect(read(named.argReduce("argmax", big.T))).toEqual([BigInt(19_999 * 3 + 1)]);
+  });
+});
+
+/* Structure --------------------------------------------------------------------------------------------------------------- */
+
+describe("the kernels", () => {
+  const details = (run: () => void) => {
+    const seen: { kernel: { plan: { kind: string; key: string }; bytes: Uint8Array }; parts: number }[] = [];
+    engine().listener = (event) => {
+      if (event.kind === "kernel" && event.backend === "wasm") seen.push(event.detail as never);
+    };
+    try {
+      run();
+    } finally {
+      engine().listener = null;
+    }
+    return seen;
+  };
+  const text = (bytes: Uint8Array) => disassemble(bytes);
+
+  it("vectorise along whichever axis is contiguous", () => {
+    const t = ones([64, 64]);
+    const kinds = (run: () => void) => details(run).map((d) => d.kernel.plan.kind);
+    expect(kinds(() => t.sum({ axis: 1 }))).toEqual(["rows"]);
+    expect(kinds(() => t.sum({ axis: 0 }))).toEqual(["columns"]);
+    expect(kinds(() => t.T.sum({ axis: 1 }))).toEqual(["columns"]);
+    expect(kinds(() => t.sum())).toEqual(["rows"]);
+    expect(kinds(() => ones(100_000).sum())).toEqual(["runs"]);
+    expect(kinds(() => t.reduce((a, x) => a * 2 + x, { axis: 1 }))).toEqual(["columns"]);
+  });
+
+  it("load vectors, and carry float sums in f64 lanes", () => {
+    const t = ones([64, 64]);
+    for (const axis of [0, 1]) {
+      const [{ kernel }] = details(() => t.sum({ axis }));
+      const wat = text(kernel.bytes);
+      expect(wat).toContain("v128.load");
+      expect(wat).toContain("f64x2.add");
+    }
+    expect(text(details(() => t.max({ axis: 1 }))[0].kernel.bytes)).toContain("f32x4.pmin");
+  });
+
+  it("serve every shape of their layout class", () => {
+    const fold = (n: number, m: number) => {
+      const t = ones([n, m]);
+      t.sum({ axis: 0 });
+      t.sum({ axis: 1 });
+      t.reduce((a, x) => a * 3 + x, { axis: 0, init: 1 });
+      t.cumsum({ axis: 0 });
+      named.softmax(t, { axis: 1 });
+    };
+    fold(40, 50);
+    const { compiled } = engine().kernels;
+    fold(31, 77);
+    fold(500, 20);
+    expect(engine().kernels.compiled).toBe(compiled);
+  });
+
+  it("scans of a compiled function are compiled", () => {
+    const t = ones([20, 20]);
+    const seen = details(() => {
+      scan(
+        "test",
+        callableOf("test", (a: number, x: number) => a * 0.5 + x),
+        t,
+        { axis: 0 },
+      );
+    });
+    expect(seen.map((d) => d.kernel.plan.key)).toEqual(["columns*:cC"]);
+  });
+});
