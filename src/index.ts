@@ -13,7 +13,7 @@ export {
   type TableOptions,
 } from "./explain/explain.ts";
 export type { FormatOptions } from "./format.ts";
-export { type Kernel, kernel } from "./kernel.ts";
+export { type Kernel, type KernelOptions, kernel } from "./kernel.ts";
 export type {
   BufferOptions,
   CreateOptions,

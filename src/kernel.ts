@@ -8,9 +8,20 @@ import { paramValue } from "./frontend/infer.ts";
 import { evaluator } from "./ir/eval.ts";
 import type { Template } from "./ir/node.ts";
 import { printTemplate } from "./ir/print.ts";
+import { checkOptions } from "./ops/arguments.ts";
 import { elementwise } from "./ops/elementwise.ts";
 import { type Callable, compileStrict, registerCallable, type ScalarFunction } from "./ops/function.ts";
 import { liveTensor, Tensor, wrapResult } from "./tensor.ts";
+
+type Captures = Readonly<Record<string, unknown>>;
+
+export interface KernelOptions {
+  /**
+   * Allows algebra that may change the last bits, lose a NaN or the sign of a zero: a constant divisor becomes a
+   * multiplication, a·b + c rounds once where the host can, max and min take the faster instruction. Default false.
+   */
+  readonly fastMath?: boolean;
+}
 
 export interface Kernel {
   /** One tensor a parameter, broadcast together. */
@@ -29,19 +40,22 @@ export interface Kernel {
 /** Captured values are passed by name: `kernel((x, k) => x > 0 ? x : k * x, { k: 0.01 })`. */
 export function kernel(
   fn: (...values: number[]) => number | bigint | boolean,
-  captures?: Readonly<Record<string, unknown>>,
+  captures?: Captures,
+  options?: KernelOptions,
 ): Kernel;
-export function kernel(fn: ScalarFunction, captures: Readonly<Record<string, unknown>>): Kernel;
-export function kernel(fn: ScalarFunction, captures: Readonly<Record<string, unknown>> = {}): Kernel {
-  return makeKernel(fn, captures, undefined);
+export function kernel(fn: ScalarFunction, captures: Captures, options?: KernelOptions): Kernel;
+export function kernel(fn: ScalarFunction, captures: Captures = {}, options: KernelOptions = {}): Kernel {
+  checkOptions("kernel", options, "{ fastMath: true }");
+  return makeKernel(fn, captures, options.fastMath === true, undefined);
 }
 
 function makeKernel(
   fn: ScalarFunction,
-  captures: Readonly<Record<string, unknown>>,
+  captures: Captures,
+  fastMath: boolean,
   dtype: DType | undefined,
 ): Kernel {
-  const callable = compileStrict("kernel", fn, captures);
+  const callable = compileStrict("kernel", fn, captures, fastMath);
   const options = dtype === undefined ? {} : { dtype };
   const live = (tensors: Tensor[]) => {
     for (let k = 0; k < tensors.length; k++) liveTensor("kernel", tensors[k]);
@@ -55,7 +69,7 @@ function makeKernel(
   const result = Object.assign(call, {
     into: (out: Tensor, ...tensors: Tensor[]) =>
       wrapResult(elementwise("kernel", callable, live(tensors), intoOptions(liveTensor("kernel", out))), out),
-    as: (to: DType) => makeKernel(fn, captures, checkDType("kernel", to)),
+    as: (to: DType) => makeKernel(fn, captures, fastMath, checkDType("kernel", to)),
     template: callable.template!,
     captures,
     toString: () => `kernel ${printTemplate(callable.template!)}`,

@@ -10,6 +10,7 @@ import { lowerFunction } from "../frontend/lower.ts";
 import { isRefusal, type Refusal, refusalMessage } from "../frontend/refusal.ts";
 import { captureValues } from "../frontend/template.ts";
 import type { Program, Template } from "../ir/node.ts";
+import { fastRules, simplify } from "../optimize/rules.ts";
 import { checkFunction, checkOptions } from "./arguments.ts";
 
 export type Captured = number | bigint | boolean;
@@ -31,6 +32,7 @@ export class Callable {
   readonly #kindsCode: number;
   readonly #programs: Map<string, Program>;
   readonly #quick: Map<number, Program>;
+  readonly #fastMath: boolean;
 
   constructor(
     template: Template | null,
@@ -39,7 +41,9 @@ export class Callable {
     values: readonly Captured[] = [],
     programs = new Map<string, Program>(),
     quick = new Map<number, Program>(),
+    fastMath = false,
   ) {
+    this.#fastMath = fastMath;
     this.template = template;
     this.refusal = refusal;
     this.fn = fn;
@@ -53,7 +57,15 @@ export class Callable {
 
   /** The same function with other captured values. */
   withValues(values: readonly Captured[]): Callable {
-    return new Callable(this.template, this.refusal, this.fn, values, this.#programs, this.#quick);
+    return new Callable(
+      this.template,
+      this.refusal,
+      this.fn,
+      values,
+      this.#programs,
+      this.#quick,
+      this.#fastMath,
+    );
   }
 
   /** As `program`, found by a number; for functions that have a template. */
@@ -91,6 +103,7 @@ export class Callable {
         this.values.map(paramKind),
         dtype === undefined ? { operation } : { dtype, operation },
       );
+      if (this.#fastMath) program = simplify(program, fastRules);
       this.#programs.set(key, program);
     }
     return program;
@@ -139,11 +152,12 @@ export function compileStrict(
   operation: string,
   fn: ScalarFunction,
   captures: Readonly<Record<string, unknown>> = {},
+  fastMath = false,
 ): Callable {
   checkFunction(operation, fn, "kernel(x => x * 2)");
   checkOptions(operation, captures ?? null, "{ k: 0.01 }");
   const lowered = lowerFunction(fn, captures);
   if (isRefusal(lowered)) throw new TensorError("kernel", refusalMessage(operation, lowered));
   const values = captureValues(lowered, captures) as Captured[];
-  return new Callable(lowered, null, fn, values);
+  return new Callable(lowered, null, fn, values, undefined, undefined, fastMath);
 }

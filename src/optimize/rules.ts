@@ -193,6 +193,42 @@ export const exactRules: readonly Rule[] = [
   },
 ];
 
+/**
+ * Algebra that may change the last bits, NaN or the sign of a zero; only where `fastMath` allows it. The result still has
+ * the working dtype's precision.
+ */
+export const fastRules: readonly Rule[] = [
+  {
+    name: "div-constant",
+    law: "x / c ≈ x · (1 / c), one more rounding",
+    apply: (b, node, [x, y]) => {
+      if (!is(node, "div")) return null;
+      const c = constantOf(b, y);
+      if (typeof c !== "number" || c === 0 || !Number.isFinite(1 / c)) return null;
+      return b.op("mul", x, b.constant(node.dtype, dtypes[node.dtype].wrap(1 / c)));
+    },
+  },
+  {
+    name: "fuse",
+    law: "a · b + c with one rounding instead of two, where the host can",
+    apply: (b, node, [x, y]) => {
+      if (!is(node, "add") || !isFloat(node.dtype)) return null;
+      const left = b.nodes[x];
+      if (left.op === "mul") return b.op("madd", left.args[0], left.args[1], y);
+      const right = b.nodes[y];
+      return right.op === "mul" ? b.op("madd", right.args[0], right.args[1], x) : null;
+    },
+  },
+  {
+    name: "extreme",
+    law: "max(a, b) = (a < b ? b : a): a NaN in b is lost, and so is the order of -0 and 0",
+    apply: (b, node, args) => {
+      if (!is(node, "max", "min") || !isFloat(node.dtype)) return null;
+      return b.op(node.op === "max" ? "pmax" : "pmin", args[0], args[1]);
+    },
+  },
+];
+
 /** The f32 behind an f64 node that only widened it, or that is a constant f32 can hold. */
 function narrowed(b: Builder, id: Id): Id | null {
   const node = b.nodes[id];

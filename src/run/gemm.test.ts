@@ -142,7 +142,7 @@ const tiny: GemmBlocking = { mc: 8, kc: 16, nc: 16 };
 const pick = <T>(random: (below: number) => number, from: readonly T[]): T => from[random(from.length)];
 
 /** Sizes around the tiles' edges, and any others. */
-const edges = [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 23, 31, 32, 33];
+const edges = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 15, 16, 17, 23, 24, 33];
 
 describe("matrix products equal the naive sum", () => {
   it.each(["packed", "direct"] as const)("f32 at every edge of the tile: %s", (path) => {
@@ -170,8 +170,8 @@ describe("matrix products equal the naive sum", () => {
   it("random sizes, layouts, dtypes and batches, packed and direct", () => {
     const random = randomOf(20260);
     const seen = new Set<string>();
-    for (let i = 0; i < 1500; i++) {
-      const size = () => (random(3) === 0 ? 1 + random(70) : pick(random, edges));
+    for (let i = 0; i < 700; i++) {
+      const size = () => (random(8) === 0 ? 1 + random(70) : pick(random, edges));
       const batch = pick(random, [[], [], [], [2], [3], [2, 3], [1], [4, 1]]);
       const c: Case = {
         m: size(),
@@ -223,14 +223,12 @@ describe("matrix products equal the naive sum", () => {
     for (const dtype of ["f32", "f64", "f16", "i32", "i8", "i64", "bool"] as const) {
       for (const matrix of ["c", "transposed", "padded", "sliced", "reversed"] as const) {
         for (const vector of ["c", "sliced", "reversed", "oneElement"] as const) {
-          for (const [r, k] of [
-            [61, 67],
-            [3, 4100],
-          ]) {
-            check({ m: r, n: 1, k, a: dtype, b: dtype, layouts: ["c", matrix, vector] });
-            check({ m: 1, n: r, k, a: dtype, b: dtype, layouts: ["c", vector, matrix] });
-          }
+          check({ m: 61, n: 1, k: 67, a: dtype, b: dtype, layouts: ["c", matrix, vector] });
+          check({ m: 1, n: 67, k: 61, a: dtype, b: dtype, layouts: ["c", vector, matrix] });
         }
+        // Longer than the vector that stays in the cache.
+        check({ m: 2, n: 1, k: 4100, a: dtype, b: dtype, layouts: ["c", matrix, "c"] });
+        check({ m: 1, n: 2, k: 4100, a: dtype, b: dtype, layouts: ["c", "c", matrix] });
       }
       check({ m: 1, n: 1, k: 10007, a: dtype, b: dtype });
       check({ m: 3, n: 70, k: 4099, a: dtype, b: dtype });

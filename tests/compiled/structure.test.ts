@@ -114,3 +114,18 @@ test("equal functions of different text share a kernel when they are the same al
   });
   expect(engine().kernels.compiled).toBe(before);
 });
+
+test("fastMath fuses, multiplies instead of dividing and drops NaN rules; without it nothing of that happens", () => {
+  const f = (x: number, y: number) => Math.max(x / 3, y) * y + x;
+  const [a, b] = [arange(64), arange(64)];
+  const exact = explain(() => kernel(f)(a, b));
+  const fast = explain(() => kernel(f, {}, { fastMath: true })(a, b));
+  expect(exact.passes()).toMatch(/ div /);
+  expect(exact.passes()).not.toMatch(/madd|pmax/);
+  expect(fast.passes()).not.toMatch(/ div /);
+  expect(fast.passes()).toMatch(/madd/);
+  expect(fast.passes()).toMatch(/pmax/);
+  const values = fast.result.toTypedArray() as Float32Array;
+  const worst = values.reduce((most, x, i) => Math.max(most, Math.abs(x - f(i, i)) / (1 + Math.abs(x))), 0);
+  expect(worst).toBeLessThan(1e-6);
+});
