@@ -135,3 +135,8 @@ export function memory(): MemoryReport {
     maximumBytes: s.maximumBytes,
   };
 }
+
+/** Resolves when the worker threads are up. Nobody has to wait: until then the calling thread works alone. */
+export async function ready(): Promise<void> {
+  await engine().pool.ready();
+}
