@@ -12,12 +12,13 @@ function lines(names: readonly string[]): string {
 describe("the public face", () => {
   it("exports these names", () => {
     expect(lines(Object.keys(strided))).toMatchInlineSnapshot(`
-      "Tensor TensorError
+      "Report
+      Tensor TensorError
       abs acos acosh add all any arange argmax argmin asin asinh atan atan2 atanh
       bitwiseAnd bitwiseNot bitwiseOr bitwiseXor
       cbrt ceil clip configure copysign cos cosh countNonzero cumprod cumsum
       div dtypeNames
-      empty equal exp exp2 expm1 eye
+      empty equal exp exp2 explain expm1 eye
       floor floorDivide fromBuffer fromGgml full
       greater greaterEqual
       hypot
@@ -28,7 +29,7 @@ describe("the public face", () => {
       neg notEqual
       ones
       pow prod promote
-      rawMap rawMatmul rawReduce rawZip reciprocal relu remainder rightShift round
+      rawMap rawMatmul rawReduce rawZip ready reciprocal relu remainder rightShift round
       scope sigmoid sign signbit sin sinh sqrt square sub sum
       tan tanh tensor trunc
       where

@@ -27,6 +27,7 @@ const layers = [
   "explain",
   "io",
   "index",
+  "turbo",
 ];
 
 const src = join(dirname(fileURLToPath(import.meta.url)), "..", "src");
@@ -38,7 +39,7 @@ const text = new Map(files.map((file) => [file, readFileSync(join(src, file), "u
 
 /** `from "x"`, `import "x"`, `import("x")` and workers made of `new URL("x", …)`. */
 const importPattern = /(?:\bfrom\s*|\bimport\s*\(?\s*|\bnew URL\(\s*)"([\w@./:-]+)"/g;
-const importsOf = (file: string): string[] => [...text.get(file)!.matchAll(importPattern)].map((m) => m[1]);
+const importsOf = (file: string): string[] => [...codeOf(file).matchAll(importPattern)].map((m) => m[1]);
 const resolve = (file: string, specifier: string) => posix.join(posix.dirname(file), specifier);
 const relativeImports = (file: string): string[] =>
   importsOf(file)

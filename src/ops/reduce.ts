@@ -227,7 +227,9 @@ function fillReduce(
   const e = engine();
   if (bound.program !== null) {
     const { ending } = extras;
-    const fold = foldOf(bound.program, out.dtype, ending ? { ending: ending.with } : {}, ending?.key);
+    const startless = bound.init === null;
+    const making = { startless, ...(ending ? { ending: ending.with } : {}) };
+    const fold = foldOf(bound.program, out.dtype, making, `${ending?.key ?? ""}${startless ? " first" : ""}`);
     if (canCompile(fold)) {
       runFold({
         operation,
@@ -360,7 +362,13 @@ function fusedReduce(
   );
   const split = splitShape(operation, shape, options.axis, options.keepdims ?? false);
   const bound = bindFold(operation, fused, inputs, mapped.dtype, plan);
-  const fold = foldOf(bound.program!, bound.result ?? bound.dtype, { first: mapped }, "mapped");
+  const key = bound.init === null ? "mapped first" : "mapped";
+  const fold = foldOf(
+    bound.program!,
+    bound.result ?? bound.dtype,
+    { first: mapped, startless: bound.init === null },
+    key,
+  );
   if (!canCompile(fold)) return null;
   checkNotEmpty(operation, bound.init, split, shape);
   const out = allocate(operation, fold.finish.dtype, split.shape);

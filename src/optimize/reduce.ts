@@ -47,11 +47,15 @@ export interface FoldMaking {
   readonly first?: Program;
   /** Keep the order whatever the function: a scan shows every step. */
   readonly ordered?: boolean;
+  /** The fold starts at its first element: then `acc ∘ f(x)` may be regrouped only if f(x) is the element itself. */
+  readonly startless?: boolean;
 }
 
 /** The fold of a typed program [acc, x0, …] → acc, its result stored as `result`. */
 export function makeFold(program: Program, result: DType, making: FoldMaking = {}): Fold {
-  const known = making.ordered ? null : recognise(program);
+  const found = making.ordered ? null : recognise(program);
+  const known =
+    found !== null && making.startless && !isFirst(program, found.value, making.first) ? null : found;
   const ending = making.ending ?? null;
   return known === null
     ? orderedFold(program, result, ending, making.first)
@@ -101,6 +105,18 @@ function dependsOnAcc(nodes: readonly Node[], of: Id): boolean {
     depends.push((node.op === "input" && node.index === 0) || node.args.some((a) => depends[a]));
   }
   return depends[of];
+}
+
+/** Is the value what a fold without a start value would begin with? */
+function isFirst(program: Program, value: Id, first: Program | undefined): boolean {
+  const b = new Builder();
+  const found = copyNodes(b, program, value);
+  const shift = (node: Node): Node => (node.op === "input" ? { ...node, index: node.index + 1 } : node);
+  const start =
+    first === undefined
+      ? b.input(1, program.inputs[1])
+      : copyNodes(b, { ...first, nodes: first.nodes.map(shift), inputs: program.inputs }, first.result);
+  return b.cast(program.dtype, start) === found;
 }
 
 const isHalf = (d: DType): boolean => d === "f16" || d === "bf16";
