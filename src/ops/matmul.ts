@@ -84,6 +84,17 @@ export function matmul(a: Strided, b: Strided): Strided {
 function multiply(plan: MatmulPlan, out: Strided, a: Strided, b: Strided): void {
   const e = engine();
   const operation = "matmul";
+  e.listener?.({
+    kind: "operation",
+    operation,
+    form: "matmul",
+    source: "out[i, j] = Σ a[i, k] · b[k, j]",
+    out,
+    inputs: [
+      { dtype: a.dtype, storage: a.storage, frame: plan.a },
+      { dtype: b.dtype, storage: b.storage, frame: plan.b },
+    ],
+  });
   if (plan.k === 1 && e.kernels.simd) {
     const program = outerProgram(out.dtype, a.dtype, b.dtype);
     const views = [out.frame, broadcastTo(plan.a, out.frame.shape), broadcastTo(plan.b, out.frame.shape)];
@@ -108,8 +119,9 @@ function multiply(plan: MatmulPlan, out: Strided, a: Strided, b: Strided): void 
     e.listener?.({ kind: "kernel", operation, backend: "interpreter", detail: { nest: problem.batches } });
     return;
   }
-  const gemm = gemmOf(e.heap).run(problem);
-  e.listener?.({ kind: "kernel", operation, backend: "wasm", detail: { gemm } });
+  const kernels = gemmOf(e.heap, e.pool);
+  const gemm = kernels.run(problem);
+  e.listener?.({ kind: "kernel", operation, backend: "wasm", detail: { gemm, parallel: kernels.shared } });
 }
 
 /** The loops over [out, a, b] around one product, with addresses. */

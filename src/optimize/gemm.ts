@@ -176,7 +176,7 @@ export function planGemm(given: GemmProblem, wanted: GemmTile, options: GemmOpti
   const direct = path === "direct";
   const packA = !(direct && isLane(aType, lane));
   const packB = !(direct && isLane(bType, lane) && (problem.b[1] === lanes || n < tile.nr / 2));
-  const tasks = path === "empty" ? noTasks : cutTasks(problem, count, tile, options.workers ?? 1);
+  const tasks = path === "empty" ? noTasks : cutTasks(problem, count, tile, options.workers ?? 1, path);
   let blocking = options.blocking ?? defaultBlocking(lane);
   if (temp && path === "packed" && blocking.nc > TEMP_COLUMNS) blocking = { ...blocking, nc: TEMP_COLUMNS };
   return {
@@ -303,10 +303,18 @@ function fold(p: GemmProblem): GemmProblem {
 }
 
 /** Few large tasks: each packs what it needs for itself. Batches are dealt out first, then rows or columns. */
-function cutTasks(p: GemmProblem, count: number, tile: GemmTile, workers: number): readonly GemmTask[] {
+function cutTasks(
+  p: GemmProblem,
+  count: number,
+  tile: GemmTile,
+  workers: number,
+  path: GemmPath,
+): readonly GemmTask[] {
   const { m, n } = p;
   const most = workers === 1 ? 1 : Math.floor((m * n * p.k * count) / TASK_WORK);
-  const wanted = Math.min(4 * workers, most);
+  // One large product is cut in as many pieces as there are threads: each packs all of the other operand.
+  const share = path === "packed" && count === 1 ? workers : 4 * workers;
+  const wanted = Math.min(share, most);
   if (wanted <= 1) return [{ batch: 0, batches: count, row: 0, rows: m, column: 0, columns: n }];
   const whole = { row: 0, rows: m, column: 0, columns: n };
   if (count >= wanted) return cut(count, wanted, 1).map(([batch, batches]) => ({ batch, batches, ...whole }));

@@ -1,6 +1,9 @@
 /**
  * Which register tile is the fastest on this host, found by trying: whether V8 joins vectors into 256 bits, how it
  * hoists loads and when it spills differ from version to version and from flag to flag.
+ *
+ * A candidate counts once the host's optimising compiler, which works in the background, has replaced its first code. So
+ * a race may need several short attempts; until it is decided, and when in doubt, the first candidate is the answer.
  */
 import { type Heap, SCRATCH } from "../memory/heap.ts";
 import { type GemmLane, type GemmTile, laneBytes, laneDType } from "../optimize/gemm.ts";
@@ -10,42 +13,54 @@ export interface TileProbe {
   readonly tile: GemmTile;
   /** Operations per nanosecond, best slice. */
   readonly rate: number;
-  /** The host's optimising compiler has replaced its first code. */
   readonly optimized: boolean;
 }
 
 type ProbeHeap = Pick<Heap, "memory" | "shared" | "buffer">;
 
-/** Steps of k in one slice, and milliseconds that the probe may take. */
+/** Steps of k in one slice. */
 const K = 256;
-const BUDGET = 10;
-/** Slices after the last candidate became fast. */
-const EXTRA_ROUNDS = 12;
+/** Slices that show how slow the first code is, and slices after the last candidate became fast. */
+const FIRST_SLICES = 4;
+const LAST_ROUNDS = 8;
+/** Optimised code is at least so many times faster than the first. */
+const JUMP = 1.6;
 
-/** Runs the candidates in turn until all are optimised; an argument area of the heap is all the memory it needs. */
-export function probeTiles(
-  heap: ProbeHeap,
-  lane: GemmLane,
-  candidates: readonly GemmTile[],
-  budget = BUDGET,
-): readonly TileProbe[] {
-  const start = performance.now();
-  new Float64Array(heap.buffer, SCRATCH.address, SCRATCH.bytes / 8).fill(0);
-  const runners = candidates.map((tile) => new Runner(heap, lane, tile));
-  let extra = 0;
-  do {
-    for (const runner of runners) runner.slice();
-    if (runners.every((runner) => runner.optimized)) extra++;
-  } while (extra < EXTRA_ROUNDS && performance.now() - start < budget);
-  return runners.map(({ tile, rate, optimized }) => ({ tile, rate, optimized }));
-}
+export class TileRace {
+  readonly #heap: ProbeHeap;
+  readonly #runners: readonly Runner[];
+  decided = false;
 
-/** The first candidate (the plain one), unless another is clearly faster. */
-export function bestOf(probes: readonly TileProbe[]): GemmTile {
-  let best = probes[0];
-  for (const probe of probes)
-    if (probe.rate > best.rate * 1.03 && probe.rate > probes[0].rate * 1.1) best = probe;
-  return best.tile;
+  constructor(heap: ProbeHeap, lane: GemmLane, candidates: readonly GemmTile[]) {
+    this.#heap = heap;
+    this.#runners = candidates.map((tile) => new Runner(heap, lane, tile));
+  }
+
+  get probes(): readonly TileProbe[] {
+    return this.#runners.map(({ tile, rate, optimized }) => ({ tile, rate, optimized }));
+  }
+
+  /** Runs the candidates in turn, for so many milliseconds at the most. The argument area is all the memory it needs. */
+  attempt(milliseconds: number): void {
+    const start = performance.now();
+    new Float64Array(this.#heap.buffer, SCRATCH.address, SCRATCH.bytes / 8).fill(0);
+    let rounds = 0;
+    do {
+      for (const runner of this.#runners) runner.slice();
+      if (this.#runners.every((runner) => runner.optimized)) rounds++;
+    } while (rounds < LAST_ROUNDS && performance.now() - start < milliseconds);
+    this.decided = rounds >= LAST_ROUNDS;
+  }
+
+  get best(): GemmTile {
+    const [plain, ...others] = this.#runners;
+    let best = plain;
+    if (!plain.optimized) return plain.tile;
+    for (const other of others) {
+      if (other.optimized && other.rate > 1.1 * plain.rate && other.rate > 1.03 * best.rate) best = other;
+    }
+    return best.tile;
+  }
 }
 
 class Runner {
@@ -55,7 +70,7 @@ class Runner {
   readonly #operations: number;
   #calls = 2;
   #slices = 0;
-  #first = 0;
+  #firstRate = 0;
   rate = 0;
 
   constructor(heap: ProbeHeap, lane: GemmLane, tile: GemmTile) {
@@ -68,9 +83,8 @@ class Runner {
     this.#operations = 4 * tile.mr * tile.nr * K;
   }
 
-  /** Faster than it was at the start: V8's first code is several times slower. */
   get optimized(): boolean {
-    return this.rate > 1.4 * this.#first;
+    return this.#slices > FIRST_SLICES && this.rate > JUMP * this.#firstRate;
   }
 
   slice(): void {
@@ -89,7 +103,7 @@ class Runner {
       return;
     }
     const rate = (this.#calls * this.#operations) / (time * 1e6);
-    if (this.#slices++ < 2) this.#first = Math.max(this.#first, rate);
-    this.rate = Math.max(this.rate, rate);
+    if (this.#slices++ < FIRST_SLICES) this.#firstRate = Math.max(this.#firstRate, rate);
+    else this.rate = Math.max(this.rate, rate);
   }
 }

@@ -30,7 +30,9 @@ import {
   type PackedGemm,
 } from "../wasm/gemm.ts";
 import { emitVectorGemm, type VectorGemm } from "../wasm/gemm-vector.ts";
-import { bestOf, probeTiles, type TileProbe } from "./gemm-probe.ts";
+import { type TileProbe, TileRace } from "./gemm-probe.ts";
+import type { Pool } from "./pool.ts";
+import { type TapedModule, tapedModule, writeTapes } from "./tape.ts";
 
 /** Batches one call of the direct kernel takes: V8 replaces slow first code only between calls. */
 const BATCHES_A_CALL = 512;
@@ -40,19 +42,21 @@ const STREAM_ELEMENTS = 65536;
 
 export interface GemmModule<Exports> {
   readonly bytes: Uint8Array;
-  readonly module: WebAssembly.Module;
   readonly exports: Exports;
+  /** The same for other threads: calls are written down, and whoever is free makes them. */
+  readonly taped: TapedModule<Exports>;
 }
 
-/** Multiplications after which it is worth finding the best tile, and how often that is tried. */
-const PROBE_WORK = 2 ** 26;
-const PROBE_TRIES = 3;
+/** Multiplications after which it is worth finding the best tile, how often that is tried, and for how long (ms). */
+const PROBE_WORK = 2 ** 28;
+const PROBE_TRIES = 10;
+const PROBE_TIME = 4;
 
 interface TileChoice {
   tile: GemmTile;
   readonly candidates: readonly GemmTile[];
   settled: boolean;
-  probes: readonly TileProbe[] | null;
+  race: TileRace | null;
   tries: number;
   /** Multiplications since the last try. */
   work: number;
@@ -69,6 +73,7 @@ export type GemmHeap = Pick<Heap, "memory" | "shared" | "buffer" | "alloc" | "fr
 /** The compiled matrix products of one heap. */
 export class GemmKernels {
   readonly #heap: GemmHeap;
+  readonly #pool: Pool | null;
   readonly #packed = new Map<number, GemmModule<PackedGemm>>();
   readonly #direct = new Map<number, GemmModule<DirectGemm>>();
   readonly #vector = {
@@ -78,9 +83,12 @@ export class GemmKernels {
   readonly #choices = new Map<GemmLane, TileChoice>();
   /** Modules made so far; tests watch it stand still. */
   compiled = 0;
+  /** Whether the last product was shared among threads; for explain. */
+  shared = false;
 
-  constructor(heap: GemmHeap) {
+  constructor(heap: GemmHeap, pool: Pool | null = null) {
     this.#heap = heap;
+    this.#pool = pool;
   }
 
   /** The tile in use for these lanes now: the plain one until others have been tried. */
@@ -91,7 +99,7 @@ export class GemmKernels {
   /** The fastest tile on this host, tried if that has not been done (see gemm-probe.ts): a few milliseconds. */
   bestTile(lane: GemmLane): GemmTile {
     const choice = this.#choice(lane);
-    while (!choice.settled) this.#probe(lane, choice);
+    for (let t = 0; t < PROBE_TRIES && !choice.settled; t++) this.#probe(lane, choice);
     return choice.tile;
   }
 
@@ -109,7 +117,7 @@ export class GemmKernels {
         tile: candidates[0],
         candidates,
         settled: candidates.length === 1,
-        probes: null,
+        race: null,
         tries: 0,
         work: 0,
       };
@@ -119,14 +127,15 @@ export class GemmKernels {
   }
 
   #probe(lane: GemmLane, choice: TileChoice): void {
-    choice.probes = probeTiles(this.#heap, lane, choice.candidates);
-    choice.settled = ++choice.tries >= PROBE_TRIES || choice.probes.every((probe) => probe.optimized);
-    if (choice.settled) choice.tile = bestOf(choice.probes);
+    choice.race ??= new TileRace(this.#heap, lane, choice.candidates);
+    choice.race.attempt(PROBE_TIME);
+    choice.settled = choice.race.decided || ++choice.tries >= PROBE_TRIES;
+    if (choice.settled) choice.tile = choice.race.best;
   }
 
   /** What the tiles tried for these lanes reached; null: none were. */
   probes(lane: GemmLane): readonly TileProbe[] | null {
-    return this.#choice(lane).probes;
+    return this.#choice(lane).race?.probes ?? null;
   }
 
   plan(problem: GemmProblem, options: GemmRunOptions = {}): GemmPlan {
@@ -142,11 +151,44 @@ export class GemmKernels {
     return planGemm(problem, options.tile ?? choice.tile, options);
   }
 
-  /** Computes the whole product in this thread. */
+  /** Computes the whole product, on all threads where that pays. */
   run(problem: GemmProblem, options: GemmRunOptions = {}): GemmPlan {
-    const plan = this.plan(problem, options);
-    this.runPlan(plan);
+    const workers = options.workers ?? (isLarge(problem) ? (this.#pool?.threads ?? 1) : 1);
+    const plan = this.plan(problem, { ...options, workers });
+    this.shared = workers > 1 && plan.tasks.length > 1;
+    if (this.shared) this.#runShared(plan);
+    else this.runPlan(plan);
     return plan;
+  }
+
+  /** Every task becomes a tape of calls with a workspace of its own, and the pool plays them. */
+  #runShared(plan: GemmPlan): void {
+    const { bytes } = plan.workspace;
+    const step = Math.ceil(bytes / 64) * 64;
+    const module = this.#moduleOf(plan);
+    const workspaces = this.#heap.alloc(step * plan.tasks.length, "matmul");
+    try {
+      const tapes = plan.tasks.map((_, t) => {
+        const tape: number[] = [];
+        this.runTask(plan, t, workspaces + t * step, module.taped.record(tape));
+        return tape;
+      });
+      const table = writeTapes(this.#heap, tapes, "matmul");
+      try {
+        this.#pool!.run(module.taped.kernel, table, 4, tapes.length);
+      } finally {
+        this.#heap.free(table);
+      }
+    } finally {
+      this.#heap.free(workspaces);
+    }
+  }
+
+  #moduleOf(plan: GemmPlan): GemmModule<GemmExports> {
+    if (plan.path === "direct") return this.direct(plan);
+    if (plan.path === "packed") return this.packed(plan);
+    if (plan.path === "dots" || plan.path === "axpy") return this.vector(plan, plan.path);
+    return unreachable(`a product of path ${plan.path}`);
   }
 
   runPlan(plan: GemmPlan): void {
@@ -166,18 +208,22 @@ export class GemmKernels {
   }
 
   /** One task, with `plan.workspace.bytes` bytes at `workspace` (a multiple of 16) for it alone. */
-  runTask(plan: GemmPlan, index: number, workspace: number): void {
+  runTask(
+    plan: GemmPlan,
+    index: number,
+    workspace: number,
+    exports: GemmExports = this.#moduleOf(plan).exports,
+  ): void {
     const task = plan.tasks[index];
-    if (plan.path === "direct") this.#runDirect(plan, task, workspace);
-    else if (plan.path === "packed") this.#runPacked(plan, task, workspace);
-    else if (plan.path === "dots") this.#runDots(plan, task, workspace);
-    else if (plan.path === "axpy") this.#runAxpy(plan, task, workspace);
+    if (plan.path === "direct") this.#runDirect(plan, task, workspace, exports as DirectGemm);
+    else if (plan.path === "packed") this.#runPacked(plan, task, workspace, exports as PackedGemm);
+    else if (plan.path === "dots") this.#runDots(plan, task, workspace, exports as VectorGemm);
+    else if (plan.path === "axpy") this.#runAxpy(plan, task, workspace, exports as VectorGemm);
     else unreachable(`a task of path ${plan.path}`);
   }
 
-  #runDirect(plan: GemmPlan, task: GemmTask, workspace: number): void {
+  #runDirect(plan: GemmPlan, task: GemmTask, workspace: number, { run }: DirectGemm): void {
     const { problem, workspace: w } = plan;
-    const { run } = this.direct(plan).exports;
     const { out, a, b, k, batches } = problem;
     const { shape, strides } = batches;
     const inner = shape.length - 1;
@@ -213,9 +259,9 @@ export class GemmKernels {
     }
   }
 
-  #runPacked(plan: GemmPlan, task: GemmTask, workspace: number): void {
+  #runPacked(plan: GemmPlan, task: GemmTask, workspace: number, exports: PackedGemm): void {
     const { problem, workspace: w, tile } = plan;
-    const { packA, packB, block, store } = this.packed(plan).exports;
+    const { packA, packB, block, store } = exports;
     const { mc, kc, nc } = plan.blocking;
     const { out, a, b, k, batches } = problem;
     const lane = laneBytes(plan.lane);
@@ -258,9 +304,9 @@ export class GemmKernels {
   }
 
   /** n is 1: y = a·x, a's rows are runs. */
-  #runDots(plan: GemmPlan, task: GemmTask, workspace: number): void {
+  #runDots(plan: GemmPlan, task: GemmTask, workspace: number, exports: VectorGemm): void {
     const { problem, workspace: w } = plan;
-    const { gather, dots, store } = this.vector(plan, "dots").exports;
+    const { gather, dots, store } = exports;
     const { out, a, b, k, batches } = problem;
     const lane = laneBytes(plan.lane);
     const dense = isLane(problem.dtypes[2], plan.lane) && b[0] === lane;
@@ -286,9 +332,9 @@ export class GemmKernels {
   }
 
   /** m is small: y = x·b, b's rows are runs. */
-  #runAxpy(plan: GemmPlan, task: GemmTask, workspace: number): void {
+  #runAxpy(plan: GemmPlan, task: GemmTask, workspace: number, exports: VectorGemm): void {
     const { problem, workspace: w } = plan;
-    const { gather, axpy, store } = this.vector(plan, "axpy").exports;
+    const { gather, axpy, store } = exports;
     const { out, a, b, k, batches } = problem;
     const lane = laneBytes(plan.lane);
     const x = workspace + w.packB;
@@ -340,7 +386,8 @@ export class GemmKernels {
       const bytes = emit({ dtypes: plan.problem.dtypes, tile, packA, packB, temp, shared }).toBytes();
       const module = new WebAssembly.Module(bytes);
       const instance = new WebAssembly.Instance(module, { e: { m: memory } });
-      found = { bytes, module, exports: instance.exports as unknown as Exports };
+      const exports = instance.exports as unknown as Exports;
+      found = { bytes, exports, taped: tapedModule(this.#heap, bytes, module, exports) };
       cache.set(key, found);
       this.compiled++;
     }
@@ -371,13 +418,24 @@ function batchAddress(batches: GemmProblem["batches"], operand: number, ordinal:
   return at;
 }
 
+type GemmExports = DirectGemm | PackedGemm | VectorGemm;
+
+/** Multiplications below this are done before another thread has noticed them. */
+const WORTH_SHARING = 2 * 64 * 64 * 64;
+
+function isLarge({ m, n, k, batches }: GemmProblem): boolean {
+  let work = m * n * k;
+  for (const count of batches.shape) work *= count;
+  return work >= WORTH_SHARING;
+}
+
 const kernelsOfHeap = new WeakMap<Heap, GemmKernels>();
 
 /** The one GemmKernels of a heap, made at first use. */
-export function gemmOf(heap: Heap): GemmKernels {
+export function gemmOf(heap: Heap, pool: Pool | null = null): GemmKernels {
   let kernels = kernelsOfHeap.get(heap);
   if (kernels === undefined) {
-    kernels = new GemmKernels(heap);
+    kernels = new GemmKernels(heap, pool);
     kernelsOfHeap.set(heap, kernels);
   }
   return kernels;

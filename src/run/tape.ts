@@ -5,6 +5,7 @@
 import type { Heap } from "../memory/heap.ts";
 import type { PoolKernel } from "./pool.ts";
 
+type TapeHeap = Pick<Heap, "buffer" | "alloc">;
 type Calls = Record<string, (...args: number[]) => unknown>;
 
 /** A module whose exports can be called here, or recorded for whoever is free. */
@@ -15,7 +16,7 @@ export interface TapedModule<Exports> {
 }
 
 export function tapedModule<Exports>(
-  heap: Heap,
+  heap: TapeHeap,
   bytes: Uint8Array,
   module: WebAssembly.Module,
   exports: Exports,
@@ -48,7 +49,7 @@ export function tapedModule<Exports>(
 }
 
 /** Writes tapes into the heap, with a table of their addresses before them. Returns the table's address. */
-export function writeTapes(heap: Heap, tapes: readonly (readonly number[])[], operation: string): number {
+export function writeTapes(heap: TapeHeap, tapes: readonly (readonly number[])[], operation: string): number {
   const words = tapes.reduce((sum, t) => sum + t.length + 1, tapes.length);
   const address = heap.alloc(4 * words, operation);
   const memory = new Int32Array(heap.buffer, address, words);

@@ -3,7 +3,7 @@
  * order. A group of columns stays in registers for all m steps. A scan also stores every step.
  */
 import { dtypes } from "../dtype.ts";
-import type { Node } from "../ir/node.ts";
+import type { InputNode } from "../ir/node.ts";
 import { levelsOf, unrollOf } from "../optimize/reduce-plan.ts";
 import type { FuncBuilder, Local } from "./assembler.ts";
 import { shapeOf } from "./lower.ts";
@@ -16,6 +16,7 @@ import {
   foldDescriptor,
   groupRegisters,
   keep,
+  loadDoubles,
   loadGroup,
   loadWord,
   pushElement,
@@ -24,8 +25,6 @@ import {
   Unit,
 } from "./reduce-kit.ts";
 import { loadScalar, storeScalar } from "./scalar.ts";
-
-type Input = Node & { op: "input" };
 
 /** The operands of a piece, as both functions see them. */
 interface Columns {
@@ -157,8 +156,12 @@ export function emitColumns(c: FoldContext): FuncBuilder {
       );
       unit.vector(u, 1, (node) => loadGroup(f, streams[node.index - 1], at[node.index - 1], u));
       sweep(() => {
-        unit.vector(u, 2, (node: Input) =>
-          node.index === 0 ? own : loadGroup(f, streams[node.index - 1], cursors[node.index - 1], u),
+        unit.vector(
+          u,
+          2,
+          (node: InputNode) =>
+            node.index === 0 ? own : loadGroup(f, streams[node.index - 1], cursors[node.index - 1], u),
+          (node) => loadDoubles(f, streams[node.index - 1], cursors[node.index - 1], u),
         );
         unit.registers(u).forEach((reg, r) => {
           f.get(reg).set(own[r]);

@@ -1,6 +1,6 @@
 /** What the functions of a fold kernel share: the descriptor, groups of elements in memory, and programs as code. */
 import type { DType } from "../dtype.ts";
-import type { Id, Node, Program } from "../ir/node.ts";
+import type { Id, InputNode, Program } from "../ir/node.ts";
 import type { FoldClass, FoldKernelPlan } from "../optimize/reduce-plan.ts";
 import { type FuncBuilder, i32x4, type Local, type ModuleBuilder } from "./assembler.ts";
 import {
@@ -128,7 +128,7 @@ export class Unit {
   }
 
   /** The nodes of a level in scalar code, and splat where lanes use them. `push` pushes an operand's element. */
-  hoist(level: number, d: Local, push?: (node: Node & { op: "input" }) => void): void {
+  hoist(level: number, d: Local, push?: (node: InputNode) => void): void {
     this.program.nodes.forEach((node, id) => {
       if (this.#levels[id] !== level) return;
       this.scalar.emit(id, () => {
@@ -146,14 +146,42 @@ export class Unit {
     });
   }
 
-  /** The nodes of a level in lanes. */
-  vector(unroll: number, level: number, load: (node: Node & { op: "input" }) => Local[]): void {
+  /**
+   * The nodes of a level in lanes. `load` gives an input's registers; `asDouble` is asked for f32 inputs that are only
+   * ever used as f64, which some operands can be loaded as.
+   */
+  vector(
+    unroll: number,
+    level: number,
+    load: (node: InputNode) => Local[],
+    asDouble: (node: InputNode) => Local[] | null = () => null,
+  ): void {
     const code = this.#vectors.get(unroll)!;
-    this.program.nodes.forEach((node, id) => {
-      if (this.#levels[id] !== level) return;
-      if (node.op === "input") code.define(id, load(node));
-      else code.emit(id);
+    const { nodes } = this.program;
+    const doubles = new Set<Id>();
+    nodes.forEach((node, id) => {
+      if (this.#levels[id] !== level || doubles.has(id)) return;
+      if (node.op !== "input") {
+        code.emit(id);
+        return;
+      }
+      const cast = this.#onlyDouble(id);
+      const regs = cast === null ? null : asDouble(node);
+      if (regs === null) code.define(id, load(node));
+      else {
+        code.define(cast!, regs);
+        doubles.add(cast!);
+      }
     });
+  }
+
+  /** The one node that uses an f32 input, if it makes an f64 of it. */
+  #onlyDouble(input: Id): Id | null {
+    const { nodes, result } = this.program;
+    if (nodes[input].dtype !== "f32" || result === input) return null;
+    const users = nodes.flatMap((node, id) => (node.args.includes(input) ? [id] : []));
+    const [user] = users;
+    return users.length === 1 && nodes[user].op === "cast" && nodes[user].dtype === "f64" ? user : null;
   }
 
   /** The result's registers: numbers wrapped into their dtype, masks of 32-bit lanes for booleans. */
@@ -164,9 +192,9 @@ export class Unit {
     return Array.from({ length: groupRegisters(dtype, unroll) }, (_, r) => regs[r % regs.length]);
   }
 
-  scalars(level: number, push: (node: Node & { op: "input" }) => void): void {
+  scalars(level: number, push: (node: InputNode) => void): void {
     this.program.nodes.forEach((_, id) => {
-      if (this.#levels[id] === level) this.scalar.emit(id, (n) => push(n as Node & { op: "input" }));
+      if (this.#levels[id] === level) this.scalar.emit(id, (n) => push(n as InputNode));
     });
   }
 }
@@ -255,6 +283,17 @@ export function loadGroup(f: FuncBuilder, s: Stream, base: Local, unroll: number
         return keep(f);
       });
   }
+}
+
+/** f32 elements side by side as f64 lanes: the conversion takes its operand from memory. */
+export function loadDoubles(f: FuncBuilder, s: Stream, base: Local, unroll: number): Local[] | null {
+  if (s.layout !== "contiguous") return null;
+  return Array.from({ length: 2 * unroll }, (_, r) => {
+    f.get(base)
+      .load("v128.load64_zero", 8 * r, 1)
+      .op("f64x2.promote_low_f32x4");
+    return keep(f);
+  });
 }
 
 function gather(f: FuncBuilder, s: Stream, at: Local, lanes: number): Local {

@@ -3,7 +3,7 @@
  * commutative, so a row is folded in several registers at once, which are then folded into one value in a fixed order.
  */
 import { type DType, dtypes } from "../dtype.ts";
-import type { Node } from "../ir/node.ts";
+import type { InputNode } from "../ir/node.ts";
 import { levelsOf, unrollOf } from "../optimize/reduce-plan.ts";
 import type { FuncBuilder, Local } from "./assembler.ts";
 import { shapeOf } from "./lower.ts";
@@ -15,6 +15,7 @@ import {
   type FoldContext,
   foldDescriptor,
   groupRegisters,
+  loadDoubles,
   loadGroup,
   loadWord,
   pushElement,
@@ -24,8 +25,6 @@ import {
 } from "./reduce-kit.ts";
 import { loadScalar, pushConst, ScalarCode, storeScalar } from "./scalar.ts";
 import { VectorCode } from "./vector.ts";
-
-type Input = Node & { op: "input" };
 
 /** piece(d, n, m, start, cell, out, in0, in1, …) */
 export function emitRows(c: FoldContext): FuncBuilder {
@@ -67,12 +66,17 @@ export function emitRows(c: FoldContext): FuncBuilder {
   const accs = c.simd ? Array.from({ length: groupRegisters(carry, unroll) }, () => f.local("v128")) : [];
   const neutral = c.simd ? identityRegister(c, f, carry) : null;
 
-  const load = (node: Input, u: number) =>
+  const load = (node: InputNode, u: number) =>
     node.index === 0
       ? accs.slice(0, groupRegisters(carry, u))
       : loadGroup(f, streams[node.index - 1], at[node.index - 1], u);
   const turn = (u: number) => {
-    unit.vector(u, 2, (node) => load(node, u));
+    unit.vector(
+      u,
+      2,
+      (node) => load(node, u),
+      (node) => loadDoubles(f, streams[node.index - 1], at[node.index - 1], u),
+    );
     unit.registers(u).forEach((reg, r) => {
       f.get(reg).set(accs[r]);
     });
@@ -182,7 +186,7 @@ function combineScalars(c: FoldContext, f: FuncBuilder, a: Local, b: Local): Loc
   const program = c.programs.combine!;
   const code = new ScalarCode(codeContext(c, f, program));
   program.nodes.forEach((_, id) => {
-    code.emit(id, (node) => f.get((node as Input).index === 0 ? a : b));
+    code.emit(id, (node) => f.get((node as InputNode).index === 0 ? a : b));
   });
   return code.value(program.result, true);
 }

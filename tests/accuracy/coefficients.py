@@ -138,6 +138,11 @@ row("sin32_quarter", odd(sin), odd_weight(sin), range(3), mpf(0), half_pi_tail, 
 cos_tail = lambda z: series(lambda y: (cos(sqrt(y)) - 1 + y / 2) / y**2, z, mpf("1e-12"))
 cos_weight = lambda z: z * z / cos(sqrt(z))
 row("cos32_quarter", cos_tail, cos_weight, range(3), mpf(0), half_pi_tail, f32)
+row("sin32", odd(sin), odd_weight(sin), range(4), mpf(0), (pi / 2 * mpf("1.001")) ** 2, f32)
+row("asin32", odd(asin), odd_weight(asin), range(5), mpf(0), mpf("0.25"), f32)
+row("atan32", odd(atan), odd_weight(atan), range(9), mpf(0), ONE, f32)
+row("tan32", odd(tan), odd_weight(tan), range(7), mpf(0), (pi / 4 * mpf("1.001")) ** 2, f64)
+row("atan64_steps", odd(atan), odd_weight(atan), range(11), mpf(0), (sqrt(mpf(2)) - 1) ** 2, f64)
 
 # f64; "short" rows serve f32 functions that compute in f64 and need about 34 bits
 exp_tail = lambda r: series(lambda y: (expm1(y) - y) / y**2, r, mpf("1e-18"))

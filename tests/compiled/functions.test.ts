@@ -1,7 +1,7 @@
 /**
  * Every function of floats, compiled, against the interpreter, which asks JavaScript's Math: within a few ulps on
- * thousands of points and at special values, with NaN and the signs of zeros exact. In SIMD and in scalar code, on f32, f64 and f16, contiguous,
- * strided and reversed, with tails of every length.
+ * thousands of points and at special values, NaN and the signs of zeros exactly. In SIMD and in scalar code, on f32,
+ * f64 and f16, contiguous, strided and reversed, with tails of every length.
  */
 import { afterAll, describe, expect, test } from "vitest";
 import { type DType, dtypes, f16ToBits } from "../../src/dtype.ts";

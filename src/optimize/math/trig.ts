@@ -167,7 +167,7 @@ function quotient(k: Calc, sine: Pair, cosine: Pair, odd: Id): Id {
   const bottomLow = k.select(odd, k.neg(sine.low), cosine.low);
   const rough = k.div(top, bottom);
   const fix = k.div(k.sub(topLow, k.mul(rough, bottomLow)), bottom);
-  // Not the sum where the fix is 0, which would make -0 of tan(-0) a +0: both have one sign only by chance.
+  // Adding a fix of +0 would make tan(-0) a +0.
   return k.select(k.eq(fix, k.c(0)), rough, k.add(rough, fix));
 }
 
@@ -198,9 +198,9 @@ const ATAN = {
     0.05788109451532364, -0.031096430495381355, 0.010868189856410027, -0.0017826526891440153,
   ],
   f64: [
-    -0.33333333333333326, 0.19999999999997098, -0.1428571428531709, 0.1111111108380697, -0.09090907988613924,
-    0.07692279272955477, -0.06666175854198164, 0.058765287282390055, -0.052152637670538696,
-    0.04490909177961694, -0.03318308661100056, 0.014902067330450464,
+    -0.333333333333332, 0.1999999999995368, -0.14285714280200829, 0.11111110783577936, -0.09090897760436183,
+    0.07692060268678261, -0.06663104820401942, 0.05847896397488527, -0.050393439779600716,
+    0.03806575147585485, -0.01790872635051356,
   ],
 };
 /** From where on atan v is taken from c: its arc and what rounding the arc lost. */
