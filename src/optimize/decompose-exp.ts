@@ -163,7 +163,7 @@ export function tanh32(k: Calc, x: Id): Id {
   const square = k.mul(x, x);
   const near = k.madd(k.mul(size, square), k.poly(square, k.fma ? TANH_F32_WIDE : TANH_F32), size);
   const far = farTanh32(k, k.atMost(size, 9.1));
-  return k.flip(k.select(k.lt(size, k.c(k.fma ? 0.985 : 0.6)), near, far), k.signBits(x));
+  return k.flip(k.select(k.lt(size, k.c(k.fma ? 0.998 : 0.6)), near, far), k.signBits(x));
 }
 
 function farTanh32(k: Calc, size: Id): Id {

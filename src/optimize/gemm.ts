@@ -141,6 +141,7 @@ const blocking64: GemmBlocking = { mc: 96, kc: 256, nc: 512 };
 const TEMP_COLUMNS = 512;
 /** Up to this many multiplications, and this many steps of k, nothing is packed for the cache's sake. */
 const DIRECT_WORK = 96 * 96 * 96;
+const DIRECT_WIDE = 128 * 128 * 128;
 const DIRECT_K = 512;
 /** Longer sums are made of blocks, which keeps their error small. */
 const SKINNY_K = 8192;
@@ -175,7 +176,8 @@ export function planGemm(given: GemmProblem, wanted: GemmTile, options: GemmOpti
   const temp = !(isLane(outType, lane) && (problem.out[1] === lanes || n === 1));
   const direct = path === "direct";
   const packA = !(direct && isLane(aType, lane));
-  const packB = !(direct && isLane(bType, lane) && (problem.b[1] === lanes || n < tile.nr / 2));
+  const inPlace = (problem.b[1] === lanes && !crowds(problem.b[0], k)) || n < tile.nr / 2;
+  const packB = !(direct && isLane(bType, lane) && inPlace);
   const tasks = path === "empty" ? noTasks : cutTasks(problem, count, tile, options.workers ?? 1, path);
   let blocking = options.blocking ?? defaultBlocking(lane);
   if (temp && path === "packed" && blocking.nc > TEMP_COLUMNS) blocking = { ...blocking, nc: TEMP_COLUMNS };
@@ -202,10 +204,18 @@ function choosePath(p: GemmProblem, lane: GemmLane, tile: GemmTile): GemmPath {
   const work = m * n * k;
   if (n === 1 && rowsAreRuns(p, 1) && work >= STREAM_WORK) return "dots";
   if (m <= STREAM_ROWS && rowsAreRuns(p, 2) && work >= m * STREAM_WORK && n >= STREAM_COLUMNS) return "axpy";
-  if (work <= DIRECT_WORK && k <= DIRECT_K) return "direct";
+  const wide = tile.nr * laneBytes(lane) > 32;
+  if (work <= (wide ? DIRECT_WIDE : DIRECT_WORK) && k <= DIRECT_K) return "direct";
   // Few columns: each element of a is used too seldom to be worth packing.
   if (n <= tile.nr && k <= SKINNY_K && rowsAreRuns(p, 1) && isLane(p.dtypes[1], lane)) return "direct";
   return "packed";
+}
+
+/** Would k rows, this many bytes apart, crowd into too few sets of an L1 cache (64 sets of 8 lines)? */
+function crowds(stride: number, k: number): boolean {
+  const lines = Math.abs(stride) / 64;
+  if (!Number.isInteger(lines) || lines === 0) return false;
+  return k > 8 * Math.max(1, 64 / (lines & -lines));
 }
 
 /** Do the elements of a row of operand 1 or 2 lie side by side? */

@@ -196,13 +196,19 @@ export function levelsOf(program: Program, plan: FoldKernelPlan): number[] {
   return levels;
 }
 
-/** Groups of 4 elements a turn: several chains of additions hide each other's latency, too many spill. */
-export function unrollOf(program: Program, levels: readonly number[]): 1 | 2 | 4 {
+/**
+ * Groups of 4 elements a turn: several chains of additions hide each other's latency, too many spill. Columns that are
+ * gathered each have a cache line of their own, and columns a power of two apart share few places in the cache.
+ */
+export function unrollOf(program: Program, levels: readonly number[], plan: FoldKernelPlan): 1 | 2 | 4 {
+  const gathers =
+    plan.kind === "columns" && plan.streams.some((s) => s.layout === "strided" || s.layout === "reversed");
+  if (gathers && plan.every) return 1;
   let weight = 0;
   program.nodes.forEach((node, id) => {
     if (levels[id] === 2 && node.op !== "bitcast") weight += is64(node.dtype) ? 2 : 1;
   });
-  return weight <= 10 ? 4 : weight <= 40 ? 2 : 1;
+  return weight <= 10 && !gathers ? 4 : weight <= 40 ? 2 : 1;
 }
 
 const is64 = (d: DType): boolean => dtypes[d].lane === "i64" || dtypes[d].lane === "f64";

@@ -104,7 +104,7 @@ export function emitColumns(c: FoldContext): FuncBuilder {
   const turns = f.local("i32", "turns");
 
   const levels = levelsOf(step, plan);
-  const unroll = unrollOf(step, levels);
+  const unroll = unrollOf(step, levels, plan);
   const unrolls = c.simd ? [...new Set([unroll, 1])] : [];
   const unit = new Unit(codeContext(c, f, step), levels, 1, unrolls, c.params.step);
   unit.hoist(0, d);

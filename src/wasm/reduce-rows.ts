@@ -52,7 +52,7 @@ export function emitRows(c: FoldContext): FuncBuilder {
   const at = inputs.map((_, k) => f.local("i32", `at${k}`));
 
   const levels = levelsOf(step, plan);
-  const unroll = unrollOf(step, levels);
+  const unroll = unrollOf(step, levels, plan);
   const unrolls = c.simd ? [...new Set([unroll, 1])] : [];
   const unit = new Unit(codeContext(c, f, step), levels, 2, unrolls, c.params.step);
   unit.hoist(0, d);
