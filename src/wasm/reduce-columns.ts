@@ -161,7 +161,8 @@ export function emitColumns(c: FoldContext): FuncBuilder {
           2,
           (node: InputNode) =>
             node.index === 0 ? own : loadGroup(f, streams[node.index - 1], cursors[node.index - 1], u),
-          (node) => loadDoubles(f, streams[node.index - 1], cursors[node.index - 1], u),
+          (node) =>
+            node.index === 0 ? null : loadDoubles(f, streams[node.index - 1], cursors[node.index - 1], u),
         );
         unit.registers(u).forEach((reg, r) => {
           f.get(reg).set(own[r]);

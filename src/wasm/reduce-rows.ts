@@ -75,7 +75,8 @@ export function emitRows(c: FoldContext): FuncBuilder {
       u,
       2,
       (node) => load(node, u),
-      (node) => loadDoubles(f, streams[node.index - 1], at[node.index - 1], u),
+      (node) =>
+        node.index === 0 ? null : loadDoubles(f, streams[node.index - 1], at[node.index - 1], u),
     );
     unit.registers(u).forEach((reg, r) => {
       f.get(reg).set(accs[r]);

@@ -6,7 +6,7 @@ import { engine } from "../../src/engine.ts";
 import { TensorError } from "../../src/errors.ts";
 import { paramKind, paramValue, specialize } from "../../src/frontend/infer.ts";
 import { isRefusal, lowerFunction } from "../../src/frontend/lower.ts";
-import { ones, tensor, zeros } from "../../src/index.ts";
+import { ones, type Tensor, tensor, zeros } from "../../src/index.ts";
 import { Builder } from "../../src/ir/build.ts";
 import { evaluator } from "../../src/ir/eval.ts";
 import type { Program } from "../../src/ir/node.ts";
@@ -259,19 +259,25 @@ describe("any function, any axes, any layout", () => {
 
 const flat = (x: unknown): number[] => (Array.isArray(x) ? x.flatMap(flat) : [Number(x)]);
 
-/** Sums over the folded axes in f64, in plain JavaScript. */
-function sums(t: Strided, folded: readonly boolean[], f: (x: number) => number): number[] {
+/** Every element in C order, with the position of the output it is folded into. */
+function forEach(t: Strided, folded: readonly boolean[], f: (x: number, at: number) => void): void {
   const { shape, strides, offset } = t.frame;
-  const kept = shape.map((_, d) => d).filter((d) => !folded[d]);
-  const out = new Array<number>(kept.reduce((n, d) => n * shape[d], 1)).fill(0);
+  const { read: one } = dtypes[t.dtype];
+  const memory = engine().heap.view;
   const visit = (d: number, p: number, at: number): void => {
-    if (d === shape.length) {
-      out[at] += f(Number(dtypes[t.dtype].read(engine().heap.view, t.storage.address + p)));
-      return;
-    }
-    for (let i = 0; i < shape[d]; i++) visit(d + 1, p + i * strides[d], folded[d] ? at : at * shape[d] + i);
+    if (d === shape.length) f(Number(one(memory, t.storage.address + p)), at);
+    else
+      for (let i = 0; i < shape[d]; i++) visit(d + 1, p + i * strides[d], folded[d] ? at : at * shape[d] + i);
   };
   visit(0, offset, 0);
+}
+
+/** Sums over the folded axes in f64, in plain JavaScript. */
+function sums(t: Strided, folded: readonly boolean[], f: (x: number) => number): number[] {
+  const out = new Array<number>(t.frame.shape.reduce((n, size, d) => (folded[d] ? n : n * size), 1)).fill(0);
+  forEach(t, folded, (x, at) => {
+    out[at] += f(x);
+  });
   return out;
 }
 
@@ -316,6 +322,53 @@ describe("sums", () => {
         ).toBe(4);
       }
       t.dispose();
+    }
+  });
+
+  test("of large tensors, whichever way they are cut into tasks and parts", () => {
+    const cut = (shape: number[], ...slices: string[]) => {
+      const n = shape.reduce((a, b) => a * b, 1);
+      const t = tensor(
+        Int32Array.from({ length: n }, (_, i) => ((i * 7919) % 1009) - 500),
+        { shape },
+      );
+      return slices.length === 0 ? t : t.slice(...slices);
+    };
+    const table: [Tensor, (readonly number[])[]][] = [
+      [cut([300_001]), [[0]]],
+      [cut([120_000, 5]), [[0], [1], [0, 1]]],
+      [cut([5, 120_000]), [[0], [1]]],
+      [cut([2000, 3, 100]), [[0, 2], [1], [0]]],
+      [cut([3, 2000, 100]), [[0, 2], [1], [2]]],
+      [cut([600, 1030]), [[0], [1]]],
+      [cut([6, 4, 4, 20_000], "::2", "::2", "::3", "::2"), [[0, 1, 2, 3], [1, 3], [0, 2, 3], [2]]],
+      [cut([6, 4, 4, 20_000], "::2", "::-2", "::3", "::-1"), [[0, 1, 2, 3], [0, 1, 3], [3], [0]]],
+      [cut([20_000, 4, 4, 6], "::2", "::2", "::3", "::2"), [[0], [0, 2], [0, 1, 2, 3], [0, 1, 3], [3, 2, 1]]],
+      [
+        cut([40, 30, 20, 10], "::2", "::2", "::2", "::2").permute(2, 0, 3, 1),
+        [
+          [0, 1],
+          [2, 3],
+          [1, 3],
+          [0, 3],
+        ],
+      ],
+    ];
+    for (const [t, choices] of table) {
+      for (const axis of choices) {
+        const folded = t.shape.map((_, d) => axis.includes(d));
+        const want = sums(t, folded, (x) => x);
+        const count = t.size / want.length;
+        const about = `${t.shape} over ${axis}`;
+        expect(flat(t.sum({ axis }).toArray()), about).toEqual(want);
+        expect(flat(t.mean({ axis }).toArray()), about).toEqual(want.map((x) => x / count));
+        const alternate = t.reduce((acc, x) => acc * 3 + x, { axis, init: 1 });
+        const last = new Array<number>(want.length).fill(1);
+        forEach(t, folded, (x, at) => {
+          last[at] = (Math.imul(last[at], 3) + x) | 0;
+        });
+        expect(flat(alternate.toArray()), about).toEqual(last);
+      }
     }
   });
 
