@@ -8,7 +8,7 @@ export {
   explain,
   type FallbackStep,
   type KernelStep,
-  Report,
+  type Report,
   type Step,
   type TableOptions,
 } from "./explain/explain.ts";

@@ -37,8 +37,8 @@ async function bundled(code: string, external: string[] = []): Promise<number> {
 describe("sizes", () => {
   test("a minimal import, bundled", async () => {
     const minimal = `import { tensor, kernel } from "strided"; console.log(kernel((x) => x + 1)(tensor([1])));`;
-    below("minimal import with acorn, gzipped", await bundled(minimal), 130);
-    below("minimal import without acorn, gzipped", await bundled(minimal, ["acorn"]), 86);
+    below("minimal import with acorn, gzipped", await bundled(minimal), 170);
+    below("minimal import without acorn, gzipped", await bundled(minimal, ["acorn"]), 130);
   });
 
   test("the packed package", () => {
@@ -63,8 +63,8 @@ describe("sizes", () => {
         | { size: number; unpackedSize: number }[]
         | Record<string, never>;
       const [{ size, unpackedSize }] = Object.values(report) as { size: number; unpackedSize: number }[];
-      below("tarball", size, 240);
-      below("tarball, unpacked", unpackedSize, 915);
+      below("tarball", size, 350);
+      below("tarball, unpacked", unpackedSize, 1350);
     } finally {
       rmSync(folder, { recursive: true });
     }

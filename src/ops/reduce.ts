@@ -12,8 +12,10 @@ import { axesOf } from "../optimize/reduce-plan.ts";
 import { interpretReduce, interpretScan } from "../run/interpret.ts";
 import type { KernelCache } from "../run/kernel.ts";
 import { isEmpty } from "../run/odometer.ts";
-import { canCompile, type FoldParams, FoldRunner, noParams } from "../run/reduce.ts";
+import { FoldRunner } from "../run/reduce.ts";
 import { interpretFold } from "../run/reduce-interpret.ts";
+import { canCompile } from "../run/reduce-lower.ts";
+import { type FoldParams, noParams } from "../run/reduce-tasks.ts";
 import { broadcastViews } from "../view/broadcast.ts";
 import { normalizeAxes, normalizeAxis, rowMajorStrides } from "../view/layout.ts";
 import { planLoops } from "../view/loops.ts";
@@ -280,7 +282,7 @@ export function checkNotEmpty(
     "shape",
     operation,
     `nothing to fold: the tensor is ${list(shape)} and there is no start value.`,
-    "Give one: { init: 0 }.",
+    operation === "reduce" ? "Give one: { init: 0 }." : "Fold axes that have elements.",
   );
 }
 
@@ -560,7 +562,7 @@ function bindFold(
     fail(
       "kernel",
       operation,
-      `the function takes ${callable.template.inputs} values.`,
+      `the function takes ${callable.template.inputs} ${callable.template.inputs === 1 ? "value" : "values"}.`,
       "A fold takes two: (acc, x) => ….",
     );
   }

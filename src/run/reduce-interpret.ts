@@ -4,7 +4,7 @@ import { evaluator } from "../ir/eval.ts";
 import type { Fold } from "../optimize/reduce.ts";
 import type { LoopNest } from "../view/loops.ts";
 import { advance, isEmpty } from "./odometer.ts";
-import type { FoldParams } from "./reduce.ts";
+import type { FoldParams } from "./reduce-tasks.ts";
 
 /**
  * `kept` walks [...inputs, out] over the axes that stay, `folded` the inputs over those that go. An input whose dtype is

@@ -75,8 +75,7 @@ export function emitRows(c: FoldContext): FuncBuilder {
       u,
       2,
       (node) => load(node, u),
-      (node) =>
-        node.index === 0 ? null : loadDoubles(f, streams[node.index - 1], at[node.index - 1], u),
+      (node) => (node.index === 0 ? null : loadDoubles(f, streams[node.index - 1], at[node.index - 1], u)),
     );
     unit.registers(u).forEach((reg, r) => {
       f.get(reg).set(accs[r]);

@@ -1,0 +1,302 @@
+/**
+ * The tasks of a fold: how its loops are cut, and the descriptors that say so to the kernel. The cuts follow from the
+ * shape alone, so the same bits come out whoever runs the tasks, and in whatever order.
+ */
+import { type DType, dtypes, type Value } from "../dtype.ts";
+import { type Heap, SCRATCH } from "../memory/heap.ts";
+import type { Fold } from "../optimize/reduce.ts";
+import { type FoldAxis, type FoldKernelPlan, type FoldLoops, noLoop } from "../optimize/reduce-plan.ts";
+import { type FoldPrograms, foldDescriptor } from "../wasm/reduce-kit.ts";
+import type { Pool } from "./pool.ts";
+
+export interface CompiledFold {
+  readonly plan: FoldKernelPlan;
+  readonly programs: FoldPrograms;
+  readonly module: WebAssembly.Module;
+  readonly bytes: Uint8Array;
+  readonly run: (descriptor: number) => void;
+  /** Estimated nanoseconds an element. */
+  readonly cost: number;
+  /** What making it cost, in milliseconds. */
+  readonly compileTime: number;
+}
+
+/** Captured values of each program. */
+export interface FoldParams {
+  readonly step: readonly Value[];
+  readonly first: readonly Value[];
+  readonly finish: readonly Value[];
+}
+export const noParams: FoldParams = { step: [], first: [], finish: [] };
+
+export interface FoldRequest {
+  readonly fold: Fold;
+  readonly params: FoldParams;
+  /** Bytes of an element of each input; 0: its address is its value. */
+  readonly itemBytes: readonly number[];
+  /** Where each input, and the output, begin. */
+  readonly addresses: readonly number[];
+  readonly out: number;
+  /** Outermost first; the folded ones in the order they are folded. */
+  readonly kept: readonly FoldAxis[];
+  readonly folded: readonly FoldAxis[];
+  /** Carried. null: a fold that keeps its order starts at the first element. */
+  readonly start: Value | null;
+  /** A scan: the output moves along the one folded axis too, and every step is stored. */
+  readonly every?: boolean;
+}
+
+/* Cutting ------------------------------------------------------------------------------------------------ */
+
+/** Elements a piece has: V8 replaces a function's slow first code only between calls. */
+const CHUNK = 16384;
+/** Cells of a tile: they stay in the first-level cache. */
+const TILE = 2048;
+/** Elements a task should have at the least, and the most tasks a fold is cut into. */
+const LEAST_TASK = 32768;
+export const MOST_SPLIT = 64;
+/** Columns of a task: wide enough for memory to be read in long runs. Folds that may be cut otherwise stay wider. */
+const REGROUPED_COLUMNS = 1024;
+const ORDERED_COLUMNS = 256;
+
+export function sizeOfAxes(axes: readonly FoldAxis[]): number {
+  let n = 1;
+  for (const axis of axes) n *= axis.size;
+  return n;
+}
+
+/** The axis whose elements are a tile's cells. */
+export function cellsOf(loops: FoldLoops): FoldAxis {
+  if (loops.kind === "columns") return loops.lane;
+  return loops.kind === "rows" ? loops.step : noLoop(loops.lane.inputs.length);
+}
+
+/** The kept loops, outermost first. */
+export function keptOf(loops: FoldLoops): FoldAxis[] {
+  const kept = [...loops.moreKept, loops.outer];
+  if (loops.kind !== "runs") kept.push(cellsOf(loops));
+  return kept;
+}
+
+export interface Cut {
+  /** Elements in all. */
+  readonly total: number;
+  /** Pieces of the outer loop, of the loop across a tile's cells, and of both for every other kept loop. */
+  readonly outer: number;
+  readonly across: number;
+  readonly tasks: number;
+  /** Cells that pieces of the loop across are multiples of. */
+  readonly unit: number;
+  /** Cells a tile has, and steps a piece has, at the most. */
+  readonly tile: number;
+  readonly chunk: number;
+}
+
+export function cutLoops(loops: FoldLoops, itemBytes: readonly number[], mayRegroup: boolean): Cut {
+  const { kind, lane, step, block, outer } = loops;
+  const more = sizeOfAxes(loops.moreKept);
+  const total =
+    (lane.size * step.size + loops.tail) * block.size * outer.size * more * sizeOfAxes(loops.moreFolded);
+  const wanted = Math.max(1, Math.min(MOST_SPLIT, Math.floor(total / LEAST_TASK)));
+  const outerPieces = Math.min(outer.size, Math.max(1, Math.floor(wanted / more)));
+  const unit = kind === "columns" ? (mayRegroup ? REGROUPED_COLUMNS : ORDERED_COLUMNS) : 1;
+  const units = Math.max(1, Math.floor(cellsOf(loops).size / unit));
+  const across = Math.max(1, Math.min(units, Math.floor(wanted / (outerPieces * more))));
+  return {
+    total,
+    outer: outerPieces,
+    across,
+    tasks: outerPieces * across * more,
+    unit,
+    ...pieceSizes(loops, itemBytes),
+  };
+}
+
+function pieceSizes(loops: FoldLoops, itemBytes: readonly number[]): { tile: number; chunk: number } {
+  const { kind, lane, step } = loops;
+  if (kind === "rows") {
+    const rows = Math.max(1, Math.min(TILE, Math.floor(CHUNK / lane.size)));
+    return { tile: rows, chunk: rows };
+  }
+  if (kind === "runs") return { tile: 1, chunk: Math.max(1, Math.floor(CHUNK / lane.size)) };
+  // Columns side by side: few rows at a time, so that the rows' memory is read in long stretches.
+  if (lane.inputs.some((s, k) => itemBytes[k] > 0 && s === itemBytes[k])) {
+    const tile = Math.min(TILE, lane.size);
+    return { tile, chunk: Math.max(8, Math.floor(CHUNK / tile)) };
+  }
+  const chunk = Math.min(1024, step.size);
+  return { tile: Math.max(16, Math.min(TILE, Math.floor(CHUNK / chunk))), chunk };
+}
+
+/* Cells -------------------------------------------------------------------------------------------------- */
+
+/**
+ * Where accumulators are while the fold goes on.
+ * output: in the output's own memory. tile: in a buffer a task, used for one tile after the other. all: in a buffer with
+ * a place for every cell, in the order of the kept loops, because the kernel is called several times.
+ */
+export interface Cells {
+  readonly where: "output" | "tile" | "all";
+  readonly address: number;
+}
+
+/** Cells that a task's buffer has room for. */
+const perTask = (loops: FoldLoops): number => Math.min(TILE, cellsOf(loops).size);
+
+export function cellCount(where: Cells["where"], loops: FoldLoops, cut: Cut): number {
+  if (where === "output") return 0;
+  return where === "all" ? sizeOfAxes(keptOf(loops)) : cut.tasks * perTask(loops);
+}
+
+/* Descriptors -------------------------------------------------------------------------------------------- */
+
+/** A job below this would be done before another thread has noticed it. */
+const WORTH_SHARING_NS = 20_000;
+const TEMPLATE = SCRATCH.address / 4;
+const QUEUE = SCRATCH.address + 4096;
+const SCRATCH_END = SCRATCH.address + SCRATCH.bytes;
+const MOST_TASKS = 1000;
+
+export const descriptorWords = (heap: Heap): Int32Array => new Int32Array(heap.buffer, 0, SCRATCH_END / 4);
+
+/** One round of tasks: those of all kept cells, over the loops the kernel runs itself. */
+export interface Round {
+  readonly request: FoldRequest;
+  readonly loops: FoldLoops;
+  readonly cut: Cut;
+  readonly cells: Cells;
+  /** How cells start: see `starts` in wasm/reduce-kit.ts. */
+  readonly start: number;
+  /** Turn cells into output at the end? */
+  readonly finish: boolean;
+}
+
+/** Descriptors of tasks of one kernel, which are run together. */
+export class Batch {
+  readonly #words: Int32Array;
+  readonly #heap: Heap;
+  readonly #pool: Pool;
+  readonly #kernel: CompiledFold;
+  readonly #step: number;
+  readonly #operands: number;
+  #tasks = 0;
+  #work = 0;
+
+  constructor(words: Int32Array, heap: Heap, pool: Pool, kernel: CompiledFold) {
+    this.#words = words;
+    this.#heap = heap;
+    this.#pool = pool;
+    this.#kernel = kernel;
+    this.#operands = 1 + kernel.plan.streams.length;
+    const { step, first, finish } = kernel.programs;
+    const params = step.params.length + (first?.params.length ?? 0) + finish.params.length;
+    this.#step = 64 * Math.ceil((4 * (foldDescriptor.params(this.#operands) + 2 * params)) / 64);
+  }
+
+  /** Adds the tasks of a round; they are run when there is no more room, or at `flush`. */
+  add(round: Round): void {
+    this.#writeTemplate(round);
+    this.#writeParams(round.request.params);
+    this.#writeTasks(round);
+    this.#work += round.cut.total * this.#kernel.cost;
+  }
+
+  flush(): void {
+    if (this.#tasks === 0) return;
+    const shared = this.#tasks > 1 && this.#work > WORTH_SHARING_NS;
+    if (shared) this.#pool.run(this.#kernel, QUEUE, this.#step, this.#tasks);
+    else for (let i = 0; i < this.#tasks; i++) this.#kernel.run(QUEUE + i * this.#step);
+    this.#tasks = 0;
+    this.#work = 0;
+  }
+
+  /** What all tasks of the round have in common. */
+  #writeTemplate({ request, loops, cut, cells, start, finish }: Round): void {
+    const w = foldDescriptor;
+    const words = this.#words;
+    const { carry, algebra } = request.fold;
+    const { bytes } = dtypes[carry];
+    const { kind, lane, step, block, outer } = loops;
+    words[TEMPLATE + w.lane] = lane.size;
+    words[TEMPLATE + w.step] = step.size;
+    words[TEMPLATE + w.block] = block.size;
+    words[TEMPLATE + w.outer] = outer.size;
+    words[TEMPLATE + w.tail] = loops.tail;
+    words[TEMPLATE + w.tile] = cut.tile;
+    words[TEMPLATE + w.chunk] = cut.chunk;
+    words[TEMPLATE + w.start] = start;
+    words[TEMPLATE + w.finish] = finish ? 1 : 0;
+    // The runs of a row share one cell.
+    const own = cells.where === "output";
+    const cell = kind === "runs" ? 0 : own ? cellsOf(loops).out : bytes;
+    words[TEMPLATE + w.cell] = cell;
+    words[TEMPLATE + w.cellTile] = cells.where === "tile" ? 0 : cell;
+    words[TEMPLATE + w.cellOuter] = own ? outer.out : cells.where === "all" ? cellsOf(loops).size * bytes : 0;
+    const value = request.start ?? algebra?.identity ?? null;
+    if (value !== null) dtypes[carry].write(this.#heap.view, 4 * (TEMPLATE + w.startValue), value);
+    for (let k = 0; k < this.#operands; k++) {
+      words[TEMPLATE + w.laneStride(k)] = k === 0 ? lane.out : lane.inputs[k - 1];
+      words[TEMPLATE + w.stepStride(k)] = k === 0 ? step.out : step.inputs[k - 1];
+      words[TEMPLATE + w.blockStride(k)] = k === 0 ? block.out : block.inputs[k - 1];
+      words[TEMPLATE + w.outerStride(k)] = k === 0 ? outer.out : outer.inputs[k - 1];
+    }
+  }
+
+  #writeParams(values: FoldParams): void {
+    const { step, first, finish } = this.#kernel.programs;
+    let at = 4 * (TEMPLATE + foldDescriptor.params(this.#operands));
+    const write = (types: readonly DType[], own: readonly Value[]) => {
+      for (let i = 0; i < types.length; i++, at += 8) dtypes[types[i]].write(this.#heap.view, at, own[i]);
+    };
+    write(step.params, values.step);
+    if (first !== null) write(first.params, values.first);
+    write(finish.params, values.finish);
+  }
+
+  #writeTasks({ request, loops, cut, cells }: Round): void {
+    const { moreKept, outer, kind } = loops;
+    const across = cellsOf(loops);
+    const units = Math.max(1, Math.floor(across.size / cut.unit));
+    const bound = (piece: number, pieces: number, of: number, unit: number, size: number) =>
+      piece === pieces ? size : Math.floor((piece * of) / pieces) * unit;
+    const index = new Array<number>(moreKept.length).fill(0);
+    const more = sizeOfAxes(moreKept);
+    for (let j = 0, task = 0; j < more; j++) {
+      for (let o = 0; o < cut.outer; o++) {
+        const o0 = bound(o, cut.outer, outer.size, 1, outer.size);
+        const o1 = bound(o + 1, cut.outer, outer.size, 1, outer.size);
+        for (let c = 0; c < cut.across; c++, task++) {
+          const c0 = bound(c, cut.across, units, cut.unit, across.size);
+          const c1 = bound(c + 1, cut.across, units, cut.unit, across.size);
+          const w = foldDescriptor;
+          const base = this.#task();
+          const words = this.#words;
+          words[base + w.outer] = o1 - o0;
+          if (kind === "columns") words[base + w.lane] = c1 - c0;
+          else if (kind === "rows") words[base + w.step] = c1 - c0;
+          let out = request.out + o0 * outer.out + c0 * across.out;
+          for (let d = 0; d < index.length; d++) out += index[d] * moreKept[d].out;
+          words[base + w.address(0)] = out;
+          for (let k = 0; k < request.addresses.length; k++) {
+            let at = request.addresses[k] + o0 * outer.inputs[k] + c0 * across.inputs[k];
+            for (let d = 0; d < index.length; d++) at += index[d] * moreKept[d].inputs[k];
+            words[base + w.address(k + 1)] = at;
+          }
+          const place =
+            cells.where === "all" ? (j * outer.size + o0) * across.size + c0 : task * perTask(loops);
+          words[base + w.cells] =
+            cells.where === "output" ? out : cells.address + place * dtypes[request.fold.carry].bytes;
+        }
+      }
+      for (let d = index.length - 1; d >= 0 && ++index[d] === moreKept[d].size; d--) index[d] = 0;
+    }
+  }
+
+  /** The word position of one more descriptor, a copy of the template. */
+  #task(): number {
+    if (QUEUE + (this.#tasks + 1) * this.#step > SCRATCH_END || this.#tasks === MOST_TASKS) this.flush();
+    const base = (QUEUE + this.#tasks++ * this.#step) / 4;
+    this.#words.copyWithin(base, TEMPLATE, TEMPLATE + this.#step / 4);
+    return base;
+  }
+}
