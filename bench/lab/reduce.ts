@@ -62,7 +62,6 @@ const logits = arange(2048 * 4096)
 const small = arange(65536).reshape(256, 256);
 const done = (t: Strided) => t.storage.release();
 const dot = callableOf("bench", (a: number, b: number) => a * b);
-const horner = callableOf("bench", (a: number) => a);
 
 interface Contestant {
   readonly name: string;
@@ -107,7 +106,6 @@ const contestants: Contestant[] = [
   { name: "sum all 256x256", bytes: 262144, times: 200, run: () => small.sum().dispose() },
   { name: "sum axis 0 256x256", bytes: 262144, times: 200, run: () => small.sum({ axis: 0 }).dispose() },
 ];
-void horner;
 
 const only = process.argv[3];
 const chosen = contestants.filter(

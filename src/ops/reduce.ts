@@ -282,7 +282,9 @@ export function checkNotEmpty(
     "shape",
     operation,
     `nothing to fold: the tensor is ${list(shape)} and there is no start value.`,
-    operation === "reduce" ? "Give one: { init: 0 }." : "Fold axes that have elements.",
+    operation === "reduce" || operation === "mapReduce"
+      ? "Give one: { init: 0 }."
+      : "Fold axes that have elements.",
   );
 }
 

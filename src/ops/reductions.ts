@@ -440,8 +440,8 @@ function sumExponentials(
 
 /* Tiles ------------------------------------------------------------------------------------------------------------ */
 
-/** Elements that stay in the cache while several kernels visit them. */
-const TILE_ELEMENTS = 1 << 18;
+/** Elements that stay in the last cache while several kernels, on all threads, visit them. */
+const TILE_ELEMENTS = 1 << 20;
 
 type Placed = Exclude<Source, "position">;
 

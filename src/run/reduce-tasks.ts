@@ -55,6 +55,8 @@ const TILE = 2048;
 /** Elements a task should have at the least, and the most tasks a fold is cut into. */
 const LEAST_TASK = 32768;
 export const MOST_SPLIT = 64;
+/** More tasks than that only where each would have more elements than this. */
+const MOST_TASK = 1 << 21;
 /** Columns of a task: wide enough for memory to be read in long runs. Folds that may be cut otherwise stay wider. */
 const REGROUPED_COLUMNS = 1024;
 const ORDERED_COLUMNS = 256;
@@ -97,7 +99,11 @@ export function cutLoops(loops: FoldLoops, itemBytes: readonly number[], mayRegr
   const more = sizeOfAxes(loops.moreKept);
   const total =
     (lane.size * step.size + loops.tail) * block.size * outer.size * more * sizeOfAxes(loops.moreFolded);
-  const wanted = Math.max(1, Math.min(MOST_SPLIT, Math.floor(total / LEAST_TASK)));
+  const wanted = Math.max(
+    1,
+    Math.min(MOST_SPLIT, Math.floor(total / LEAST_TASK)),
+    Math.floor(total / MOST_TASK),
+  );
   const outerPieces = Math.min(outer.size, Math.max(1, Math.floor(wanted / more)));
   const unit = kind === "columns" ? (mayRegroup ? REGROUPED_COLUMNS : ORDERED_COLUMNS) : 1;
   const units = Math.max(1, Math.floor(cellsOf(loops).size / unit));
@@ -152,6 +158,8 @@ export function cellCount(where: Cells["where"], loops: FoldLoops, cut: Cut): nu
 
 /** A job below this would be done before another thread has noticed it. */
 const WORTH_SHARING_NS = 20_000;
+/** A longer task stays with the caller: the pool would take the worker that holds it for dead. */
+const LONGEST_TASK_NS = 100_000_000;
 const TEMPLATE = SCRATCH.address / 4;
 const QUEUE = SCRATCH.address + 4096;
 const SCRATCH_END = SCRATCH.address + SCRATCH.bytes;
@@ -169,6 +177,8 @@ export interface Round {
   readonly start: number;
   /** Turn cells into output at the end? */
   readonly finish: boolean;
+  /** Elements of the round. */
+  readonly work: number;
 }
 
 /** Descriptors of tasks of one kernel, which are run together. */
@@ -198,12 +208,12 @@ export class Batch {
     this.#writeTemplate(round);
     this.#writeParams(round.request.params);
     this.#writeTasks(round);
-    this.#work += round.cut.total * this.#kernel.cost;
+    this.#work += round.work * this.#kernel.cost;
   }
 
   flush(): void {
     if (this.#tasks === 0) return;
-    const shared = this.#tasks > 1 && this.#work > WORTH_SHARING_NS;
+    const shared = this.#work > WORTH_SHARING_NS && this.#work < LONGEST_TASK_NS * this.#tasks;
     if (shared) this.#pool.run(this.#kernel, QUEUE, this.#step, this.#tasks);
     else for (let i = 0; i < this.#tasks; i++) this.#kernel.run(QUEUE + i * this.#step);
     this.#tasks = 0;

@@ -151,6 +151,7 @@ export class FoldRunner {
           cells,
           start: round === 0 ? start : starts.kept,
           finish: where !== "output" && !r.every && round === rounds - 1,
+          work: cut.total / rounds,
         });
         batch.flush();
         for (let d = index.length - 1; d >= 0 && ++index[d] === loops.moreFolded[d].size; d--) index[d] = 0;
@@ -194,6 +195,7 @@ export class FoldRunner {
           cells: { where: "output", address: 0 },
           start: starts.value,
           finish: false,
+          work: cut.total / parts.count,
         });
       }
       batch.flush();

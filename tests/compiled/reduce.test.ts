@@ -519,7 +519,7 @@ describe("named reductions", () => {
   for (const d of ["f32", "f64", "f16"] as const) {
     const eps = { f32: 2e-6, f64: 1e-12, f16: 2e-3 }[d];
     it(`var, std, norm, logsumexp, softmax and logSoftmax on ${d}`, () => {
-      for (const shape of d === "f64" ? shapes.slice(0, 5) : shapes) {
+      for (const shape of shapes) {
         for (let axis = 0; axis < shape.length; axis++) {
           const t = make(shape, d);
           const all = rows(t, axis);
@@ -604,7 +604,7 @@ describe("named reductions", () => {
   });
 
   it("softmax and logsumexp of a fold longer than the cache", () => {
-    const n = 600_000;
+    const n = 1_200_000;
     const t = tensor(
       Float32Array.from({ length: 2 * n }, (_, i) => (i % 1001) * 0.01 - (i < n ? 0 : 1000)),
       {
