@@ -302,6 +302,11 @@ export function promote(a: DType, b: DType): DType {
   return a === b ? a : promotion.get(a + b)!;
 }
 
+/** As `promote`, for callers: unknown names are an error. */
+export function promoted(a: DType, b: DType): DType {
+  return promote(checkDType("promote", a), checkDType("promote", b));
+}
+
 /* Casts ------------------------------------------------------------------------------------------------ */
 
 /** One value from dtype `from` to dtype `to`: the law of every cast in the library. */

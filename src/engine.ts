@@ -96,7 +96,15 @@ export function configure(settings: EngineOptions): void {
       "Give an object such as { maximumBytes: 2 ** 30 }.",
     );
   }
-  const { maximumBytes } = settings;
+  const { maximumBytes, threads } = settings;
+  if (threads !== undefined && !(Number.isInteger(threads) && threads >= 1)) {
+    fail(
+      "value",
+      "configure",
+      `threads is ${describe(threads)}.`,
+      "Use a whole number from 1 on; 1 starts no workers.",
+    );
+  }
   if (
     maximumBytes !== undefined &&
     !(Number.isInteger(maximumBytes) && maximumBytes >= 262144 && maximumBytes <= 2 ** 32)

@@ -69,7 +69,8 @@ function formatCells(dtype: DType, cells: readonly Value[], digits?: number): st
   const row = dtypes[dtype];
   if (row.kind !== "float") return cells.map((v) => String(toScalar(v, dtype)));
   const numbers = cells as readonly number[];
-  const precision = digits ?? (dtype === "f64" ? 8 : dtype === "f32" ? 6 : 4);
+  const wanted = digits ?? (dtype === "f64" ? 8 : dtype === "f32" ? 6 : 4);
+  const precision = Math.min(21, Math.max(1, Math.trunc(Number(wanted)) || 1));
   const write = floatWriter(numbers.filter((x) => Number.isFinite(x) && x !== 0).map(Math.abs), precision);
   return numbers.map((x) =>
     Number.isFinite(x) ? (Object.is(x, -0) ? `-${write(0)}` : write(x)) : String(x),

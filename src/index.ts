@@ -1,6 +1,6 @@
 /** strided: the public face. The only barrel; its exports are snapshot-tested. */
 export * from "./api.ts";
-export { type ArrayOf, type DType, dtypeNames, promote, type ScalarOf } from "./dtype.ts";
+export { type ArrayOf, type DType, dtypeNames, promoted as promote, type ScalarOf } from "./dtype.ts";
 export { configure, type EngineOptions, type MemoryReport, memory, ready } from "./engine.ts";
 export { type ErrorCode, TensorError } from "./errors.ts";
 export {

@@ -73,6 +73,7 @@ function makeKernel(
     template: callable.template!,
     captures,
     toString: () => `kernel ${printTemplate(callable.template!)}`,
+    [Symbol.for("nodejs.util.inspect.custom")]: () => `kernel ${printTemplate(callable.template!)}`,
   }) as Kernel;
   registerCallable(result, callable);
   return result;

@@ -68,7 +68,10 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
   constructor(of: Strided<D>) {
     this.dtype = of.dtype;
     this.storage = of.storage;
-    this.frame = of.frame;
+    // Shape and strides are what kernels trust: nobody may change them behind the gate.
+    Object.freeze(of.frame.shape);
+    Object.freeze(of.frame.strides);
+    this.frame = Object.freeze(of.frame);
     this.readOnly = of.readOnly;
     engine().scopes.track(this);
   }
@@ -343,7 +346,7 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
     checkDType("to", dtype);
     this.#check("to");
     if ((dtype as DType) === this.dtype) return this.#share("to", this.frame) as unknown as Tensor<E>;
-    return new Tensor(copyTo("to", this, dtype));
+    return new Tensor(copyTo("to", this, dtype, true));
   }
 
   /* Kernels --------------------------------------------------------------------------------------------- */

@@ -306,7 +306,7 @@ describe("dtypes", () => {
 
   it("a value that no number of the dtype can be", () => {
     expect(refused(() => zeros(2, { dtype: "u8" }).add(300))).toMatchInlineSnapshot(`
-      "(dtype) add: the captured value 300 does not fit u8.
+      "(dtype) add: the value 300 does not fit u8.
         Convert the operands first."
     `);
     expect(refused(() => zeros(2).set([0], wrong("1")))).toMatchInlineSnapshot(`

@@ -3,6 +3,7 @@ import { type DType, dtypes, type Value } from "../dtype.ts";
 import { type Event, engine, type Seen } from "../engine.ts";
 import type { Program } from "../ir/node.ts";
 import { printProgram } from "../ir/print.ts";
+import type { GemmPlan } from "../optimize/gemm.ts";
 import { optimize } from "../optimize/pipeline.ts";
 import { classLetters, type KernelPlan, layoutClass } from "../optimize/vectorize.ts";
 import type { CompiledKernel } from "../run/kernel.ts";
@@ -38,6 +39,8 @@ export interface KernelStep {
   readonly passes: readonly { readonly name: string; readonly text: string }[];
   readonly vector: { readonly lanes: number; readonly unroll: number; readonly tiled: boolean } | null;
   readonly layoutKey: string | null;
+  /** What else there is to say of the code: the tile of a matrix product, the order of a fold. */
+  readonly note: string | null;
   readonly threads: PoolStatus & { readonly shared: boolean };
   /** Milliseconds spent compiling, 0 when the kernel was known. */
   readonly compileTime: number;
@@ -105,7 +108,8 @@ export class Recorder {
     const { out, inputs } = pending.event;
     const seen = [out, ...inputs];
     const nest = event.detail.nest as LoopNest | undefined;
-    const kernel = event.detail.kernel as CompiledKernel | null | undefined;
+    const compiled = event.detail.kernel as CompiledKernel | null | undefined;
+    const kernel = event.detail.nest === undefined ? null : compiled;
     const plan = kernel?.plan;
     const isNew = engine().kernels.compiled > pending.compiled;
     const bytes = seen.reduce((sum, t) => sum + touched(t.frame), 0);
@@ -119,23 +123,58 @@ export class Recorder {
       operands: seen.map((t, i) =>
         operandReport(i === 0 ? "out" : inputName(pending.event, i - 1), t, nest, i, plan),
       ),
-      loops: { before: out.frame.shape, after: nest?.shape ?? out.frame.shape },
+      loops: loopsOf(pending.event, event.detail),
       passes: passesOf(event.detail.program as Program | undefined),
       vector:
         plan === undefined || plan.width === 0
           ? null
           : { lanes: plan.width, unroll: plan.unroll, tiled: plan.tiled },
+      note: noteOf(event.detail),
       layoutKey: plan === undefined ? null : plan.classes.map((c) => classLetters[c]).join(""),
       threads: { ...status, shared: event.detail.parallel === true },
       compileTime: isNew && kernel ? kernel.compileTime : 0,
       time,
       bytes,
-      wat: kernel ? disassemble(kernel.bytes) : null,
+      wat: compiled?.bytes ? disassemble(compiled.bytes) : null,
     };
     this.steps.push(step);
     const { form, axes = [] } = pending.event;
     this.traces.set(step, { form, out: snapshot("out", out), inputs: pending.inputs, axes });
   }
+}
+
+/** Loops before and after planning; a fold's are those that stay and, last, those that go. */
+function loopsOf(
+  { form, out, inputs }: Operation,
+  detail: Readonly<Record<string, unknown>>,
+): KernelStep["loops"] {
+  const nest = detail.nest as LoopNest | undefined;
+  const kept = detail.kept as LoopNest | undefined;
+  const folded = detail.folded as LoopNest | undefined;
+  if (form === "reduce" && kept !== undefined && folded !== undefined) {
+    return { before: inputs[0]?.frame.shape ?? [], after: [...kept.shape, ...folded.shape] };
+  }
+  if (form === "matmul") {
+    const before = [...out.frame.shape, inputs[0].frame.shape.at(-1) ?? 1];
+    return { before, after: before };
+  }
+  return { before: out.frame.shape, after: nest?.shape ?? out.frame.shape };
+}
+
+function noteOf(detail: Readonly<Record<string, unknown>>): string | null {
+  const gemm = detail.gemm as GemmPlan | undefined;
+  if (gemm !== undefined) {
+    const { path, tile } = gemm;
+    if (path === "dots" || path === "axpy") return "a product with a vector: the matrix is read as a stream";
+    const how = path === "packed" ? "operands packed in panels" : "operands read where they lie";
+    return `${how}, tiles of ${tile.mr} × ${tile.nr}${tile.fma ? ", fused multiply-add" : ""}`;
+  }
+  const loops = detail.loops as { readonly kind?: string } | undefined;
+  const fold = detail.fold as { readonly algebra?: unknown } | undefined;
+  if (fold === undefined || loops === undefined) return null;
+  return fold.algebra === null
+    ? "folded in the order of the elements"
+    : "folded in fixed blocks, whatever the threads";
 }
 
 function inputName(event: Operation, i: number): string {

@@ -47,6 +47,7 @@ function loopsText({ loops }: KernelStep): string {
 function codeText(step: KernelStep): string {
   if (step.backend === "function") return "the JavaScript function itself, called for each element";
   if (step.backend === "interpreter") return "the interpreter";
+  if (step.note !== null) return `SIMD WebAssembly, ${step.note}`;
   if (step.vector === null)
     return step.layoutKey === null ? "WebAssembly" : "WebAssembly, one element at a time";
   const { lanes, unroll, tiled } = step.vector;

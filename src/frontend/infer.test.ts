@@ -246,7 +246,7 @@ describe("captured numbers are weak, and passed at call time", () => {
     expect(paramValue(true, "bool")).toBe(1);
     expect(paramValue(-0, "f64")).toBe(-0);
     expect(messageOf(() => paramValue(300, "u8"))).toMatchInlineSnapshot(`
-      "kernel: the captured value 300 does not fit u8.
+      "kernel: the value 300 does not fit u8.
         Convert the operands first."
     `);
   });

@@ -50,7 +50,7 @@ export function specialize(
   options: SpecializeOptions = {},
 ): Program {
   const operation = options.operation ?? (template.name || "kernel");
-  if (inputs.length !== template.inputs) {
+  if (inputs.length < template.inputs) {
     fail("kernel", operation, `the function takes ${template.inputs} operands, got ${inputs.length}.`);
   }
   if (params.length !== template.params.length) {
@@ -88,12 +88,7 @@ export function paramValue(value: unknown, dtype: DType, operation = "kernel"): 
     return unreachable(`a captured ${typeof value}`);
   const whole = typeof value === "bigint" || Number.isInteger(value);
   if (whole && isInteger(dtype) && dtype !== "i64" && !fits(value, dtype)) {
-    fail(
-      "dtype",
-      operation,
-      `the captured value ${value} does not fit ${dtype}.`,
-      "Convert the operands first.",
-    );
+    fail("dtype", operation, `the value ${value} does not fit ${dtype}.`, "Convert the operands first.");
   }
   return literalAs(value, dtype);
 }

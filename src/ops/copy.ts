@@ -5,10 +5,10 @@ import { fail, list } from "../errors.ts";
 import { Builder } from "../ir/build.ts";
 import type { Program } from "../ir/node.ts";
 import { sizeOf } from "../view/layout.ts";
-import { type LoopNest, planLoops } from "../view/loops.ts";
+import { kOrderPermutation, type LoopNest, planLoops, viewInOrder } from "../view/loops.ts";
 import { overlaps } from "../view/overlap.ts";
 import { reshape } from "../view/reshape.ts";
-import { broadcastTo, contiguousView, type View } from "../view/view.ts";
+import { broadcastTo, contiguousView, isContiguous, type View } from "../view/view.ts";
 import { absolute, allocate, checkAlive, checkWritable, type Strided } from "./strided.ts";
 
 /** dst[…] = src[…], src broadcast to dst's shape; as if src had been copied first. */
@@ -38,10 +38,18 @@ export function assignFlat(operation: string, dst: Strided, src: Strided): void 
   copyElements(operation, dst, src);
 }
 
-/** A dense copy in C order, in the given dtype. */
-export function copyTo<D extends Strided["dtype"]>(operation: string, src: Strided, dtype: D): Strided<D> {
+/** A dense copy in the given dtype, in C order or (`keepOrder`) in the source's memory order, as NumPy's astype. */
+export function copyTo<D extends Strided["dtype"]>(
+  operation: string,
+  src: Strided,
+  dtype: D,
+  keepOrder = false,
+): Strided<D> {
   checkAlive(operation, src);
-  const out = allocate(operation, dtype, src.frame.shape);
+  const { frame } = src;
+  const order = keepOrder && !isContiguous(frame) ? kOrderPermutation([frame], frame.shape) : null;
+  const layout = order === null ? undefined : viewInOrder(frame.shape, dtypes[dtype].bytes, order);
+  const out = allocate(operation, dtype, frame.shape, layout);
   copyElements(operation, out, src);
   return out;
 }

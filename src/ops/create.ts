@@ -12,7 +12,7 @@ import {
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { checkReach, createStorage } from "../memory/storage.ts";
-import { checkShape, rowMajorStrides, sizeOf } from "../view/layout.ts";
+import { checkShape, MAX_RANK, rowMajorStrides, sizeOf } from "../view/layout.ts";
 import { selfOverlaps } from "../view/overlap.ts";
 import { resolveShape } from "../view/reshape.ts";
 import { extent, type View } from "../view/view.ts";
@@ -38,6 +38,8 @@ export function fromData(data: Nested | ArrayBufferView, options: TensorOptions,
   for (let level: Nested = data; Array.isArray(level); level = level[0] as Nested) {
     shape.push(level.length);
     if (level.length === 0) break;
+    // Deeper than any tensor: too many axes, or an array inside itself.
+    if (shape.length > MAX_RANK) checkShape(op, shape);
   }
   const flat: Scalar[] = [];
   flatten(op, data, shape, 0, [], flat);

@@ -210,7 +210,7 @@ export function sourceOf(callable: Callable): string {
 /** The dtype that holds what a called function returns: booleans, bigints, or numbers of the operands' float dtype. */
 export function dtypeOfResult(operation: string, result: unknown, operands: DType): DType {
   if (typeof result === "boolean") return "bool";
-  if (typeof result === "bigint") return "i64";
+  if (typeof result === "bigint") return operands === "u64" ? "u64" : "i64";
   if (typeof result !== "number") failResult(operation, result);
   return isFloat(operands) ? operands : "f64";
 }

@@ -158,6 +158,14 @@ export function compileStrict(
   checkOptions(operation, captures ?? null, "{ k: 0.01 }");
   const lowered = lowerFunction(fn, captures);
   if (isRefusal(lowered)) throw new TensorError("kernel", refusalMessage(operation, lowered));
+  if (lowered.inputs === 0 && fn.length > 0) {
+    fail(
+      "kernel",
+      operation,
+      `every parameter is taken by a captured value: ${Object.keys(captures).join(", ")}.`,
+      "Captured values take the last parameters; options such as { fastMath: true } are the third argument.",
+    );
+  }
   const values = captureValues(lowered, captures) as Captured[];
   return new Callable(lowered, null, fn, values, undefined, undefined, fastMath);
 }

@@ -21,7 +21,7 @@ import { normalizeAxes, normalizeAxis, rowMajorStrides } from "../view/layout.ts
 import { planLoops } from "../view/loops.ts";
 import { contiguousView, type View } from "../view/view.ts";
 import { axisList, checkOptionalDType, checkOptions } from "./arguments.ts";
-import { dtypeOfResult, elementwise, resultValue } from "./elementwise.ts";
+import { dtypeOfResult, elementwise, resultValue, sourceOf } from "./elementwise.ts";
 import { Callable } from "./function.ts";
 import { absolute, allocate, checkAlive, filled, type Strided } from "./strided.ts";
 
@@ -94,6 +94,8 @@ export type Source = { readonly of: Strided; readonly view: View } | "position";
 
 export interface FoldWork {
   readonly operation: string;
+  /** What the function says, for those who listen. */
+  readonly source?: string;
   readonly fold: Fold;
   readonly params?: FoldParams;
   readonly sources: readonly Source[];
@@ -117,21 +119,33 @@ export function runFold(w: FoldWork): void {
   const outAddress = out.of.storage.address + kept.offsets[sources.length];
   const foldedViews = views.map((v) => ({ ...pick(v, isFolded, true), offset: 0 }));
   const folded = planLoops(foldedViews, { keepOrder: fold.algebra === null });
+  e.listener?.({
+    kind: "operation",
+    operation: w.operation,
+    form: "reduce",
+    source: w.source ?? w.operation,
+    out: { dtype: out.of.dtype, storage: out.of.storage, frame: out.view },
+    inputs: sources.flatMap((s) =>
+      s === "position" ? [] : [{ dtype: s.of.dtype, storage: s.of.storage, frame: s.view }],
+    ),
+    axes: isFolded.flatMap((f, d) => (f ? [d] : [])),
+  });
   if (!canCompile(fold)) {
     const addresses = sources.map((s) => (s === "position" ? 0 : s.of.storage.address));
     const offsets = [...addresses, out.of.storage.address].map((a, k) => a + kept.offsets[k]);
     const types = sources.map((s) => (s === "position" ? null : s.of.dtype));
+    interpretFold(e.heap.view, { ...kept, offsets }, folded, types, fold, params, start);
     e.listener?.({
       kind: "kernel",
       operation: w.operation,
       backend: "interpreter",
       detail: { kept, folded, fold },
     });
-    interpretFold(e.heap.view, { ...kept, offsets }, folded, types, fold, params, start);
     return;
   }
   if (isEmpty(folded)) {
     fillStart(e, fold, params, start!, outAddress, kept.shape, kept.strides[sources.length]);
+    e.listener?.({ kind: "kernel", operation: w.operation, backend: "wasm", detail: { kept, folded } });
     return;
   }
   const report = foldRunner(e).run({
@@ -213,11 +227,12 @@ export function reduce(
   const bound = bindFold(operation, callable, [t.dtype], t.dtype, options);
   checkNotEmpty(operation, bound.init, split, t.frame.shape);
   const out = allocate(operation, extras.result ?? bound.dtype, split.shape);
-  return filled(out, () => fillReduce(operation, bound, t, split, out, extras));
+  return filled(out, () => fillReduce(operation, sourceOf(callable), bound, t, split, out, extras));
 }
 
 function fillReduce(
   operation: string,
+  source: string,
   bound: BoundFold,
   t: Strided,
   split: Split,
@@ -235,6 +250,7 @@ function fillReduce(
     if (canCompile(fold)) {
       runFold({
         operation,
+        source,
         fold,
         params: { ...noParams, step: bound.params, finish: extras.ending?.params ?? [] },
         sources: [{ of: t, view: t.frame }],
@@ -249,8 +265,11 @@ function fillReduce(
   const kept = absolute(planLoops([outView, pick(t.frame, isFolded, false)]), [out, t]);
   const folded = planLoops([pick(t.frame, isFolded, true)], { keepOrder: true });
   const backend = bound.program === null ? "function" : "interpreter";
-  e.listener?.({ kind: "kernel", operation, backend, detail: { kept, folded } });
+  const axes = isFolded.flatMap((f, d) => (f ? [d] : []));
+  const seen = { dtype: out.dtype, storage: out.storage, frame: outView };
+  e.listener?.({ kind: "operation", operation, form: "reduce", source, out: seen, inputs: [t], axes });
   interpretReduce(e.heap.view, kept, folded, [out.dtype, t.dtype], bound.evaluate(), bound.dtype, bound.init);
+  e.listener?.({ kind: "kernel", operation, backend, detail: { kept, folded } });
 }
 
 const folds = new WeakMap<Program, Map<string, Fold>>();
@@ -492,6 +511,15 @@ export function scan(operation: string, callable: Callable, t: Strided, options:
   const axis = normalizeAxis(operation, options.axis ?? 0, rank);
   const bound = bindFold(operation, callable, [t.dtype], t.dtype, options);
   const out = allocate(operation, bound.dtype, t.frame.shape);
+  engine().listener?.({
+    kind: "operation",
+    operation,
+    form: "scan",
+    source: sourceOf(callable),
+    out,
+    inputs: [t],
+    axes: [axis],
+  });
   return filled(out, () => fillScan(operation, bound, t, axis, out));
 }
 
@@ -522,7 +550,6 @@ function fillScan(operation: string, bound: BoundFold, t: Strided, axis: number,
   }
   const nest = absolute(planLoops([outKept, inKept]), [out, t]);
   const backend = bound.program === null ? "function" : "interpreter";
-  e.listener?.({ kind: "kernel", operation, backend, detail: { kept: nest } });
   interpretScan(
     e.heap.view,
     nest,
@@ -533,6 +560,7 @@ function fillScan(operation: string, bound: BoundFold, t: Strided, axis: number,
     bound.dtype,
     bound.init,
   );
+  e.listener?.({ kind: "kernel", operation, backend, detail: { kept: nest } });
 }
 
 /* Binding ------------------------------------------------------------------------------------------------------ */

@@ -69,10 +69,13 @@ export class Pool {
 
   constructor(heap: Heap, threads: number | undefined) {
     this.#heap = heap;
-    this.#wanted = Math.min(threads ?? defaultThreads(), MOST_WORKERS);
-    if (this.#wanted <= 1)
-      this.#why = threads === undefined ? "one thread is the default here" : "one thread was asked for";
-    else if (!heap.shared) this.#why = "this host has no shared memory";
+    const asked = threads ?? environmentThreads();
+    this.#wanted = Math.min(asked ?? (inWorkerThread() ? 1 : cores()), MOST_WORKERS);
+    if (this.#wanted <= 1) {
+      const inside = "inside a worker thread one thread is the default";
+      this.#why =
+        asked !== null ? "one thread was asked for" : inWorkerThread() ? inside : "there is one core";
+    } else if (!heap.shared) this.#why = "this host has no shared memory";
     else if (!canShare()) this.#why = "the page is not cross-origin isolated (COOP and COEP headers)";
     this.#control =
       this.#why === null ? new Int32Array(new SharedArrayBuffer(4 * (AT + MOST_WORKERS))) : null;
@@ -220,11 +223,9 @@ function canShare(): boolean {
   return typeof SharedArrayBuffer !== "undefined" && isolated !== false;
 }
 
-/** STRIDED_THREADS, else every core; inside another program's worker thread one, since that program splits already. */
-function defaultThreads(): number {
-  const asked = Number(
-    (globalThis as { process?: { env?: Record<string, string> } }).process?.env?.STRIDED_THREADS,
-  );
-  if (Number.isInteger(asked) && asked > 0) return asked;
-  return inWorkerThread() ? 1 : cores();
+/** STRIDED_THREADS, if it is a number of threads; null leaves the choice to the pool. */
+function environmentThreads(): number | null {
+  const text = (globalThis as { process?: { env?: Record<string, string> } }).process?.env?.STRIDED_THREADS;
+  const asked = Number(text);
+  return Number.isInteger(asked) && asked > 0 ? asked : null;
 }

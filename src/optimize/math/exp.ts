@@ -39,7 +39,10 @@ function reduce32(b: Builder, x: Id, o: MathOptions): { r: Id; scale: readonly [
 
 function exp32(b: Builder, x: Id, o: MathOptions): Id {
   const { r, scale } = reduce32(b, b.op("pmax", b.op("pmin", x, f32(b, 89)), f32(b, -104.5)), o);
-  const c = [0.4999999403953552, 0.16666516661643982, 0.041668105870485306, 0.008369130082428455, 0.0013836411526426673];
+  const c = [
+    0.4999999403953552, 0.16666516661643982, 0.041668105870485306, 0.008369130082428455,
+    0.0013836411526426673,
+  ];
   // Unfused, 1 + (r + r²·q) rounds best; fused, Horner's rule does, and is shorter.
   const p = o.fma
     ? polynomial(b, r, [1, 1, ...c], o)
@@ -52,7 +55,10 @@ function exp2_32(b: Builder, x: Id, o: MathOptions): Id {
   const magic = f32(b, MAGIC32 + 254);
   const t = b.op("add", clamped, magic);
   const r = b.op("sub", clamped, b.op("sub", t, magic));
-  const c = [1, 0.6931472420692444, 0.24022655189037323, 0.05550272762775421, 0.009617065079510212, 0.0013417747104540467, 0.00015823835565242916];
+  const c = [
+    1, 0.6931472420692444, 0.24022655189037323, 0.05550272762775421, 0.009617065079510212,
+    0.0013417747104540467, 0.00015823835565242916,
+  ];
   const [first, second] = twoFactors32(b, t);
   return b.op("mul", b.op("mul", polynomial(b, r, c, o), first), second);
 }
@@ -63,9 +69,20 @@ function tanh32(b: Builder, x: Id, o: MathOptions): Id {
   const e = exp32(b, b.op("mul", b.op("pmin", a, f32(b, 10)), f32(b, 2)), o);
   const large = b.op("sub", one, b.op("div", f32(b, 2), b.op("add", e, one)));
   const z = b.op("mul", x, x);
-  const q = polynomial(b, z, [-0.3333328068256378, 0.13331405818462372, -0.05373651534318924, 0.02062816731631756, -0.0056922961957752705], o);
+  const q = polynomial(
+    b,
+    z,
+    [
+      -0.3333328068256378, 0.13331405818462372, -0.05373651534318924, 0.02062816731631756,
+      -0.0056922961957752705,
+    ],
+    o,
+  );
   const small = madd(b, b.op("mul", x, z), q, x, o);
-  const signed = b.bitcast("f32", b.op("bitOr", b.bitcast("i32", large), b.op("bitAnd", b.bitcast("i32", x), i32(b, SIGN32))));
+  const signed = b.bitcast(
+    "f32",
+    b.op("bitOr", b.bitcast("i32", large), b.op("bitAnd", b.bitcast("i32", x), i32(b, SIGN32))),
+  );
   return b.op("select", b.op("lt", a, f32(b, 0.625)), small, signed);
 }
 

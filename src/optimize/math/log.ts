@@ -21,7 +21,15 @@ function log32(b: Builder, x: Id, o: MathOptions): Id {
   const mantissa = b.bitcast("f32", b.op("sub", i, b.op("shl", exponent, i32(b, 23))));
   const k = b.op("sub", b.cast("f32", exponent), b.op("select", tiny, f32(b, 23), f32(b, 0)));
   const f = b.op("sub", mantissa, f32(b, 1));
-  const q = polynomial(b, f, [-0.5, 0.3333333134651184, -0.250008225440979, 0.20001259446144104, -0.16623342037200928, 0.14201055467128754, -0.13159559667110443, 0.1276588886976242, -0.07641373574733734], o);
+  const q = polynomial(
+    b,
+    f,
+    [
+      -0.5, 0.3333333134651184, -0.250008225440979, 0.20001259446144104, -0.16623342037200928,
+      0.14201055467128754, -0.13159559667110443, 0.1276588886976242, -0.07641373574733734,
+    ],
+    o,
+  );
   const low = madd(b, b.op("mul", f, f), q, b.op("mul", k, f32(b, LN2_LOW32)), o);
   const y = madd(b, k, f32(b, LN2_HIGH32), b.op("add", f, low), o);
   return logEdges(b, x, y);
