@@ -2,14 +2,14 @@
  * Functions of floats become arithmetic. Each transcendental is a function that appends primitive nodes to a Builder, so
  * one decomposition serves scalar code, SIMD lanes and the interpreter, and accuracy is measured once for all.
  *
- * Bounds, measured in decompose.test.ts, with and without fused multiply-add: f32 exp, log, tanh and sigmoid within
+ * Bounds, measured in math/math.test.ts, with and without fused multiply-add: f32 exp, log, tanh and sigmoid within
  * 1 ulp, the rest within 2; f64 within 2. Special values are JavaScript's.
  */
 import { type DType, isFloat } from "../dtype.ts";
 import type { Builder } from "../ir/build.ts";
 import type { Id, Node, Program } from "../ir/node.ts";
 import { isOp, type OpName } from "../ir/ops.ts";
-import { cosh, exp, exp2, expm1, sigmoid, sinh, tanh32, tanh64 } from "./decompose-exp.ts";
+import { cosh, exp, exp2, expm1, sigmoid, sinh, tanh32, tanh64 } from "./math/exp.ts";
 import {
   Calc,
   type DecomposeOptions,
@@ -17,10 +17,10 @@ import {
   type Float,
   type Formula,
   throughDouble,
-} from "./decompose-kit.ts";
-import { acosh, asinh, atanh, log1p, log2, log10, log32, log64 } from "./decompose-log.ts";
-import { cbrt, hypot32, hypot64, pow32, pow64 } from "./decompose-pow.ts";
+} from "./math/kit.ts";
+import { acosh, asinh, atanh, log1p, log2, log10, log32, log64 } from "./math/log.ts";
 import { integerPower, moduloTable } from "./math/modulo.ts";
+import { cbrt, hypot32, hypot64, pow32, pow64 } from "./math/pow.ts";
 import { trigTable } from "./math/trig.ts";
 import { rewrite } from "./rewrite.ts";
 

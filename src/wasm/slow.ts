@@ -6,7 +6,7 @@ import type { Lane } from "../dtype.ts";
 import { unreachable } from "../errors.ts";
 import { Builder } from "../ir/build.ts";
 import type { Node } from "../ir/node.ts";
-import { Calc } from "../optimize/decompose-kit.ts";
+import { Calc } from "../optimize/math/kit.ts";
 import { type Angle, ofRemainder } from "../optimize/math/trig.ts";
 import type { Callable, FuncBuilder, Label, Local, ModuleBuilder } from "./assembler.ts";
 import { ScalarCode, type SlowFunctions } from "./scalar.ts";

@@ -1,4 +1,4 @@
-"""Derives the polynomial coefficients of src/optimize/decompose*.ts.
+"""Derives the polynomial coefficients of src/optimize/math/*.ts.
 
     python3 tests/accuracy/coefficients.py [name ...]
 
@@ -129,8 +129,9 @@ half = LN2 / 2
 row("exp32", exp, lambda r: exp(-r), range(7), -half * mpf("1.001"), half * mpf("1.001"), f32, {0: ONE, 1: ONE})
 row("exp2_32", lambda r: mpf(2) ** r, lambda r: mpf(2) ** -r, range(7), -mpf("0.5"), mpf("0.5"), f32, {0: ONE})
 row("log32", log_tail, lambda f: abs(f**3 / log1p(f)) if f else 0, range(8), sqrt(mpf("0.5")) - 1, sqrt(mpf(2)) - 1, f32)
-row("tanh32", odd(tanh), odd_weight(tanh), range(5), mpf(0), mpf("0.6") ** 2, f32)
-row("tanh32_wide", odd(tanh), odd_weight(tanh), range(7), mpf(0), ONE, f32)
+tanh_bend = lambda z: series(lambda y: y / (tanh(sqrt(y)) / sqrt(y) - 1), z, mpf("1e-15"))
+tanh_weight = lambda z: series(lambda y: y * sqrt(y) / (tanh_bend(y) ** 2 * tanh(sqrt(y))), z, mpf("1e-15"))
+row("tanh32", tanh_bend, tanh_weight, range(4), mpf("1e-12"), mpf("0.9") ** 2, f32)
 
 
 half_pi_tail = (pi / 4 * mpf("1.0005")) ** 2

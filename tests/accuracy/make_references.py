@@ -4,7 +4,7 @@
 
 A row is [x, high, low] or [x, y, high, low]. Points cover the whole range of doubles, with more of them where the
 decompositions change branch or where functions are known to be hard. Values that overflow or are not numbers are left
-to the table of special values in src/optimize/decompose.test.ts.
+to the table of special values in src/optimize/math/math.test.ts.
 """
 import gzip
 import json
@@ -72,9 +72,9 @@ one = {
     "atan": (m.atan, uniform(-4, 4, 200) + powers(-1074, 1023, 120) + near([m.sqrt(2) - 1, m.sqrt(2) + 1, 1], 8)),
     "sinh": (m.sinh, hyper),
     "cosh": (m.cosh, hyper),
-    "tanh": (m.tanh, hyper),
+    "tanh": (m.tanh, hyper + uniform(0.02, 0.7, 200) + [-0.06055028038412624] + near([0.625], 6)),
     "asinh": (m.asinh, powers(-1074, 1023, 120) + uniform(-4, 4, 200) + powers(-30, 30, 60)),
-    "acosh": (m.acosh, [1 + abs(x) for x in powers(-52, 30, 160)] + powers(0, 1023, 100, False) + uniform(1, 4, 120)),
+    "acosh": (m.acosh, [1 + abs(x) for x in powers(-52, 30, 160)] + powers(0, 1023, 100, False) + uniform(1, 4, 120) + uniform(1, 1.2, 100) + [1.0281013397197587]),
     "atanh": (m.atanh, unit),
     "cbrt": (lambda x: m.sign(x) * abs(x) ** (mpf(1) / 3), powers(-1074, 1023, 300) + uniform(0.4, 5, 60) + [float(k**3) for k in range(1, 20)]),
     "sigmoid": (sigmoid, uniform(-745, 40, 160) + uniform(-4, 4, 160) + powers(-60, 9, 60)),

@@ -1,126 +1,204 @@
 /**
- * exp, exp2, expm1, sigmoid and the hyperbolic functions on f32 and f64.
- *
- * exp: n = round(x / ln 2), r = x - n·ln 2 in two steps (Cody and Waite), 2^n by shifting the integer into the exponent,
- * in two factors so that the result may be subnormal.
+ * e^x and what is made of it: x = n·ln2 + r, e^x = 2^n·e^r with |r| <= ln2/2, and 2^n is put together from bits.
+ * Coefficients: tests/accuracy/coefficients.py.
  */
-import type { Builder } from "../../ir/build.ts";
 import type { Id } from "../../ir/node.ts";
-import { type DecompositionTable, type MathOptions, madd, polynomial } from "./table.ts";
+import type { Calc } from "./kit.ts";
 
-const f32 = (b: Builder, value: number): Id => b.constant("f32", Math.fround(value));
-const i32 = (b: Builder, value: number): Id => b.constant("i32", value);
-const bits32 = (b: Builder, op: "bitAnd" | "bitOr", x: Id, mask: number): Id =>
-  b.bitcast("f32", b.op(op, b.bitcast("i32", x), i32(b, mask)));
+const { LN2, LOG2E } = Math;
 
-/** x + MAGIC32 rounds x to an integer (|x| < 2^22) that its low bits then hold. */
-const MAGIC32 = 1.5 * 2 ** 23;
-const SIGN32 = -(2 ** 31);
-const LN2_HIGH32 = 0.693359375;
-const LN2_LOW32 = -2.1219444e-4;
+/** ln2 = high + low, the high part so short that its product with any exponent is exact; where e^x is 0 or infinite. */
+const ranges = {
+  f32: { ln2: [0.693145751953125, 1.4286068203094173e-6], zero: -104, infinite: 89 },
+  f64: { ln2: [0.6931471804855391, 7.440617110012397e-11], zero: -746, infinite: 710 },
+};
 
-/** 2^n = first · second, for |n| < 254: t is n + MAGIC32 + 254 in f32. */
-function twoFactors32(b: Builder, t: Id): readonly [Id, Id] {
-  const i = b.bitcast("i32", t);
-  const half = b.op("shr", i, i32(b, 1));
-  const rest = b.op("sub", i, half);
-  const power = (k: Id) => b.bitcast("f32", b.op("shl", k, i32(b, 23)));
-  return [power(half), power(rest)];
+/** e^r = 1 + r + r²·P(r). */
+const EXP_F32 = [
+  0.4999999403953552, 0.16666516661643982, 0.041668105870485306, 0.008369130082428455, 0.0013836411526426673,
+];
+const EXP_F64 = [
+  0.5000000000000011, 0.1666666666666643, 0.04166666666652565, 0.008333333333479647, 0.0013888888944927388,
+  0.00019841269546603507, 2.4801491652803236e-5, 2.7557543672409725e-6, 2.7630796535351025e-7,
+  2.501573194599716e-8,
+];
+const EXP_SHORT = [
+  0.500000006803753, 0.16666663818550698, 0.0416662852025854, 0.008333679108676478, 0.0013946095706893597,
+  0.0001981136606553278,
+];
+/** 2^r for |r| <= 1/2; exact at 0, so whole powers are exact. */
+const EXP2_F32 = [
+  1, 0.6931472420692444, 0.24022655189037323, 0.05550272762775421, 0.009617065079510212,
+  0.0013417747104540467, 0.00015823835565242916,
+];
+const EXP2_F64 = [
+  1,
+  LN2,
+  0.2402265069591007,
+  0.05550410866482338,
+  0.00961812910763023,
+  0.0013333558146033074,
+  0.00015403530388884078,
+  1.5252734167359912e-5,
+  1.3215491336903344e-6,
+  1.0177932076271669e-7,
+  7.052946770408416e-9,
+  4.4733482728316824e-10,
+  2.873284137240904e-11,
+];
+const EXP2_SHORT = [
+  1, 0.693147180704529, 0.24022651066559067, 0.05550410366077976, 0.009618038132567354, 0.0013333935001835653,
+  0.00015466756215357886, 1.5196164851601806e-5,
+];
+/** tanh x = x + x³/Q(x²) for |x| < 0.91. */
+const TANH_F32 = [-3.000000238418579, -1.1999965906143188, 0.005700322333723307, -0.00023198405688162893];
+/** tanh x = x + x³·P(x²)/Q(x²) for |x| < 0.625: the coefficients of Cephes' tanh (Stephen L. Moshier, 1984). */
+const TANH_F64 = {
+  above: [-1614.6876844170845, -99.28772310019185, -0.9643991794250523],
+  below: [4844.063053251255, 2235.4883906010045, 112.81167849163293, 1],
+};
+/** sinh x = x + x³·P(x²) for |x| <= 1. */
+const SINH_F64 = [
+  0.16666666666666666, 0.008333333333333573, 0.00019841269841061157, 2.755731931009361e-6,
+  2.505208941162096e-8, 1.6061339368340844e-10, 7.503248923050178e-13, 6.475835806716559e-15,
+];
+const SINH_SHORT = [0.16666666497561106, 0.008333350058244052, 0.00019836159752191834, 2.8169514266824634e-6];
+
+function tail(k: Calc): readonly number[] {
+  return k.dtype === "f32" ? EXP_F32 : k.short ? EXP_SHORT : EXP_F64;
 }
 
-/** r and 2^n = first·second with x = n·ln 2 + r, |r| ≤ ln 2 / 2. */
-function reduce32(b: Builder, x: Id, o: MathOptions): { r: Id; scale: readonly [Id, Id] } {
-  const magic = f32(b, MAGIC32 + 254);
-  const t = madd(b, x, f32(b, Math.LOG2E), magic, o);
-  const n = b.op("sub", t, magic);
-  const r = madd(b, n, f32(b, -LN2_LOW32), madd(b, n, f32(b, -LN2_HIGH32), x, o), o);
-  return { r, scale: twoFactors32(b, t) };
+/** e^r - 1 of a reduced argument: the sum that loses least without a fused multiply-add. */
+function expm1Reduced(k: Calc, r: Id): Id {
+  return k.madd(k.mul(r, r), k.poly(r, tail(k)), r);
 }
 
-function exp32(b: Builder, x: Id, o: MathOptions): Id {
-  const { r, scale } = reduce32(b, b.op("pmax", b.op("pmin", x, f32(b, 89)), f32(b, -104.5)), o);
-  const c = [
-    0.4999999403953552, 0.16666516661643982, 0.041668105870485306, 0.008369130082428455,
-    0.0013836411526426673,
-  ];
-  // Unfused, 1 + (r + r²·q) rounds best; fused, Horner's rule does, and is shorter.
-  const p = o.fma
-    ? polynomial(b, r, [1, 1, ...c], o)
-    : b.op("add", madd(b, b.op("mul", r, r), polynomial(b, r, c, o), r, o), f32(b, 1));
-  return b.op("mul", b.op("mul", p, scale[0]), scale[1]);
+/** x times the power of two whose exponent the low bits of `tagged` hold, right for subnormal results too. */
+function scale(k: Calc, x: Id, tagged: Id): Id {
+  const [first, second] = k.twoPowers(tagged);
+  return k.mul(k.mul(x, first), second);
 }
 
-function exp2_32(b: Builder, x: Id, o: MathOptions): Id {
-  const clamped = b.op("pmax", b.op("pmin", x, f32(b, 129)), f32(b, -151));
-  const magic = f32(b, MAGIC32 + 254);
-  const t = b.op("add", clamped, magic);
-  const r = b.op("sub", clamped, b.op("sub", t, magic));
-  const c = [
-    1, 0.6931472420692444, 0.24022655189037323, 0.05550272762775421, 0.009617065079510212,
-    0.0013417747104540467, 0.00015823835565242916,
-  ];
-  const [first, second] = twoFactors32(b, t);
-  return b.op("mul", b.op("mul", polynomial(b, r, c, o), first), second);
+/** 2^shift·e^x. */
+function scaledExp(k: Calc, x: Id, shift: number): Id {
+  const { ln2, zero, infinite } = ranges[k.dtype];
+  const inside = k.clamp(x, zero, infinite - shift);
+  const { tagged, whole } = k.nearestMultiple(inside, LOG2E, 2 * k.bias + shift);
+  const r = k.reduce(inside, whole, ln2);
+  const horner = k.fma && k.dtype === "f32";
+  const e = horner ? k.poly(r, [1, 1, ...tail(k)]) : k.add(expm1Reduced(k, r), k.c(1));
+  return scale(k, e, tagged);
 }
 
-function tanh32(b: Builder, x: Id, o: MathOptions): Id {
-  const one = f32(b, 1);
-  const a = b.op("abs", x);
-  const e = exp32(b, b.op("mul", b.op("pmin", a, f32(b, 10)), f32(b, 2)), o);
-  const large = b.op("sub", one, b.op("div", f32(b, 2), b.op("add", e, one)));
-  const z = b.op("mul", x, x);
-  const q = polynomial(
-    b,
-    z,
-    [
-      -0.3333328068256378, 0.13331405818462372, -0.05373651534318924, 0.02062816731631756,
-      -0.0056922961957752705,
-    ],
-    o,
-  );
-  const small = madd(b, b.op("mul", x, z), q, x, o);
-  const signed = b.bitcast(
-    "f32",
-    b.op("bitOr", b.bitcast("i32", large), b.op("bitAnd", b.bitcast("i32", x), i32(b, SIGN32))),
-  );
-  return b.op("select", b.op("lt", a, f32(b, 0.625)), small, signed);
+export function exp(k: Calc, x: Id): Id {
+  return scaledExp(k, x, 0);
+}
+
+export function exp2(k: Calc, x: Id): Id {
+  const inside = k.dtype === "f32" ? k.clamp(x, -151, 129) : k.clamp(x, -1076, 1025);
+  const magic = k.c(k.magic + 2 * k.bias);
+  const tagged = k.add(inside, magic);
+  const r = k.sub(inside, k.sub(tagged, magic));
+  return scale(k, k.poly(r, k.dtype === "f32" ? EXP2_F32 : k.short ? EXP2_SHORT : EXP2_F64), tagged);
+}
+
+/** 2^(high + low), |low| at most a few: the last step of a power. */
+export function exp2Sum(k: Calc, high: Id, low: Id): Id {
+  const inside = k.clamp(high, -1076, 1025);
+  const magic = k.c(k.magic + 2 * k.bias);
+  const tagged = k.add(inside, magic);
+  const r = k.add(k.sub(inside, k.sub(tagged, magic)), low);
+  return scale(k, k.poly(r, EXP2_F64), tagged);
 }
 
 /**
- * σ(-|x|) = s·N / (D + s·N), where exp(-|x|) = s·N/D, s = 2^n, N = 2 + a + r, D = 2 + a - r and 2 + a = r·coth(r/2).
- * The quotient is corrected by one step with operands split in two 12-bit halves, whose products are exact:
- * without it the rounding of the denominator alone costs an ulp.
+ * With s = 2^n: (s - 1) + s·r + s·r²·P, smallest terms added first and last so that none of the large ones is rounded
+ * twice. All of it at half its size, because s may be 2^1024.
  */
-function sigmoid32(b: Builder, x: Id, o: MathOptions): Id {
-  const one = f32(b, 1);
-  const two = f32(b, 2);
-  const { r, scale } = reduce32(b, b.op("pmax", bits32(b, "bitOr", x, SIGN32), f32(b, -104.5)), o);
-  const z = b.op("mul", r, r);
-  const a = b.op("mul", z, polynomial(b, z, [0.166666179895401, -0.002766007324680686], o));
-  const up = b.op("add", a, r);
-  const down = b.op("sub", a, r);
-  const s = b.op("mul", scale[0], scale[1]);
-  const twice = b.op("add", s, s);
-  // D + s·N = 2 + 2s + rest = high + low
-  const rest = madd(b, s, up, down, o);
-  const denominator = b.op("add", b.op("add", two, twice), rest);
-  const high = bits32(b, "bitAnd", denominator, -4096);
-  const low = b.op("add", b.op("add", b.op("sub", two, high), twice), rest);
-  const inverse = b.op("div", one, denominator);
-  const guess = bits32(b, "bitAnd", b.op("mul", b.op("add", two, up), inverse), -4096);
-  const residual = b.op(
-    "add",
-    b.op("sub", two, b.op("mul", guess, high)),
-    b.op("sub", up, b.op("mul", guess, low)),
-  );
-  const quotient = madd(b, inverse, residual, guess, o);
-  const negative = b.op("mul", b.op("mul", quotient, scale[0]), scale[1]);
-  return b.op("select", b.op("lt", x, f32(b, 0)), negative, b.op("sub", one, negative));
+export function expm1(k: Calc, x: Id): Id {
+  const { ln2, infinite } = ranges[k.dtype];
+  const inside = k.clamp(x, -40, infinite);
+  const { tagged, whole } = k.nearestMultiple(inside, LOG2E, k.bias - 1);
+  const half = k.powerOfTwo(k.bits(tagged));
+  const high = k.reduce(inside, whole, [ln2[0]]);
+  const low = k.mul(whole, k.c(ln2[1]));
+  const r = k.sub(high, low);
+  const curve = k.sub(k.mul(k.mul(r, r), k.poly(r, tail(k))), low);
+  const sum = k.madd(half, curve, k.madd(half, high, k.sub(half, k.c(0.5))));
+  return k.select(k.lt(k.abs(x), k.c(2 ** -54)), x, k.add(sum, sum));
 }
 
-export const expTable: DecompositionTable = {
-  exp: (b, [x], o) => exp32(b, x, o),
-  exp2: (b, [x], o) => exp2_32(b, x, o),
-  tanh: (b, [x], o) => tanh32(b, x, o),
-  sigmoid: (b, [x], o) => sigmoid32(b, x, o),
-};
+/**
+ * -1/D for D = 1 + s + t, given as its terms (1 >= |t| or s >= |t|), within little more than one rounding: the quotient
+ * is cut to half its bits, so that its product with the upper half of D is exact and the remainder is known.
+ */
+function minusReciprocal(k: Calc, s: Id, t: Id): Id {
+  const one = k.c(1);
+  const sum = k.add(k.add(s, one), t);
+  const top = k.truncated(sum);
+  const rest = k.sub(t, k.sub(k.sub(top, one), s));
+  const quotient = k.div(k.c(-1), sum);
+  const coarse = k.truncated(quotient);
+  const remainder = k.madd(coarse, rest, k.madd(coarse, top, one));
+  return k.madd(quotient, remainder, coarse);
+}
+
+/** 1 / (1 + e^-x) = s / (s + 1 + t) with e^-x = (1 + t)/s and s a power of two. */
+export function sigmoid(k: Calc, x: Id): Id {
+  const { ln2, zero } = ranges[k.dtype];
+  const minus = k.neg(k.clamp(x, zero, 60));
+  const magic = k.c(k.magic + 2 * k.bias);
+  // n = round(x·log2 e): the low bits of tagged make s = 2^n
+  const tagged = k.madd(minus, k.c(-LOG2E), magic);
+  const whole = k.sub(tagged, magic);
+  const r = k.madd(whole, k.c(ln2[1]), k.madd(whole, k.c(ln2[0]), minus));
+  const [first, second] = k.twoPowers(tagged);
+  const quotient = minusReciprocal(k, k.mul(first, second), expm1Reduced(k, r));
+  return k.mul(k.mul(quotient, first), k.neg(second));
+}
+
+/**
+ * |x| + a/b near 0, else 1 - 2/(e^2|x| + 1), then x's sign: one division, whose operands are chosen before it. The limit
+ * between the two is where their errors meet (f32) and where the quotient is short (f64).
+ */
+function tanh(k: Calc, x: Id, limit: number, far: number, near: (size: Id, square: Id) => [Id, Id]): Id {
+  const size = k.atMost(k.abs(x), far);
+  const twice = k.add(size, size);
+  const { tagged, whole } = k.nearestMultiple(twice, LOG2E, k.bias);
+  const s = k.powerOfTwo(k.bits(tagged));
+  const t = expm1Reduced(k, k.reduce(twice, whole, k.dtype === "f32" ? [LN2] : ranges.f64.ln2));
+  const [above, below] = near(size, k.mul(size, size));
+  const isNear = k.lt(size, k.c(limit));
+  const quotient = k.div(
+    k.select(isNear, above, k.c(-2)),
+    k.select(isNear, below, k.madd(s, t, k.add(s, k.c(1)))),
+  );
+  return k.flip(k.add(k.select(isNear, size, k.c(1)), quotient), k.signBits(x));
+}
+
+/** ln2 rounded to f32 ends in three zero bits and is off by 2^-29 only: one step of reduction suffices. */
+export function tanh32(k: Calc, x: Id): Id {
+  return tanh(k, x, 0.91, 9.1, (size, square) => [k.mul(size, square), k.poly(square, TANH_F32)]);
+}
+
+export function tanh64(k: Calc, x: Id): Id {
+  return tanh(k, x, 0.625, 22, (size, square) => [
+    k.mul(k.mul(size, square), k.poly(square, TANH_F64.above)),
+    k.poly(square, TANH_F64.below),
+  ]);
+}
+
+/** A polynomial up to 1, then h - 1/(4h) with h = e^|x|/2. */
+export function sinh(k: Calc, x: Id): Id {
+  const size = k.abs(x);
+  const square = k.mul(x, x);
+  const near = k.madd(k.mul(size, square), k.poly(square, k.short ? SINH_SHORT : SINH_F64), size);
+  const half = scaledExp(k, size, -1);
+  const far = k.sub(half, k.div(k.c(0.25), half));
+  return k.flip(k.select(k.lt(size, k.c(1)), near, far), k.signBits(x));
+}
+
+export function cosh(k: Calc, x: Id): Id {
+  const half = scaledExp(k, k.abs(x), -1);
+  return k.add(half, k.div(k.c(0.25), half));
+}

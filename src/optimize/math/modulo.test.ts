@@ -7,8 +7,8 @@ import { type Evaluator, evaluator } from "../../ir/eval.ts";
 import type { OpName } from "../../ir/ops.ts";
 import { verify } from "../../ir/verify.ts";
 import { expandExact } from "../exact.ts";
+import type { Decomposition } from "./kit.ts";
 import { integerPower, moduloTable } from "./modulo.ts";
-import type { Decomposition } from "./table.ts";
 
 const awkward = [
   0,

@@ -6,7 +6,7 @@ import { type DType, dtypes } from "../../dtype.ts";
 import type { Builder } from "../../ir/build.ts";
 import type { Id } from "../../ir/node.ts";
 import { constantOf } from "../rewrite.ts";
-import type { Decomposition, DecompositionTable } from "./table.ts";
+import type { Decomposition, DecompositionTable } from "./kit.ts";
 
 /** a % b: the sign of a, and |a % b| < |b|. */
 function remainder(b: Builder, x: Id, y: Id): Id {

@@ -1,6 +1,6 @@
 /**
  * What is special about angles and arcs: JavaScript's table of special values to the bit, arguments next to multiples
- * of π/2, and what a function costs. decompose.test.ts measures accuracy over the whole range.
+ * of π/2, and what a function costs. math.test.ts measures accuracy over the whole range.
  */
 import { describe, expect, test } from "vitest";
 import { dtypes } from "../../dtype.ts";

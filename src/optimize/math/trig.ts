@@ -6,8 +6,8 @@
  * everywhere, f64 within 1.5. Coefficients: tests/accuracy/coefficients.py.
  */
 import type { Id } from "../../ir/node.ts";
-import { Calc, type Float, type Formula } from "../decompose-kit.ts";
-import type { Decomposition, DecompositionTable } from "./table.ts";
+import type { Decomposition, DecompositionTable } from "./kit.ts";
+import { Calc, type Float, type Formula } from "./kit.ts";
 
 /* Angles in f32 ---------------------------------------------------------------------------------------- */
 

@@ -6,14 +6,14 @@
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { afterAll, describe, expect, it } from "vitest";
-import type { DType, Value } from "../dtype.ts";
-import { dtypes } from "../dtype.ts";
-import { Builder } from "../ir/build.ts";
-import { type Evaluator, evaluator } from "../ir/eval.ts";
-import type { Program } from "../ir/node.ts";
-import { isOp, type OpName, ops } from "../ir/ops.ts";
-import { verify } from "../ir/verify.ts";
-import { decompose, decompositions, widenHalf } from "./decompose.ts";
+import type { DType, Value } from "../../dtype.ts";
+import { dtypes } from "../../dtype.ts";
+import { Builder } from "../../ir/build.ts";
+import { type Evaluator, evaluator } from "../../ir/eval.ts";
+import type { Program } from "../../ir/node.ts";
+import { isOp, type OpName, ops } from "../../ir/ops.ts";
+import { verify } from "../../ir/verify.ts";
+import { decompose, decompositions, widenHalf } from "../decompose.ts";
 
 type Float = "f32" | "f64";
 
@@ -250,7 +250,7 @@ describe("f32 within the bound", () => {
 
 describe("f64 within the bound", () => {
   const file =
-    process.env.STRIDED_REFERENCES ?? new URL("../../tests/accuracy/references.json.gz", import.meta.url);
+    process.env.STRIDED_REFERENCES ?? new URL("../../../tests/accuracy/references.json.gz", import.meta.url);
   const references = JSON.parse(gunzipSync(readFileSync(file)).toString()) as Record<string, number[][]>;
   for (const op of functions) {
     it(`${op}`, () => {

@@ -2,14 +2,16 @@
  * The small algebra decompositions are written in: a Builder, one float dtype, and whether a fused multiply-add
  * may be used. Every method appends primitive nodes; numbers given where an Id is expected must go through `c`.
  */
-import type { Builder } from "../ir/build.ts";
-import type { Id } from "../ir/node.ts";
+import type { Builder } from "../../ir/build.ts";
+import type { Id } from "../../ir/node.ts";
+import type { OpName } from "../../ir/ops.ts";
 
 export interface DecomposeOptions {
   /** The host fuses `madd` (one rounding); without it a product and a sum are written. */
   readonly fma: boolean;
 }
 export type Decomposition = (b: Builder, args: readonly Id[], options: DecomposeOptions) => Id;
+export type DecompositionTable = Partial<Record<OpName, Decomposition>>;
 export type Float = "f32" | "f64";
 
 export type Formula = (k: Calc, ...args: Id[]) => Id;

@@ -1,9 +1,9 @@
 /** Roots, lengths and powers. Coefficients: tests/accuracy/coefficients.py. */
-import type { Id } from "../ir/node.ts";
-import { exp2, exp2Sum } from "./decompose-exp.ts";
-import { type Calc, throughDouble } from "./decompose-kit.ts";
-import { log2, logEdges, octaves } from "./decompose-log.ts";
-import { constantOf } from "./rewrite.ts";
+import type { Id } from "../../ir/node.ts";
+import { constantOf } from "../rewrite.ts";
+import { exp2, exp2Sum } from "./exp.ts";
+import { type Calc, throughDouble } from "./kit.ts";
+import { log2, logEdges, octaves } from "./log.ts";
 
 /** m^(1/3) for 1/2 <= m < 4, to 9 bits. */
 const CBRT_START = [
