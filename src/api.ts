@@ -8,9 +8,11 @@ import * as create from "./ops/create.ts";
 import { elementwise } from "./ops/elementwise.ts";
 import { callableOf } from "./ops/function.ts";
 import type { NamedOp } from "./ops/named.ts";
-import type * as reductions from "./ops/reductions.ts";
+import { mapReduce as mapReduceOp, type ReduceOptions } from "./ops/reduce.ts";
+import * as reductions from "./ops/reductions.ts";
 import {
   checkOutput,
+  type FoldFunction,
   liveTensor,
   type NamedOptions,
   namedOp,
@@ -37,6 +39,7 @@ interface TypedArrays {
 /** The dtype a typed array brings. */
 type DTypeOfArray<A> = { [D in keyof TypedArrays]: A extends TypedArrays[D] ? D : never }[keyof TypedArrays];
 type Shape = number | readonly number[];
+type NestedOf<T> = T | readonly NestedOf<T>[];
 const dtypeExample = '{ dtype: "f64" }';
 
 /**
@@ -51,9 +54,9 @@ export function tensor<A extends TypedArray | Uint8ClampedArray>(
   data: A,
   options?: create.TensorOptions,
 ): Tensor<DTypeOfArray<A>>;
-export function tensor(data: bigint, options?: create.TensorOptions): Tensor<"i64">;
-export function tensor(data: boolean, options?: create.TensorOptions): Tensor<"bool">;
-export function tensor(data: number, options?: create.TensorOptions): Tensor<"f32">;
+export function tensor(data: NestedOf<number>, options?: create.TensorOptions): Tensor<"f32">;
+export function tensor(data: NestedOf<bigint>, options?: create.TensorOptions): Tensor<"i64">;
+export function tensor(data: NestedOf<boolean>, options?: create.TensorOptions): Tensor<"bool">;
 export function tensor(data: create.Nested | ArrayBufferView, options?: create.TensorOptions): Tensor;
 export function tensor(data: create.Nested | ArrayBufferView, options: create.TensorOptions = {}): Tensor {
   return new Tensor(create.fromData(data, options));
@@ -280,6 +283,39 @@ export const min = reduction("min");
 export const any = reduction("any");
 export const all = reduction("all");
 export const countNonzero = reduction("countNonzero");
+/** The mean square distance from the mean; `var` is a word of JavaScript's own. */
+export const variance = (t: Tensor, options?: reductions.VarOptions): Tensor =>
+  new Tensor(reductions.variance(liveTensor("variance", t), options));
+export const std = (t: Tensor, options?: reductions.VarOptions): Tensor =>
+  new Tensor(reductions.std(liveTensor("std", t), options));
+export const norm = (t: Tensor, options?: reductions.NormOptions): Tensor =>
+  new Tensor(reductions.norm(liveTensor("norm", t), options));
+/** log(Σ exp(x)) without overflow. */
+export const logsumexp = (t: Tensor, options?: reductions.SumOptions): Tensor =>
+  new Tensor(reductions.logsumexp(liveTensor("logsumexp", t), options));
+/** exp(x) / Σ exp(x) along an axis, by default the last. */
+export const softmax = (t: Tensor, options?: reductions.SoftmaxOptions): Tensor =>
+  new Tensor(reductions.softmax(liveTensor("softmax", t), options));
+export const logSoftmax = (t: Tensor, options?: reductions.SoftmaxOptions): Tensor =>
+  new Tensor(reductions.logSoftmax(liveTensor("logSoftmax", t), options));
+
+export interface MapReduceOptions extends ReduceOptions {
+  /** What folds the mapped values: by name, or (acc, x) => …. Default "sum". */
+  readonly reduce?: "sum" | "prod" | "max" | "min" | FoldFunction;
+}
+
+/** The fold of fn(x, y, …) over tensors that broadcast together; no tensor is made in between. */
+export function mapReduce(
+  tensors: readonly Tensor[],
+  fn: (...values: number[]) => number | bigint | boolean,
+  options: MapReduceOptions = {},
+): Tensor {
+  const live = tensors.map((t) => liveTensor("mapReduce", t));
+  const { reduce, ...rest } = options;
+  const how = typeof reduce === "function" ? callableOf("mapReduce", reduce) : (reduce ?? "sum");
+  return new Tensor(mapReduceOp("mapReduce", live, callableOf("mapReduce", fn), { ...rest, reduce: how }));
+}
+
 export const mean = (t: Tensor, options?: reductions.SumOptions): Tensor =>
   liveTensor("mean", t).mean(options);
 export const argmax = (t: Tensor, options?: reductions.ArgOptions): Tensor<"i64"> =>

@@ -24,6 +24,14 @@ export type {
 } from "./ops/create.ts";
 export { type Raw, rawMap, rawMatmul, rawReduce, rawZip } from "./ops/raw.ts";
 export type { ReduceOptions, ScanOptions } from "./ops/reduce.ts";
-export type { ArgOptions, AxisOptions, CumulativeOptions, SumOptions } from "./ops/reductions.ts";
+export type {
+  ArgOptions,
+  AxisOptions,
+  CumulativeOptions,
+  NormOptions,
+  SoftmaxOptions,
+  SumOptions,
+  VarOptions,
+} from "./ops/reductions.ts";
 export { type MapOptions, type NamedOptions, type Operand, Tensor } from "./tensor.ts";
 export type { SliceItem } from "./view/slice.ts";

@@ -27,6 +27,7 @@ import { type NamedOp, namedCallable } from "./ops/named.ts";
 import { type ReduceOptions, reduce, type ScanOptions, scan } from "./ops/reduce.ts";
 import {
   type ArgOptions,
+  type AxisOptions,
   argReduce,
   type CumulativeOptions,
   mean,
@@ -34,6 +35,9 @@ import {
   namedScan,
   type Reduction,
   type SumOptions,
+  std,
+  type VarOptions,
+  variance,
 } from "./ops/reductions.ts";
 import { checkAlive, checkWritable, failDisposed, type Strided, share } from "./ops/strided.ts";
 import { drawView } from "./view/draw.ts";
@@ -52,6 +56,16 @@ export interface MapOptions<D extends DType = DType> {
   /** Write here instead of into a new tensor. */
   readonly out?: Tensor;
 }
+
+/* What can be known of a result's dtype before anything runs. */
+export type FloatDType = "f16" | "bf16" | "f32" | "f64";
+/** Sums and products of integers are 64-bit. */
+export type Wide<D extends DType> = D extends FloatDType ? D : D extends `u${string}` ? "u64" : "i64";
+/** Functions of floats make f64 of integers. */
+export type Floated<D extends DType> = D extends FloatDType ? D : "f64";
+/** Two operands: the dtype of both if they agree; a float tensor keeps its own beside a number. */
+export type Together<D extends DType, O> =
+  O extends Tensor<infer E> ? ([E] extends [D] ? D : DType) : D extends FloatDType ? D : DType;
 
 const inspect = Symbol.for("nodejs.util.inspect.custom");
 const disposeSymbol: typeof Symbol.dispose = Symbol.dispose ?? (Symbol.for("Symbol.dispose") as never);
@@ -352,6 +366,8 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
   /* Kernels --------------------------------------------------------------------------------------------- */
 
   map<E extends DType>(fn: MapFunction, options: MapOptions<E> & { readonly dtype: E }): Tensor<E>;
+  map(fn: (x: number) => boolean, options?: MapOptions): Tensor<"bool">;
+  map(fn: (x: number) => number, options?: MapOptions): Tensor<D extends FloatDType ? D : DType>;
   map(fn: MapFunction, options?: MapOptions): Tensor;
   map(fn: MapFunction, options: MapOptions = {}): Tensor {
     this.#check("map");
@@ -366,62 +382,77 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
   scan(fn: FoldFunction, options: ScanOptions = {}): Tensor {
     return new Tensor(scan("scan", callableOf("scan", fn), this.#check("scan"), options));
   }
-  matmul(other: Tensor): Tensor {
-    return new Tensor(matmul(this.#check("matmul"), liveTensor("matmul", other)));
+  matmul<E extends DType>(other: Tensor<E>): Tensor<Together<D, Tensor<E>>> {
+    return new Tensor(matmul(this.#check("matmul"), liveTensor("matmul", other))) as never;
   }
 
   /* Named operations, as NumPy means them; every other is a function of the same form ----------------------- */
 
-  add(other: Operand, options?: NamedOptions): Tensor {
-    return namedOp("add", [this, other], options);
+  add<O extends Operand, E extends DType = Together<D, O>>(other: O, options?: NamedOptions<E>): Tensor<E> {
+    return namedOp("add", [this, other], options) as Tensor<E>;
   }
-  sub(other: Operand, options?: NamedOptions): Tensor {
-    return namedOp("sub", [this, other], options);
+  sub<O extends Operand, E extends DType = Together<D, O>>(other: O, options?: NamedOptions<E>): Tensor<E> {
+    return namedOp("sub", [this, other], options) as Tensor<E>;
   }
-  mul(other: Operand, options?: NamedOptions): Tensor {
-    return namedOp("mul", [this, other], options);
+  mul<O extends Operand, E extends DType = Together<D, O>>(other: O, options?: NamedOptions<E>): Tensor<E> {
+    return namedOp("mul", [this, other], options) as Tensor<E>;
   }
-  div(other: Operand, options?: NamedOptions): Tensor {
-    return namedOp("div", [this, other], options);
+  div<O extends Operand, E extends DType = Floated<Together<D, O>>>(
+    other: O,
+    options?: NamedOptions<E>,
+  ): Tensor<E> {
+    return namedOp("div", [this, other], options) as Tensor<E>;
   }
-  remainder(other: Operand, options?: NamedOptions): Tensor {
-    return namedOp("remainder", [this, other], options);
+  remainder<O extends Operand, E extends DType = Together<D, O>>(
+    other: O,
+    options?: NamedOptions<E>,
+  ): Tensor<E> {
+    return namedOp("remainder", [this, other], options) as Tensor<E>;
   }
-  floorDivide(other: Operand, options?: NamedOptions): Tensor {
-    return namedOp("floorDivide", [this, other], options);
+  floorDivide<O extends Operand, E extends DType = Together<D, O>>(
+    other: O,
+    options?: NamedOptions<E>,
+  ): Tensor<E> {
+    return namedOp("floorDivide", [this, other], options) as Tensor<E>;
   }
-  pow(other: Operand, options?: NamedOptions): Tensor {
-    return namedOp("pow", [this, other], options);
+  pow<O extends Operand, E extends DType = Together<D, O>>(other: O, options?: NamedOptions<E>): Tensor<E> {
+    return namedOp("pow", [this, other], options) as Tensor<E>;
   }
-  maximum(other: Operand, options?: NamedOptions): Tensor {
-    return namedOp("maximum", [this, other], options);
+  maximum<O extends Operand, E extends DType = Together<D, O>>(
+    other: O,
+    options?: NamedOptions<E>,
+  ): Tensor<E> {
+    return namedOp("maximum", [this, other], options) as Tensor<E>;
   }
-  minimum(other: Operand, options?: NamedOptions): Tensor {
-    return namedOp("minimum", [this, other], options);
+  minimum<O extends Operand, E extends DType = Together<D, O>>(
+    other: O,
+    options?: NamedOptions<E>,
+  ): Tensor<E> {
+    return namedOp("minimum", [this, other], options) as Tensor<E>;
   }
-  equal(other: Operand, options?: NamedOptions): Tensor {
-    return namedOp("equal", [this, other], options);
+  equal(other: Operand, options?: NamedOptions): Tensor<"bool"> {
+    return namedOp("equal", [this, other], options) as Tensor<"bool">;
   }
-  notEqual(other: Operand, options?: NamedOptions): Tensor {
-    return namedOp("notEqual", [this, other], options);
+  notEqual(other: Operand, options?: NamedOptions): Tensor<"bool"> {
+    return namedOp("notEqual", [this, other], options) as Tensor<"bool">;
   }
-  less(other: Operand, options?: NamedOptions): Tensor {
-    return namedOp("less", [this, other], options);
+  less(other: Operand, options?: NamedOptions): Tensor<"bool"> {
+    return namedOp("less", [this, other], options) as Tensor<"bool">;
   }
-  lessEqual(other: Operand, options?: NamedOptions): Tensor {
-    return namedOp("lessEqual", [this, other], options);
+  lessEqual(other: Operand, options?: NamedOptions): Tensor<"bool"> {
+    return namedOp("lessEqual", [this, other], options) as Tensor<"bool">;
   }
-  greater(other: Operand, options?: NamedOptions): Tensor {
-    return namedOp("greater", [this, other], options);
+  greater(other: Operand, options?: NamedOptions): Tensor<"bool"> {
+    return namedOp("greater", [this, other], options) as Tensor<"bool">;
   }
-  greaterEqual(other: Operand, options?: NamedOptions): Tensor {
-    return namedOp("greaterEqual", [this, other], options);
+  greaterEqual(other: Operand, options?: NamedOptions): Tensor<"bool"> {
+    return namedOp("greaterEqual", [this, other], options) as Tensor<"bool">;
   }
-  logicalAnd(other: Operand, options?: NamedOptions): Tensor {
-    return namedOp("logicalAnd", [this, other], options);
+  logicalAnd(other: Operand, options?: NamedOptions): Tensor<"bool"> {
+    return namedOp("logicalAnd", [this, other], options) as Tensor<"bool">;
   }
-  logicalOr(other: Operand, options?: NamedOptions): Tensor {
-    return namedOp("logicalOr", [this, other], options);
+  logicalOr(other: Operand, options?: NamedOptions): Tensor<"bool"> {
+    return namedOp("logicalOr", [this, other], options) as Tensor<"bool">;
   }
   bitwiseAnd(other: Operand, options?: NamedOptions): Tensor {
     return namedOp("bitwiseAnd", [this, other], options);
@@ -432,65 +463,65 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
   bitwiseXor(other: Operand, options?: NamedOptions): Tensor {
     return namedOp("bitwiseXor", [this, other], options);
   }
-  neg(options?: NamedOptions): Tensor {
-    return namedOp("neg", [this], options);
+  neg<E extends DType = D>(options?: NamedOptions<E>): Tensor<E> {
+    return namedOp("neg", [this], options) as Tensor<E>;
   }
-  abs(options?: NamedOptions): Tensor {
-    return namedOp("abs", [this], options);
+  abs<E extends DType = D>(options?: NamedOptions<E>): Tensor<E> {
+    return namedOp("abs", [this], options) as Tensor<E>;
   }
-  sign(options?: NamedOptions): Tensor {
-    return namedOp("sign", [this], options);
+  sign<E extends DType = D>(options?: NamedOptions<E>): Tensor<E> {
+    return namedOp("sign", [this], options) as Tensor<E>;
   }
-  square(options?: NamedOptions): Tensor {
-    return namedOp("square", [this], options);
+  square<E extends DType = D>(options?: NamedOptions<E>): Tensor<E> {
+    return namedOp("square", [this], options) as Tensor<E>;
   }
-  reciprocal(options?: NamedOptions): Tensor {
-    return namedOp("reciprocal", [this], options);
+  reciprocal<E extends DType = Floated<D>>(options?: NamedOptions<E>): Tensor<E> {
+    return namedOp("reciprocal", [this], options) as Tensor<E>;
   }
-  relu(options?: NamedOptions): Tensor {
-    return namedOp("relu", [this], options);
+  relu<E extends DType = D>(options?: NamedOptions<E>): Tensor<E> {
+    return namedOp("relu", [this], options) as Tensor<E>;
   }
-  sigmoid(options?: NamedOptions): Tensor {
-    return namedOp("sigmoid", [this], options);
+  sigmoid<E extends DType = Floated<D>>(options?: NamedOptions<E>): Tensor<E> {
+    return namedOp("sigmoid", [this], options) as Tensor<E>;
   }
-  sqrt(options?: NamedOptions): Tensor {
-    return namedOp("sqrt", [this], options);
+  sqrt<E extends DType = Floated<D>>(options?: NamedOptions<E>): Tensor<E> {
+    return namedOp("sqrt", [this], options) as Tensor<E>;
   }
-  exp(options?: NamedOptions): Tensor {
-    return namedOp("exp", [this], options);
+  exp<E extends DType = Floated<D>>(options?: NamedOptions<E>): Tensor<E> {
+    return namedOp("exp", [this], options) as Tensor<E>;
   }
-  log(options?: NamedOptions): Tensor {
-    return namedOp("log", [this], options);
+  log<E extends DType = Floated<D>>(options?: NamedOptions<E>): Tensor<E> {
+    return namedOp("log", [this], options) as Tensor<E>;
   }
-  sin(options?: NamedOptions): Tensor {
-    return namedOp("sin", [this], options);
+  sin<E extends DType = Floated<D>>(options?: NamedOptions<E>): Tensor<E> {
+    return namedOp("sin", [this], options) as Tensor<E>;
   }
-  cos(options?: NamedOptions): Tensor {
-    return namedOp("cos", [this], options);
+  cos<E extends DType = Floated<D>>(options?: NamedOptions<E>): Tensor<E> {
+    return namedOp("cos", [this], options) as Tensor<E>;
   }
-  tanh(options?: NamedOptions): Tensor {
-    return namedOp("tanh", [this], options);
+  tanh<E extends DType = Floated<D>>(options?: NamedOptions<E>): Tensor<E> {
+    return namedOp("tanh", [this], options) as Tensor<E>;
   }
-  floor(options?: NamedOptions): Tensor {
-    return namedOp("floor", [this], options);
+  floor<E extends DType = D>(options?: NamedOptions<E>): Tensor<E> {
+    return namedOp("floor", [this], options) as Tensor<E>;
   }
-  ceil(options?: NamedOptions): Tensor {
-    return namedOp("ceil", [this], options);
+  ceil<E extends DType = D>(options?: NamedOptions<E>): Tensor<E> {
+    return namedOp("ceil", [this], options) as Tensor<E>;
   }
-  trunc(options?: NamedOptions): Tensor {
-    return namedOp("trunc", [this], options);
+  trunc<E extends DType = D>(options?: NamedOptions<E>): Tensor<E> {
+    return namedOp("trunc", [this], options) as Tensor<E>;
   }
-  round(options?: NamedOptions): Tensor {
-    return namedOp("round", [this], options);
+  round<E extends DType = D>(options?: NamedOptions<E>): Tensor<E> {
+    return namedOp("round", [this], options) as Tensor<E>;
   }
-  isnan(options?: NamedOptions): Tensor {
-    return namedOp("isnan", [this], options);
+  isnan(options?: NamedOptions): Tensor<"bool"> {
+    return namedOp("isnan", [this], options) as Tensor<"bool">;
   }
-  isfinite(options?: NamedOptions): Tensor {
-    return namedOp("isfinite", [this], options);
+  isfinite(options?: NamedOptions): Tensor<"bool"> {
+    return namedOp("isfinite", [this], options) as Tensor<"bool">;
   }
-  logicalNot(options?: NamedOptions): Tensor {
-    return namedOp("logicalNot", [this], options);
+  logicalNot(options?: NamedOptions): Tensor<"bool"> {
+    return namedOp("logicalNot", [this], options) as Tensor<"bool">;
   }
   bitwiseNot(options?: NamedOptions): Tensor {
     return namedOp("bitwiseNot", [this], options);
@@ -498,26 +529,34 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
   clip(low: Operand, high: Operand, options?: NamedOptions): Tensor {
     return namedOp("clip", [this, low, high], options);
   }
-  sum(options?: SumOptions): Tensor {
-    return namedReduction("sum", this, options);
+  sum<E extends DType = Wide<D>>(options?: SumOptions & { readonly dtype?: E }): Tensor<E> {
+    return namedReduction("sum", this, options) as Tensor<E>;
   }
-  prod(options?: SumOptions): Tensor {
-    return namedReduction("prod", this, options);
+  prod<E extends DType = Wide<D>>(options?: SumOptions & { readonly dtype?: E }): Tensor<E> {
+    return namedReduction("prod", this, options) as Tensor<E>;
   }
-  max(options?: SumOptions): Tensor {
-    return namedReduction("max", this, options);
+  max<E extends DType = D>(options?: SumOptions & { readonly dtype?: E }): Tensor<E> {
+    return namedReduction("max", this, options) as Tensor<E>;
   }
-  min(options?: SumOptions): Tensor {
-    return namedReduction("min", this, options);
+  min<E extends DType = D>(options?: SumOptions & { readonly dtype?: E }): Tensor<E> {
+    return namedReduction("min", this, options) as Tensor<E>;
   }
-  any(options?: SumOptions): Tensor {
-    return namedReduction("any", this, options);
+  any(options?: AxisOptions): Tensor<"bool"> {
+    return namedReduction("any", this, options) as Tensor<"bool">;
   }
-  all(options?: SumOptions): Tensor {
-    return namedReduction("all", this, options);
+  all(options?: AxisOptions): Tensor<"bool"> {
+    return namedReduction("all", this, options) as Tensor<"bool">;
   }
-  mean(options?: SumOptions): Tensor {
-    return new Tensor(mean(this.#check("mean"), options));
+  mean<E extends DType = Floated<D>>(options?: SumOptions & { readonly dtype?: E }): Tensor<E> {
+    return new Tensor(mean(this.#check("mean"), options)) as Tensor as Tensor<E>;
+  }
+  /** The mean square distance from the mean; divided by count - ddof. */
+  var<E extends DType = Floated<D>>(options?: VarOptions & { readonly dtype?: E }): Tensor<E> {
+    return new Tensor(variance(this.#check("var"), options)) as Tensor as Tensor<E>;
+  }
+  /** The square root of `var`. */
+  std<E extends DType = Floated<D>>(options?: VarOptions & { readonly dtype?: E }): Tensor<E> {
+    return new Tensor(std(this.#check("std"), options)) as Tensor as Tensor<E>;
   }
   /** Position of the largest element along an axis, or in the flattened tensor. */
   argmax(options?: ArgOptions): Tensor<"i64"> {
@@ -639,9 +678,9 @@ export function wrapResult(result: Strided, out: Tensor | undefined): Tensor {
 /* Named operations ------------------------------------------------------------------------------------- */
 
 export type Operand = Tensor | number | bigint | boolean;
-export interface NamedOptions {
+export interface NamedOptions<E extends DType = DType> {
   /** Operands are converted to this dtype first, as NumPy's dtype= does. */
-  readonly dtype?: DType;
+  readonly dtype?: E;
   /** Write here instead of into a new tensor. */
   readonly out?: Tensor;
 }

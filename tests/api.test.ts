@@ -23,14 +23,15 @@ describe("the public face", () => {
       hypot
       isfinite isinf isnan
       kernel
-      leftShift less lessEqual linspace log log10 log1p log2 logicalAnd logicalNot logicalOr logicalXor
-      matmul max maximum mean memory min minimum mul
-      neg notEqual
+      leftShift less lessEqual linspace log log10 log1p log2 logSoftmax logicalAnd logicalNot logicalOr logicalXor logsumexp
+      mapReduce matmul max maximum mean memory min minimum mul
+      neg norm notEqual
       ones
       pow prod promote
       rawMap rawMatmul rawReduce rawZip ready reciprocal relu remainder rightShift round
-      scope sigmoid sign signbit sin sinh sqrt square sub sum
+      scope sigmoid sign signbit sin sinh softmax sqrt square std sub sum
       tan tanh tensor trunc
+      variance
       where
       zeros zip"
     `);
@@ -53,9 +54,9 @@ describe("the public face", () => {
       offset
       permute pow prod
       rank reciprocal reduce relu remainder reshape round
-      scan set shape sigmoid sign sin size slice slidingWindow sqrt square squeeze strides sub sum swapAxes
+      scan set shape sigmoid sign sin size slice slidingWindow sqrt square squeeze std strides sub sum swapAxes
       tanh to toArray toJSON toString toTypedArray transpose trunc
-      view"
+      var view"
     `);
   });
 

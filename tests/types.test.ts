@@ -35,13 +35,15 @@ describe("inferred types", () => {
     expectTypeOf(tensor(new BigUint64Array(1))).toEqualTypeOf<Tensor<"u64">>();
   });
 
-  it("a scalar's kind decides, a given dtype wins, nested arrays are known at run time only", () => {
+  it("the kind of the scalars decides, and a given dtype wins", () => {
     expectTypeOf(tensor(1)).toEqualTypeOf<Tensor<"f32">>();
     expectTypeOf(tensor(true)).toEqualTypeOf<Tensor<"bool">>();
     expectTypeOf(tensor(1n)).toEqualTypeOf<Tensor<"i64">>();
     expectTypeOf(tensor([1, 2], { dtype: "i8" })).toEqualTypeOf<Tensor<"i8">>();
     expectTypeOf(tensor(new Float64Array(1), { dtype: "f16" })).toEqualTypeOf<Tensor<"f16">>();
-    expectTypeOf(tensor([[1, 2]])).toEqualTypeOf<Tensor>();
+    expectTypeOf(tensor([[1, 2]])).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(tensor([1n])).toEqualTypeOf<Tensor<"i64">>();
+    expectTypeOf(tensor([[true]])).toEqualTypeOf<Tensor<"bool">>();
   });
 
   it("creation is f32 unless told otherwise", () => {
@@ -64,7 +66,22 @@ describe("inferred types", () => {
     expectTypeOf(t.to("f16")).toEqualTypeOf<Tensor<"f16">>();
     expectTypeOf(t.argmax()).toEqualTypeOf<Tensor<"i64">>();
     expectTypeOf(t.map((x) => x + 1, { dtype: "i32" })).toEqualTypeOf<Tensor<"i32">>();
-    expectTypeOf(t.map((x) => x + 1)).toEqualTypeOf<Tensor>();
+    expectTypeOf(t.map((x) => x + 1)).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(t.map((x) => x > 1)).toEqualTypeOf<Tensor<"bool">>();
+    expectTypeOf(t.to("i32").map((x) => x / 2)).toEqualTypeOf<Tensor>();
+  });
+
+  it("results are known where they follow from the operands", () => {
+    const [f, i] = [zeros(2), zeros(2, { dtype: "i16" })];
+    expectTypeOf(f.add(1).mul(f).exp().sum().item()).toEqualTypeOf<number>();
+    expectTypeOf(i.sum().item()).toEqualTypeOf<bigint>();
+    expectTypeOf(i.sum({ dtype: "i32" }).item()).toEqualTypeOf<number>();
+    expectTypeOf(i.mean()).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(i.max()).toEqualTypeOf<Tensor<"i16">>();
+    expectTypeOf(f.greater(0).all().item()).toEqualTypeOf<boolean>();
+    expectTypeOf(f.add(i)).toEqualTypeOf<Tensor>();
+    expectTypeOf(f.add(i, { dtype: "f64" })).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(f.reshape(1, 2).matmul(f)).toEqualTypeOf<Tensor<"f32">>();
   });
 
   it("data is the typed array of the dtype; f16 and bf16 show their bits", () => {

@@ -23,7 +23,7 @@ export interface OperandReport {
   readonly strides: readonly number[];
   readonly offset: number;
   /** How the innermost loop walks it. */
-  readonly walk: "contiguous" | "broadcast" | "strided" | "reversed" | "transposed";
+  readonly walk: "contiguous" | "broadcast" | "strided" | "reversed" | "transposed" | "any";
 }
 
 export interface KernelStep {
@@ -203,7 +203,7 @@ function operandReport(
     (stride === undefined
       ? isContiguous(frame)
         ? "contiguous"
-        : "strided"
+        : "any"
       : layoutClass(stride, frame.itemBytes));
   return {
     name,

@@ -31,6 +31,7 @@ const walkText = {
   broadcast: "one element for the whole row",
   strided: "strided, lane by lane",
   reversed: "reversed, vectors turned round",
+  any: "read through its own strides",
   transposed: "contiguous along the other axis, transposed in registers",
 } as const;
 

@@ -72,6 +72,7 @@ export const decompositions: Partial<Record<OpName, Decomposition>> = {
 };
 
 export function decompose(program: Program, options: DecomposeOptions): Program {
+  if (!program.nodes.some((node) => Object.hasOwn(decompositions, node.op))) return program;
   return rewrite(program, (b: Builder, node: Node, args: readonly Id[]) => {
     const expand = isOp(node.op) ? decompositions[node.op] : undefined;
     return expand === undefined ? null : expand(b, args, options);

@@ -105,6 +105,7 @@ function divide(
 }
 
 export function expandExact(program: Program): Program {
+  if (!program.nodes.some((node) => Object.hasOwn(expansions, node.op))) return program;
   return rewrite(program, (b: Builder, node: Node, args: readonly Id[]) => {
     const expand = expansions[node.op as OpName];
     return expand === undefined ? null : expand(b, args, b.dtypeOf(args[0]));

@@ -17,8 +17,10 @@ export interface OptimizeOptions {
   readonly fma: boolean;
 }
 
+const again = (p: Program): Program => simplify(p);
+
 export const passes: readonly Pass[] = [
-  { name: "simplify", says: "exact algebra on what the function says", run: (p) => simplify(p) },
+  { name: "simplify", says: "exact algebra on what the function says", run: again },
   { name: "widen", says: "f16 and bf16 compute in f32", run: widenHalf },
   { name: "decompose", says: "functions become arithmetic", run: decompose },
   {
@@ -27,7 +29,7 @@ export const passes: readonly Pass[] = [
     run: expandExact,
   },
   { name: "storage", says: "casts and 16-bit floats become lane operations", run: lowerStorage },
-  { name: "clean", says: "exact algebra on what that made", run: (p) => simplify(p) },
+  { name: "clean", says: "exact algebra on what that made", run: again },
 ];
 
 /** The program as the emitter wants it; `seen` hears of every step. */
@@ -37,8 +39,14 @@ export function optimize(
   seen?: (pass: string, program: Program) => void,
 ): Program {
   let p = program;
+  let simplified: Program | null = null;
   for (const pass of passes) {
-    p = verify(pass.run(p, options), pass.name);
+    // What nobody touched since it was simplified is simple still.
+    const isIdle: boolean = pass.run === again && p === simplified;
+    const next: Program = isIdle ? p : pass.run(p, options);
+    if (next !== p) verify(next, pass.name);
+    if (pass.run === again) simplified = next;
+    p = next;
     seen?.(pass.name, p);
   }
   return p;

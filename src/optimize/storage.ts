@@ -16,6 +16,7 @@ const passedAs = (d: DType): DType => (isHalf(d) ? "f32" : d);
 
 /** Half floats must already be at the rim only (see widenHalf): loads cast to f32, and at most one cast at the end. */
 export function lowerStorage(program: Program): Program {
+  if (!program.nodes.some((node) => node.op === "cast" || isHalf(node.dtype))) return program;
   const stored: Program = {
     ...program,
     inputs: program.inputs.map(storedAs),

@@ -31,8 +31,13 @@ export interface CompiledKernel extends PoolKernel {
   readonly cost: number;
   /** What making it cost, in milliseconds. */
   readonly compileTime: number;
+  /** Calls so far: after some V8 has replaced the first, slow code. */
+  calls: number;
 }
 
+/** A kernel called this often takes larger pieces. */
+const WARM = 100;
+const WARM_CHUNK = 1 << 18;
 const SCRATCH_END = SCRATCH.address + SCRATCH.bytes;
 
 /** Elements a call of a kernel computes at the most: V8 replaces a function's slow first code only between calls. */
@@ -94,7 +99,7 @@ export class KernelCache {
     const bytes = emit(plan, { fma, shared: this.#heap.shared }).toBytes();
     const made = { ...instantiate(bytes, this.#heap), plan, cost: costOf(plan) };
     this.compiled++;
-    const kernel: CompiledKernel = { ...made, compileTime: performance.now() - start };
+    const kernel: CompiledKernel = { ...made, compileTime: performance.now() - start, calls: 0 };
     this.#byText.set(text, kernel);
     return kernel;
   }
@@ -132,8 +137,9 @@ export class KernelCache {
     const parallel = size * kernel.cost > this.#worthSharing && this.#pool.threads > 1;
     this.shared = parallel;
     if (parallel) this.#openQueue(operands, params.length);
-    const chunk = parallel ? chunkFor(size, this.#pool.threads) : CHUNK;
+    const chunk = parallel ? chunkFor(size, this.#pool.threads) : kernel.calls > WARM ? WARM_CHUNK : CHUNK;
     for (let i = 0; i < size; i += chunk) {
+      kernel.calls++;
       const base = parallel ? this.#enqueue(kernel) : WORDS;
       words[base + descriptor.n] = Math.min(chunk, size - i);
       words[base + descriptor.m] = 1;
