@@ -160,17 +160,21 @@ export function zip(
   fn: (...values: number[]) => number | bigint | boolean,
   options: ZipOptions = {},
 ): Tensor {
+  checkOutput("zip", options);
+  const live = liveTensors("zip", tensors);
+  return wrapResult(elementwise("zip", callableOf("zip", fn), live, options), options.out);
+}
+
+function liveTensors(operation: string, tensors: readonly Tensor[]): Tensor[] {
   if (!Array.isArray(tensors) || tensors.length === 0) {
     fail(
       "value",
-      "zip",
+      operation,
       Array.isArray(tensors) ? "no tensors." : `expected an array of tensors, got ${describe(tensors)}.`,
-      "Give at least one: zip([a, b], (a, b) => a + b).",
+      `Give at least one: ${operation}([a, b], (a, b) => a + b).`,
     );
   }
-  checkOutput("zip", options);
-  const live = tensors.map((t) => liveTensor("zip", t));
-  return wrapResult(elementwise("zip", callableOf("zip", fn), live, options), options.out);
+  return tensors.map((t) => liveTensor(operation, t));
 }
 
 /** Frees every tensor made inside that is not in the result (a tensor, or an array or object of them). */
@@ -310,8 +314,18 @@ export function mapReduce(
   fn: (...values: number[]) => number | bigint | boolean,
   options: MapReduceOptions = {},
 ): Tensor {
-  const live = tensors.map((t) => liveTensor("mapReduce", t));
+  checkOptions("mapReduce", options, '{ reduce: "max" }');
+  const live = liveTensors("mapReduce", tensors);
   const { reduce, ...rest } = options;
+  const names = ["sum", "prod", "max", "min"];
+  if (typeof reduce !== "function" && reduce !== undefined && !names.includes(reduce)) {
+    fail(
+      "value",
+      "mapReduce",
+      `reduce is ${describe(reduce)}.`,
+      `Use one of ${names.join(" ")}, or a function (acc, x) => ….`,
+    );
+  }
   const how = typeof reduce === "function" ? callableOf("mapReduce", reduce) : (reduce ?? "sum");
   return new Tensor(mapReduceOp("mapReduce", live, callableOf("mapReduce", fn), { ...rest, reduce: how }));
 }

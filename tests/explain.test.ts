@@ -148,7 +148,8 @@ describe("the iteration tables of the documents", () => {
 
 describe("what ran, in words", () => {
   const m = () => arange(12).reshape(3, 4);
-  it("aligned operands", () => expect(text(() => m().add(m()))).toMatchInlineSnapshot(`
+  it("aligned operands", () =>
+    expect(text(() => m().add(m()))).toMatchInlineSnapshot(`
     "
     1. add  (x0 + x1)
        out  f32 [3, 4], strides [4, 1]: contiguous
@@ -205,7 +206,8 @@ describe("what ran, in words", () => {
       "
     `);
   });
-  it("reversed", () => expect(text(() => m().slice(":", "::-1").add(m()))).toMatchInlineSnapshot(`
+  it("reversed", () =>
+    expect(text(() => m().slice(":", "::-1").add(m()))).toMatchInlineSnapshot(`
     "
     1. add  (x0 + x1)
        out  f32 [3, 4], strides [4, 1]: contiguous
@@ -237,7 +239,8 @@ describe("what ran, in words", () => {
       "
     `);
   });
-  it("a conversion", () => expect(text(() => m().to("f16"))).toMatchInlineSnapshot(`
+  it("a conversion", () =>
+    expect(text(() => m().to("f16"))).toMatchInlineSnapshot(`
     "
     1. to  x => f16(x)
        out  f16 [3, 4], strides [4, 1]: contiguous
@@ -296,7 +299,8 @@ describe("what ran, in words", () => {
       "
     `);
   });
-  it("a product of a transposed matrix", () => expect(text(() => m().T.matmul(m()))).toMatchInlineSnapshot(`
+  it("a product of a transposed matrix", () =>
+    expect(text(() => m().T.matmul(m()))).toMatchInlineSnapshot(`
     "
     1. matmul  out[i, j] = Σ a[i, k] · b[k, j]
        out  f32 [4, 4], strides [4, 1]: contiguous
@@ -308,7 +312,8 @@ describe("what ran, in words", () => {
        moved    160 B
     "
   `));
-  it("a reshape that must copy", () => expect(text(() => m().T.reshape(12))).toMatchInlineSnapshot(`
+  it("a reshape that must copy", () =>
+    expect(text(() => m().T.reshape(12))).toMatchInlineSnapshot(`
     "
     1. reshape copied 48 B: no strides lay [4, 3] with strides [1, 4] out as [12].
 
@@ -321,7 +326,8 @@ describe("what ran, in words", () => {
        moved    96 B
     "
   `));
-  it("views alone", () => expect(text(() => m().T.slice("1:").flip())).toMatchInlineSnapshot(`
+  it("views alone", () =>
+    expect(text(() => m().T.slice("1:").flip())).toMatchInlineSnapshot(`
     "
     Nothing ran: views only, no element was read or written.
     "

@@ -19,7 +19,7 @@ import { overlaps, sameElements } from "../view/overlap.ts";
 import { broadcastTo, contiguousView, isContiguous, type View } from "../view/view.ts";
 import { checkOptionalDType } from "./arguments.ts";
 import { assign, sameShape } from "./copy.ts";
-import type { Callable } from "./function.ts";
+import type { Callable, FlatCall } from "./function.ts";
 import { absolute, allocate, checkAlive, checkWritable, filled, type Strided } from "./strided.ts";
 
 export interface ElementwiseOptions {
@@ -89,45 +89,83 @@ function flatCall(
   options: ElementwiseOptions,
 ): Strided | null {
   const e = engine();
-  const first = operands[0].frame;
-  if (e.listener !== null || callable.template === null || !isContiguous(first)) return null;
-  for (let k = 1; k < operands.length; k++) {
-    const { frame } = operands[k];
-    if (frame !== first && !(sameShape(frame.shape, first.shape) && isContiguous(frame))) return null;
-  }
-  const program = callable.programFor(operands, options.dtype, operation);
-  const { values } = callable;
-  const params: Value[] = [];
-  for (let p = 0; p < values.length; p++) params.push(paramValue(values[p], program.params[p], operation));
+  if (e.listener !== null || callable.template === null) return null;
   const { out } = options;
+  const known = callable.flat;
+  const call =
+    known !== null && isSameCall(known, operands, options)
+      ? known
+      : prepareFlat(operation, callable, operands, options);
+  if (call === null) return null;
   if (out !== undefined) {
-    if (out.dtype !== program.dtype || out.readOnly || out.storage.disposed) return null;
-    if (!sameShape(out.frame.shape, first.shape) || !isContiguous(out.frame)) return null;
+    if (out.storage.disposed) return null;
     for (let k = 0; k < operands.length; k++) {
+      // In place is fine, element upon element; any other overlap is not.
       const { storage, frame } = operands[k];
-      if (
-        storage === out.storage &&
-        (frame.offset !== out.frame.offset || frame.itemBytes !== out.frame.itemBytes)
-      )
-        return null;
+      const inPlace = frame.offset === out.frame.offset && frame.itemBytes === out.frame.itemBytes;
+      if (storage === out.storage && !inPlace) return null;
     }
-    e.kernels.flat(program, out, operands, sizeOf(first.shape), params);
+    e.kernels.flat(call.program, out, operands, call.size, call.params);
     return out;
   }
-  const { bytes } = dtypes[program.dtype];
-  // Axes of size 0 or 1 may have any stride in a view; a new tensor's are the plain ones.
-  const reuse = first.itemBytes === bytes && first.offset === 0 && first.shape.every((n) => n > 1);
-  const frame = reuse ? first : contiguousView(first.shape, bytes);
-  const size = sizeOf(first.shape);
-  const storage = createStorage(e.heap, size * bytes, operation);
-  const made = { dtype: program.dtype, storage, frame, readOnly: false };
+  const storage = createStorage(e.heap, call.size * call.made.itemBytes, operation);
+  const made = { dtype: call.program.dtype, storage, frame: call.made, readOnly: false };
   try {
-    e.kernels.flat(program, made, operands, size, params);
+    e.kernels.flat(call.program, made, operands, call.size, call.params);
   } catch (error) {
     storage.release();
     throw error;
   }
   return made;
+}
+
+/** Frames do not change, so the same frames and dtypes make the same call. */
+function isSameCall(
+  call: FlatCall,
+  operands: readonly Strided[],
+  { out, dtype }: ElementwiseOptions,
+): boolean {
+  if (call.asked !== dtype || call.out !== (out === undefined ? null : out.frame)) return false;
+  if (out !== undefined && (out.dtype !== call.program.dtype || out.readOnly)) return false;
+  if (call.frames.length !== operands.length) return false;
+  for (let k = 0; k < operands.length; k++) {
+    if (operands[k].frame !== call.frames[k] || operands[k].dtype !== call.dtypes[k]) return false;
+  }
+  return true;
+}
+
+function prepareFlat(
+  operation: string,
+  callable: Callable,
+  operands: readonly Strided[],
+  { out, dtype }: ElementwiseOptions,
+): FlatCall | null {
+  const first = operands[0].frame;
+  if (!isContiguous(first)) return null;
+  for (let k = 1; k < operands.length; k++) {
+    const { frame } = operands[k];
+    if (frame !== first && !(sameShape(frame.shape, first.shape) && isContiguous(frame))) return null;
+  }
+  const program = callable.programFor(operands, dtype, operation);
+  if (out !== undefined) {
+    if (out.dtype !== program.dtype || out.readOnly) return null;
+    if (!sameShape(out.frame.shape, first.shape) || !isContiguous(out.frame)) return null;
+  }
+  const { bytes } = dtypes[program.dtype];
+  // Axes of size 0 or 1 may have any stride in a view; a new tensor's are the plain ones.
+  const reuse = first.itemBytes === bytes && first.offset === 0 && first.shape.every((n) => n > 1);
+  const call: FlatCall = {
+    asked: dtype,
+    program,
+    params: callable.values.map((v, p) => paramValue(v, program.params[p], operation)),
+    frames: operands.map((t) => t.frame),
+    dtypes: operands.map((t) => t.dtype),
+    out: out?.frame ?? null,
+    made: reuse ? first : contiguousView(first.shape, bytes),
+    size: sizeOf(first.shape),
+  };
+  callable.flat = call;
+  return call;
 }
 
 /** What computes one element: a program with its captured values, or a call of the function itself. */

@@ -3,7 +3,7 @@
  * functions are found by identity, new closures of a known text by that text, so `a.map(x => x + 1)` in a loop
  * parses once.
  */
-import { type DType, dtypeNames } from "../dtype.ts";
+import { type DType, dtypeNames, type Value } from "../dtype.ts";
 import { describe, fail, TensorError } from "../errors.ts";
 import { paramKind, specialize } from "../frontend/infer.ts";
 import { lowerFunction } from "../frontend/lower.ts";
@@ -11,6 +11,7 @@ import { isRefusal, type Refusal, refusalMessage } from "../frontend/refusal.ts"
 import { captureValues } from "../frontend/template.ts";
 import type { Program, Template } from "../ir/node.ts";
 import { fastRules, simplify } from "../optimize/rules.ts";
+import type { View } from "../view/view.ts";
 import { checkFunction, checkOptions } from "./arguments.ts";
 
 export type Captured = number | bigint | boolean;
@@ -20,7 +21,21 @@ const kindIds = { int: 0, float: 1, big: 2, bool: 3 } as const;
 /** From 1, so that operands that are not there differ from all dtypes. */
 const dtypeIds = Object.fromEntries(dtypeNames.map((d, i) => [d, i + 1])) as Record<DType, number>;
 
+/** The last call on dense operands of one shape, ready to be made again. */
+export interface FlatCall {
+  readonly asked: DType | undefined;
+  readonly program: Program;
+  readonly params: readonly Value[];
+  readonly frames: readonly View[];
+  readonly dtypes: readonly DType[];
+  /** The output's frame; null: a new output, laid out as `made`. */
+  readonly out: View | null;
+  readonly made: View;
+  readonly size: number;
+}
+
 export class Callable {
+  flat: FlatCall | null = null;
   readonly template: Template | null;
   readonly refusal: Refusal | null;
   /** What the fallback calls; null for built-in operations, which always have a template. */
