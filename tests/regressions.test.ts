@@ -27,6 +27,19 @@ describe("once wrong, now right", () => {
     expect(u.map((x) => ((x as unknown as bigint) + zero) as never).toArray()).toEqual([2n ** 64n - 1n]);
   });
 
+  it("i64 and u64 compare exactly, as NumPy 2", () => {
+    const i = tensor([-1n, 0n, 2n ** 63n - 2n, 2n ** 63n - 1n]);
+    const u = tensor(new BigUint64Array([2n ** 64n - 1n, 0n, 2n ** 63n - 1n, 2n ** 63n - 1n]));
+    expect(i.equal(u).toArray()).toEqual([false, true, false, true]);
+    expect(i.notEqual(u).toArray()).toEqual([true, false, true, false]);
+    expect(i.less(u).toArray()).toEqual([true, false, true, false]);
+    expect(i.lessEqual(u).toArray()).toEqual([true, true, true, true]);
+    expect(i.greater(u).toArray()).toEqual([false, false, false, false]);
+    expect(u.greater(i).toArray()).toEqual([true, false, true, false]);
+    expect(u.lessEqual(i).toArray()).toEqual([false, true, false, true]);
+    expect(u.notEqual(i).toArray()).toEqual([true, false, true, false]);
+  });
+
   it("a function may ignore its operands", () => {
     expect(
       arange(3)

@@ -328,7 +328,7 @@ class Inference {
         return isFloat(d) ? all(d) : this.#as(args[0], d === "bool" ? "i32" : d);
       }
       case "compare":
-        return all(this.#common(args, "widen", span));
+        return this.#compareSigns(op, args, span) ?? all(this.#common(args, "widen", span));
       case "logic":
         return all("bool");
       case "classify": {
@@ -391,6 +391,23 @@ class Inference {
    * The dtype the operands meet in. An integer literal that does not fit is an error (strict), makes it f64
    * (widen), or does not matter because the operation leaves the integers anyway (loose).
    */
+  /** i64 with u64: no dtype holds both, but the comparison is exact: a negative number is less than any u64. */
+  #compareSigns(op: OpName, args: readonly Operand[], span: Span | undefined): Id | null {
+    const b = this.#b;
+    const [x, y] = args;
+    if (isWeak(x) || isWeak(y)) return null;
+    const kinds = `${b.dtypeOf(x)},${b.dtypeOf(y)}`;
+    if (kinds === "u64,i64") {
+      const mirrored = { lt: "gt", le: "ge", gt: "lt", ge: "le", eq: "eq", ne: "ne" } as const;
+      return this.#compareSigns(mirrored[op as keyof typeof mirrored], [y, x], span);
+    }
+    if (kinds !== "i64,u64") return null;
+    const negative = b.opAt(span, "lt", [x, b.constant("i64", 0n)]);
+    const unsigned = b.opAt(span, op, [b.cast("u64", x), y]);
+    if (op === "lt" || op === "le" || op === "ne") return b.opAt(span, "or", [negative, unsigned]);
+    return b.opAt(span, "and", [b.opAt(span, "not", [negative]), unsigned]);
+  }
+
   #common(args: readonly Operand[], mode: "strict" | "widen" | "loose", span: Span | undefined): DType {
     let d: DType | null = null;
     for (const a of args) {

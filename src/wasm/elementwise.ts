@@ -56,18 +56,7 @@ export function emitElementwise(plan: KernelPlan, options: ElementwiseOptions): 
   const d = f.params[0];
   const n = loadWord(f, d, descriptor.n, "n");
   const m = loadWord(f, d, descriptor.m, "m");
-  const operands = [program.dtype, ...program.inputs].map((dtype, k): Operand => {
-    const name = k === 0 ? "out" : `in${k - 1}`;
-    return {
-      dtype,
-      layout: plan.classes[k],
-      bytes: dtypes[dtype].bytes,
-      row: loadWord(f, d, descriptor.address(k), `${name}Row`),
-      at: f.local("i32", name),
-      stride: loadWord(f, d, descriptor.stride(k), `${name}Stride`),
-      rowStride: loadWord(f, d, descriptor.rowStride(k), `${name}RowStride`),
-    };
-  });
+  const operands = loadOperands(f, d, plan);
   const paramAt = (node: Node & { op: "param" }) => 8 * descriptor.param(operands.length, node.index);
 
   // Once a call: constants and what follows from captured values.
@@ -113,6 +102,22 @@ export function emitElementwise(plan: KernelPlan, options: ElementwiseOptions): 
     });
   });
   return module;
+}
+
+/** Addresses and strides of all operands, out first, from the descriptor. */
+export function loadOperands(f: FuncBuilder, d: Local, { program, classes }: KernelPlan): Operand[] {
+  return [program.dtype, ...program.inputs].map((dtype, k) => {
+    const name = k === 0 ? "out" : `in${k - 1}`;
+    return {
+      dtype,
+      layout: classes[k],
+      bytes: dtypes[dtype].bytes,
+      row: loadWord(f, d, descriptor.address(k), `${name}Row`),
+      at: f.local("i32", name),
+      stride: loadWord(f, d, descriptor.stride(k), `${name}Stride`),
+      rowStride: loadWord(f, d, descriptor.rowStride(k), `${name}RowStride`),
+    };
+  });
 }
 
 export function loadWord(f: FuncBuilder, d: Local, word: number, name: string): Local {

@@ -5,11 +5,10 @@
  *
  * The descriptor is that of elementwise.ts; n and m must be multiples of 4. Edges are the plain kernel's work.
  */
-import { dtypes } from "../dtype.ts";
 import type { Id } from "../ir/node.ts";
 import type { KernelPlan } from "../optimize/vectorize.ts";
 import { type FuncBuilder, type Local, ModuleBuilder } from "./assembler.ts";
-import { descriptor, type ElementwiseOptions, loadWord, type Operand } from "./elementwise.ts";
+import { descriptor, type ElementwiseOptions, loadOperands, loadWord, type Operand } from "./elementwise.ts";
 import { boolMask, loadLanes, loadSplat, packed, storeLanes } from "./memory.ts";
 import { type CodeContext, loadScalar, ScalarCode } from "./scalar.ts";
 import { slowFunctions } from "./slow.ts";
@@ -29,18 +28,7 @@ export function emitTile(plan: KernelPlan, options: ElementwiseOptions): ModuleB
   const d = f.params[0];
   const n = loadWord(f, d, descriptor.n, "n");
   const m = loadWord(f, d, descriptor.m, "m");
-  const operands = [program.dtype, ...program.inputs].map((dtype, k): Operand => {
-    const name = k === 0 ? "out" : `in${k - 1}`;
-    return {
-      dtype,
-      layout: plan.classes[k],
-      bytes: dtypes[dtype].bytes,
-      row: loadWord(f, d, descriptor.address(k), `${name}Row`),
-      at: f.local("i32", name),
-      stride: loadWord(f, d, descriptor.stride(k), `${name}Stride`),
-      rowStride: loadWord(f, d, descriptor.rowStride(k), `${name}RowStride`),
-    };
-  });
+  const operands = loadOperands(f, d, plan);
 
   const scalar = new ScalarCode(context);
   const code = new VectorCode(context);

@@ -1,6 +1,6 @@
 /** The pool: N threads equal one, the process ends, a worker that stops is noticed. */
 import { spawnSync } from "node:child_process";
-import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -71,6 +71,16 @@ test("a million small operations beside large ones lose nothing", () => {
   expect(counter.toArray()).toEqual(new Array(64).fill(20_000));
   expect(big.min().item()).toBe(500);
   expect(big.max().item()).toBe(500);
+});
+
+test("worker.js, which imports nothing, has the pool's own words for the control block", () => {
+  const words = (name: string) => {
+    const text = readFileSync(fileURLToPath(new URL(`../../src/run/${name}`, import.meta.url)), "utf8");
+    return [...text.matchAll(/^const ([A-Z_]+) = (.+);$/gm)].map(([, word, value]) => `${word} = ${value}`);
+  };
+  const pool = words("pool.ts");
+  expect(words("worker.js").length).toBeGreaterThan(14);
+  for (const word of words("worker.js")) expect(pool).toContain(word);
 });
 
 test("small operations stay in the calling thread", () => {
