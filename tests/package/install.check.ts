@@ -161,7 +161,7 @@ describe("used from an empty folder", () => {
     writeFileSync(join(folder, "plain.js"), source);
     expect(run(process.execPath, ["plain.js"], folder)).toMatchInlineSnapshot(`
       "14,32 2
-      Tensor f32 [3, 2]  strides [1, 3], a view of 6 elements
+      Tensor f32 [3, 2]  strides [1, 3]
       [[1, 4],
        [2, 5],
        [3, 6]]
