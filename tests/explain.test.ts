@@ -241,16 +241,16 @@ describe("what ran, in words", () => {
   });
   it("a conversion", () =>
     expect(text(() => m().to("f16"))).toMatchInlineSnapshot(`
-    "
-    1. to  x => f16(x)
-       out  f16 [3, 4], strides [4, 1]: contiguous
-       in   f32 [3, 4], strides [4, 1]: contiguous
-       loops    3 × 4, walked as 12
-       code     SIMD WebAssembly, 4 lanes × 2 a turn
-       threads  1: one thread was asked for
-       moved    72 B
-    "
-  `));
+      "
+      1. to  x => f16(x)
+         out  f16 [3, 4], strides [4, 1]: contiguous
+         in   f32 [3, 4], strides [4, 1]: contiguous
+         loops    3 × 4, walked as 12
+         code     SIMD WebAssembly, 4 lanes × 4 a turn
+         threads  1: one thread was asked for
+         moved    72 B
+      "
+    `));
   it("an overlapping assignment", () => {
     const t = arange(6);
     expect(text(() => t.slice("1:").assign(t.slice(":-1")))).toMatchInlineSnapshot(`
