@@ -1,5 +1,5 @@
 /** The functions of the public face: creation, the kernels over several tensors, and the named operations. */
-import type { DType, TypedArray } from "./dtype.ts";
+import type { ArrayOf, DType, TypedArray } from "./dtype.ts";
 import { engine } from "./engine.ts";
 import { describe, fail } from "./errors.ts";
 import { runScope } from "./memory/scope.ts";
@@ -24,20 +24,12 @@ import {
 
 /* Creation --------------------------------------------------------------------------------------------- */
 
-interface TypedArrays {
-  u8: Uint8Array | Uint8ClampedArray;
-  i8: Int8Array;
-  u16: Uint16Array;
-  i16: Int16Array;
-  u32: Uint32Array;
-  i32: Int32Array;
-  u64: BigUint64Array;
-  i64: BigInt64Array;
-  f32: Float32Array;
-  f64: Float64Array;
-}
+/** The dtypes a typed array can stand for by itself: bool, f16 and bf16 share theirs with others. */
+type ArrayDType = Exclude<DType, "bool" | "f16" | "bf16">;
 /** The dtype a typed array brings. */
-type DTypeOfArray<A> = { [D in keyof TypedArrays]: A extends TypedArrays[D] ? D : never }[keyof TypedArrays];
+type DTypeOfArray<A> = A extends Uint8ClampedArray
+  ? "u8"
+  : { [D in ArrayDType]: A extends ArrayOf<D> ? D : never }[ArrayDType];
 type Shape = number | readonly number[];
 type NestedOf<T> = T | readonly NestedOf<T>[];
 const dtypeExample = '{ dtype: "f64" }';

@@ -119,7 +119,6 @@ const rows = {
 
 export type NamedOp = keyof typeof rows;
 const table: Record<NamedOp, NamedRow> = rows;
-export const namedArity = (name: NamedOp): number => table[name].arity;
 
 const cache = new Map<string, Callable>();
 

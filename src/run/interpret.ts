@@ -1,6 +1,7 @@
 /**
- * The five kernels on the interpreter, one element at a time, for every dtype and layout. They are the reference
- * for compiled code, the fallback where nothing can be compiled, and the plainest statement of what each means.
+ * The kernels on the interpreter, one element at a time, for every dtype and layout (a copy is a map of x => x). They
+ * are the reference for compiled code, the fallback where nothing can be compiled, and the plainest statement of what
+ * each means.
  *
  * Addresses are absolute bytes in `memory`; operand 0 is the output.
  */
@@ -158,23 +159,3 @@ export function interpretMatmul(
     }
   } while (advance(batches, batches.shape.length, index, pointers));
 }
-
-/** dst elements, in C order, take the src elements, in C order; the two nests count the same elements. */
-export function interpretCopy(memory: DataView, dst: LoopNest, src: LoopNest, to: DType, from: DType): void {
-  if (isEmpty(dst)) return;
-  // One dtype: the bits move unread, so NaNs keep their payload.
-  const raw = to === from ? rawTypes[dtypes[to].bytes] : null;
-  const { read } = dtypes[raw ?? from];
-  const { write } = dtypes[raw ?? to];
-  const dstIndex = new Array<number>(dst.shape.length).fill(0);
-  const srcIndex = new Array<number>(src.shape.length).fill(0);
-  const dstPointer = [...dst.offsets];
-  const srcPointer = [...src.offsets];
-  do {
-    const x = read(memory, srcPointer[0]);
-    write(memory, dstPointer[0], raw === null ? convert(x, from, to) : x);
-    advance(src, src.shape.length, srcIndex, srcPointer);
-  } while (advance(dst, dst.shape.length, dstIndex, dstPointer));
-}
-
-const rawTypes = { 1: "u8", 2: "u16", 4: "u32", 8: "u64" } as const;

@@ -46,10 +46,6 @@ export class ScalarCode {
     return this.#values[id];
   }
 
-  has(id: Id): boolean {
-    return this.#values[id] !== undefined;
-  }
-
   /** Emits the node into a new local; `pushInput` pushes an operand's element. */
   emit(id: Id, pushInput: (node: Node) => void): void {
     const { f, program } = this.#c;

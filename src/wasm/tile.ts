@@ -12,6 +12,7 @@ import { descriptor, type ElementwiseOptions, loadOperands, loadWord, type Opera
 import { boolMask, loadLanes, loadSplat, packed, storeLanes } from "./memory.ts";
 import { type CodeContext, loadScalar, ScalarCode } from "./scalar.ts";
 import { slowFunctions } from "./slow.ts";
+import { transpose32, transpose64 } from "./transpose.ts";
 import { VectorCode } from "./vector.ts";
 
 /** Rows a strip has: half a cache line of what lies crosswise. More would evict each other at strides of 2^k. */
@@ -134,44 +135,6 @@ function loadCrosswise(f: FuncBuilder, o: Operand): Local[] {
         f,
         columns.map(([c]) => c),
       );
-}
-
-const words = (...lanes: number[]) => lanes.flatMap((l) => [4 * l, 4 * l + 1, 4 * l + 2, 4 * l + 3]);
-const doubles = (...lanes: number[]) => words(...lanes.flatMap((l) => [2 * l, 2 * l + 1]));
-
-/** 4 × 4 lanes of 32 bits: interleave words, then halves. */
-function transpose32(f: FuncBuilder, [a, b, c, d]: readonly Local[]): Local[] {
-  const mix = (x: Local, y: Local, lanes: number[]) => keep(f.get(x).get(y).shuffle(lanes));
-  const abLow = mix(a, b, words(0, 4, 1, 5));
-  const abHigh = mix(a, b, words(2, 6, 3, 7));
-  const cdLow = mix(c, d, words(0, 4, 1, 5));
-  const cdHigh = mix(c, d, words(2, 6, 3, 7));
-  return [
-    mix(abLow, cdLow, doubles(0, 2)),
-    mix(abLow, cdLow, doubles(1, 3)),
-    mix(abHigh, cdHigh, doubles(0, 2)),
-    mix(abHigh, cdHigh, doubles(1, 3)),
-  ];
-}
-
-/** 4 × 4 elements of 64 bits, two registers a column, to two registers a row. */
-function transpose64(f: FuncBuilder, columns: readonly (readonly Local[])[]): Local[] {
-  const rows: Local[] = [];
-  for (let r = 0; r < SIDE; r++) {
-    const half = r >> 1;
-    const lane = r & 1;
-    for (const c of [0, 2]) {
-      rows.push(
-        keep(
-          f
-            .get(columns[c][half])
-            .get(columns[c + 1][half])
-            .shuffle(doubles(lane, 2 + lane)),
-        ),
-      );
-    }
-  }
-  return rows;
 }
 
 function keep(f: FuncBuilder): Local {

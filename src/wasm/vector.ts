@@ -38,10 +38,6 @@ export class VectorCode {
     this.#c = context;
   }
 
-  has(id: Id): boolean {
-    return this.#values[id] !== undefined;
-  }
-
   /** One register for all lanes, from a scalar local (booleans: 0 or 1) or a constant. */
   splat(id: Id, scalar: Local | null): void {
     const { f, program } = this.#c;
