@@ -1,18 +1,14 @@
 /** What the compiler makes equals what the interpreter says, to the bit: random kernels, dtypes, layouts, sizes. */
 import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
-import { type DType, dtypes, isFloat, type Value } from "../../src/dtype.ts";
+import { type DType, dtypes, type Value } from "../../src/dtype.ts";
 import { engine } from "../../src/engine.ts";
-import { TensorError } from "../../src/errors.ts";
-import { paramKind, paramValue, specialize } from "../../src/frontend/infer.ts";
-import { isRefusal, lowerFunction } from "../../src/frontend/lower.ts";
 import { evaluator } from "../../src/ir/eval.ts";
-import type { Program } from "../../src/ir/node.ts";
 import { printProgram } from "../../src/ir/print.ts";
 import { absolute, type Strided } from "../../src/ops/strided.ts";
 import { interpretElementwise } from "../../src/run/interpret.ts";
 import { planLoops } from "../../src/view/loops.ts";
-import { type Axis, axis, dtype, elementOf, exact, expressions, lay } from "./random.ts";
+import { type Axis, axis, dtype, elementOf, exact, exactProgram, expressions, lay } from "./random.ts";
 
 let cases = 0;
 afterAll(() => console.log(`compiled equals interpreted: ${cases} cases`));
@@ -44,27 +40,12 @@ const setup = (source: fc.Arbitrary<string>): fc.Arbitrary<Setup> =>
     }),
   );
 
-/** null where the kernel is refused for its dtypes: a literal that does not fit, a mix that has no meaning, an inexact **. */
-function programFor(s: Setup): { program: Program; params: Value[] } | null {
-  const template = lowerFunction(s.source, { k: s.k });
-  if (isRefusal(template)) return null;
-  try {
-    const kinds = template.params.map(() => paramKind(s.k));
-    const program = specialize({ ...template, inputs: 2 }, s.types, kinds);
-    if (program.nodes.some((node) => node.op === "pow" && isFloat(node.dtype))) return null;
-    return { program, params: template.params.map((_, i) => paramValue(s.k, program.params[i])) };
-  } catch (error) {
-    if (error instanceof TensorError && error.code === "dtype") return null;
-    throw error;
-  }
-}
-
 function bytesOf(t: Strided): Uint8Array {
   return engine().heap.u8.slice(t.storage.address, t.storage.address + t.storage.bytes);
 }
 
 function compare(s: Setup): void {
-  const made = programFor(s);
+  const made = exactProgram(s.source, s.k, s.types);
   if (made === null) return;
   const { program, params } = made;
   const x = lay(s.types[0], s.shape, s.axes[1], s.values[0], s.misalign);

@@ -1,7 +1,11 @@
 /** Random kernels (as source text), dtypes and layouts, for comparing one way of computing with another. */
 import fc from "fast-check";
-import { type DType, dtypeNames, dtypes, type Value } from "../../src/dtype.ts";
+import { type DType, dtypeNames, dtypes, isFloat, type Value } from "../../src/dtype.ts";
 import { engine } from "../../src/engine.ts";
+import { TensorError } from "../../src/errors.ts";
+import { paramKind, paramValue, specialize } from "../../src/frontend/infer.ts";
+import { isRefusal, lowerFunction } from "../../src/frontend/lower.ts";
+import type { Program } from "../../src/ir/node.ts";
 import { createStorage } from "../../src/memory/storage.ts";
 import type { Strided } from "../../src/ops/strided.ts";
 import type { View } from "../../src/view/view.ts";
@@ -124,4 +128,29 @@ export function lay(
     itemBytes: bytes,
   };
   return { dtype: d, storage, frame, readOnly: false };
+}
+
+/**
+ * A kernel of x and y that captured k, with its captured values; `dtype` is the result's. null where it is refused for
+ * its dtypes (a literal that does not fit, a mix that has no meaning), and where it has a power of floats, which is no
+ * exact operation (of integers it is one).
+ */
+export function exactProgram(
+  source: string,
+  k: number | boolean,
+  types: readonly DType[],
+  dtype?: DType,
+): { program: Program; params: Value[] } | null {
+  const template = lowerFunction(source, { k });
+  if (isRefusal(template)) return null;
+  try {
+    const kinds = template.params.map(() => paramKind(k));
+    const options = dtype === undefined ? {} : { dtype };
+    const program = specialize({ ...template, inputs: 2 }, types, kinds, options);
+    if (program.nodes.some((node) => node.op === "pow" && isFloat(node.dtype))) return null;
+    return { program, params: template.params.map((_, i) => paramValue(k, program.params[i])) };
+  } catch (error) {
+    if (error instanceof TensorError && error.code === "dtype") return null;
+    throw error;
+  }
 }

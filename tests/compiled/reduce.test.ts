@@ -3,13 +3,9 @@ import fc from "fast-check";
 import { afterAll, describe, expect, it, test } from "vitest";
 import { type DType, dtypes, isFloat, type Value } from "../../src/dtype.ts";
 import { engine } from "../../src/engine.ts";
-import { TensorError } from "../../src/errors.ts";
-import { paramKind, paramValue, specialize } from "../../src/frontend/infer.ts";
-import { isRefusal, lowerFunction } from "../../src/frontend/lower.ts";
 import { ones, type Tensor, tensor, zeros } from "../../src/index.ts";
 import { Builder } from "../../src/ir/build.ts";
 import { evaluator } from "../../src/ir/eval.ts";
-import type { Program } from "../../src/ir/node.ts";
 import { createStorage } from "../../src/memory/storage.ts";
 import { callableOf } from "../../src/ops/function.ts";
 import { foldRunner, mapReduce, runFold, scan } from "../../src/ops/reduce.ts";
@@ -24,7 +20,7 @@ import { noParams } from "../../src/run/reduce-tasks.ts";
 import { planLoops } from "../../src/view/loops.ts";
 import { contiguousView, type View } from "../../src/view/view.ts";
 import { disassemble } from "../../src/wasm/wat.ts";
-import { dtype, elementOf, exact, expressions } from "./random.ts";
+import { dtype, elementOf, exact, exactProgram, expressions } from "./random.ts";
 
 let cases = 0;
 afterAll(() => console.log(`compiled folds equal interpreted ones: ${cases} cases`));
@@ -116,21 +112,8 @@ const setup = (source: fc.Arbitrary<string>): fc.Arbitrary<Setup> =>
     }),
   );
 
-function programFor(s: Setup): { program: Program; params: Value[] } | null {
-  const template = lowerFunction(s.source, { k: s.k });
-  if (isRefusal(template)) return null;
-  try {
-    const kinds = template.params.map(() => paramKind(s.k));
-    const program = specialize({ ...template, inputs: 2 }, s.types, kinds, { dtype: s.types[0] });
-    return { program, params: template.params.map((_, i) => paramValue(s.k, program.params[i])) };
-  } catch (error) {
-    if (error instanceof TensorError && error.code === "dtype") return null;
-    throw error;
-  }
-}
-
 function compareFold(s: Setup): void {
-  const made = programFor(s);
+  const made = exactProgram(s.source, s.k, s.types, s.types[0]);
   if (made === null) return;
   const { program, params } = made;
   const [d] = s.types;
@@ -203,7 +186,7 @@ describe("any function, any axes, any layout", () => {
   test("scans keep every step", { timeout: 300_000 }, () => {
     fc.assert(
       fc.property(setup(random), (s) => {
-        const made = programFor(s);
+        const made = exactProgram(s.source, s.k, s.types, s.types[0]);
         if (made === null) return;
         const { program, params } = made;
         const [d] = s.types;
