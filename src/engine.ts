@@ -8,6 +8,7 @@ import { Heap, type HeapOptions } from "./memory/heap.ts";
 import { type Disposes, ScopeStack } from "./memory/scope.ts";
 import { KernelCache } from "./run/kernel.ts";
 import { Pool } from "./run/pool.ts";
+import { Routines } from "./run/routine.ts";
 import type { View } from "./view/view.ts";
 
 /** An operand as a listener sees it: an `ops/` tensor is one. */
@@ -45,6 +46,7 @@ export class Engine {
   readonly heap: Heap;
   readonly pool: Pool;
   readonly kernels: KernelCache;
+  readonly routines: Routines;
   readonly scopes = new ScopeStack<Disposes>();
   /** Set while `explain` listens. */
   listener: ((event: Event) => void) | null = null;
@@ -53,6 +55,7 @@ export class Engine {
     this.heap = new Heap(heapOptions(options.maximumBytes));
     this.pool = new Pool(this.heap, options.threads);
     this.kernels = new KernelCache(this.heap, this.pool);
+    this.routines = new Routines(this.heap, this.pool, this.kernels);
   }
 }
 

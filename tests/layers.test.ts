@@ -24,6 +24,7 @@ const layers = [
   "tensor",
   "kernel",
   "api",
+  "library",
   "explain",
   "io",
   "index",

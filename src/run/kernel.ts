@@ -115,6 +115,11 @@ export class KernelCache {
     }
   }
 
+  /** Is a call of about so many nanoseconds worth sharing among threads? */
+  mayShare(nanoseconds: number): boolean {
+    return nanoseconds > this.#worthSharing;
+  }
+
   /** The plainest walk: all operands contiguous, `size` elements from their first one on. */
   flat(
     program: Program,

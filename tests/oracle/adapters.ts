@@ -69,7 +69,7 @@ function applyView(t: Tensor, step: ViewStep): Tensor {
   }
 }
 
-const inputOf = (input: TensorInput): Tensor => input.views.reduce(applyView, sourceOf(input));
+export const inputOf = (input: TensorInput): Tensor => input.views.reduce(applyView, sourceOf(input));
 
 function named<T>(table: Readonly<Record<string, T>>, name: string): T {
   const found = Object.hasOwn(table, name) ? table[name] : undefined;

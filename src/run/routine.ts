@@ -1,0 +1,81 @@
+/**
+ * Routines: code that no user function describes (a gather, a merge, a butterfly), written by hand against the
+ * assembler. A routine is one module with an export `run`, called with the address of a task: i32 words that the
+ * routine's own file gives a meaning. Tasks of one call are independent, and large calls share them among threads.
+ */
+import { type Heap, SCRATCH } from "../memory/heap.ts";
+import type { ModuleBuilder } from "../wasm/assembler.ts";
+import { detectFeatures } from "../wasm/features.ts";
+import { instantiate, type KernelCache } from "./kernel.ts";
+import { MOST_TASKS, type Pool, type PoolKernel } from "./pool.ts";
+
+export interface RoutineOptions {
+  /** Is the memory shared? Its import has to say so. */
+  readonly shared: boolean;
+  readonly simd: boolean;
+  /** Fused multiply-add is there. */
+  readonly fma: boolean;
+}
+export type EmitRoutine = (options: RoutineOptions) => ModuleBuilder;
+
+/** Words of one task: addresses, counts and strides in bytes. */
+export type Task = readonly number[];
+
+export class Routines {
+  readonly #heap: Heap;
+  readonly #pool: Pool;
+  readonly #kernels: KernelCache;
+  readonly #made = new Map<string, PoolKernel>();
+
+  constructor(heap: Heap, pool: Pool, kernels: KernelCache) {
+    this.#heap = heap;
+    this.#pool = pool;
+    this.#kernels = kernels;
+  }
+
+  /** Threads that would share a call now: how many pieces are worth making. */
+  get threads(): number {
+    return this.#kernels.mayShare(Number.POSITIVE_INFINITY) ? this.#pool.threads : 1;
+  }
+
+  /** Would a call of so many nanoseconds be shared? */
+  isShared(nanoseconds: number): boolean {
+    return this.#kernels.mayShare(nanoseconds) && this.#pool.threads > 1;
+  }
+
+  /**
+   * Runs all tasks, which all have the same number of words, in no particular order. `name` stands for the code: two
+   * calls with one name must emit the same. `nanoseconds` is about what one thread would need for all of them.
+   */
+  run(name: string, emit: EmitRoutine, tasks: readonly Task[], nanoseconds: number): void {
+    if (tasks.length === 0) return;
+    const routine = this.#find(name, emit);
+    const step = 64 * Math.ceil((4 * tasks[0].length) / 64);
+    const most = Math.min(MOST_TASKS, Math.floor(SCRATCH.bytes / step));
+    const shared = tasks.length > 1 && this.isShared(nanoseconds);
+    for (let first = 0; first < tasks.length; first += most) {
+      const count = Math.min(most, tasks.length - first);
+      const words = new Int32Array(this.#heap.buffer, SCRATCH.address, (count * step) / 4);
+      for (let i = 0; i < count; i++) words.set(tasks[first + i], (i * step) / 4);
+      if (shared) this.#pool.run(routine, SCRATCH.address, step, count);
+      else for (let i = 0; i < count; i++) routine.run(SCRATCH.address + i * step);
+    }
+  }
+
+  #find(name: string, emit: EmitRoutine): PoolKernel {
+    const { simd } = this.#kernels;
+    const key = simd ? name : `${name} scalar`;
+    let routine = this.#made.get(key);
+    if (routine === undefined) {
+      const features = detectFeatures();
+      const options = {
+        shared: this.#heap.shared,
+        simd: simd && features.simd,
+        fma: simd && features.relaxedSimd,
+      };
+      routine = instantiate(emit(options).toBytes(), this.#heap);
+      this.#made.set(key, routine);
+    }
+    return routine;
+  }
+}
