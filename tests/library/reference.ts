@@ -32,9 +32,8 @@ export function loadReference(family: string): ReferenceCase[] {
 /** Declares a test for each operation, and one that nothing stays behind in memory. */
 export function testReference(family: string, rows: Rows): void {
   const cases = loadReference(family);
-  const byOperation = Map.groupBy
-    ? Map.groupBy(cases, (c) => c.op)
-    : cases.reduce((m, c) => m.set(c.op, [...(m.get(c.op) ?? []), c]), new Map<string, ReferenceCase[]>());
+  const byOperation = new Map<string, ReferenceCase[]>();
+  for (const c of cases) byOperation.set(c.op, [...(byOperation.get(c.op) ?? []), c]);
   for (const [op, some] of byOperation) {
     it(`${op} gives NumPy's answers in ${some.length} cases`, () => {
       expect(Object.keys(rows), "there is a row for it").toContain(op);
