@@ -107,12 +107,16 @@ export function memberName(object: string, name: string): string {
   return object === "globalThis" ? name : `${object}.${name}`;
 }
 
+let hostNames: Map<unknown, string> | undefined;
+
 /** The name of a function of the host that kernels know: `Math.sqrt` for Math.sqrt itself. */
 export function builtinName(fn: unknown): string | null {
-  for (const name of functions.keys()) {
-    let value: unknown = globalThis;
-    for (const key of name.split(".")) value = (value as Record<string, unknown> | undefined)?.[key];
-    if (value === fn) return name;
-  }
-  return null;
+  hostNames ??= new Map([...functions.keys()].map((name) => [hostValue(name), name]));
+  return hostNames.get(fn) ?? null;
+}
+
+function hostValue(name: string): unknown {
+  let value: unknown = globalThis;
+  for (const key of name.split(".")) value = (value as Record<string, unknown> | undefined)?.[key];
+  return value;
 }

@@ -199,8 +199,8 @@ class Lowering {
   #bindParameters(scope: Scope): number {
     const { node } = this.#fn;
     const params = [...node.params];
-    const used = freeNames(node);
     const keys = Object.keys(this.#captures);
+    const used = keys.length > 0 ? freeNames(node) : null;
     const values = new Map(keys.map((key) => [key, this.#captured(key)]));
     const waiting = new Set(keys);
     const last = params.at(-1);
@@ -224,7 +224,7 @@ class Lowering {
       }
     }
     for (const key of keys) {
-      if (!waiting.has(key) || !used.has(key)) continue;
+      if (!waiting.has(key) || !used?.has(key)) continue;
       this.#free.set(key, values.get(key)!);
       waiting.delete(key);
     }

@@ -11,7 +11,7 @@ import { broadcastShapes } from "../view/broadcast.ts";
 import { type LoopNest, planLoops } from "../view/loops.ts";
 import { broadcastTo, contiguousView, type View } from "../view/view.ts";
 import { detectFeatures } from "../wasm/features.ts";
-import { absolute, allocate, checkAlive, filled, type Strided } from "./strided.ts";
+import { absolute, allocate, checkAlive, type Strided } from "./strided.ts";
 
 /** The matrices of one product: 1-D operands became a row or a column, batch axes are equal on all sides. */
 export interface MatmulPlan {
@@ -67,17 +67,48 @@ export function planMatmul(a: View, b: View): MatmulPlan {
 export function matmul(a: Strided, b: Strided): Strided {
   checkAlive("matmul", a);
   checkAlive("matmul", b);
+  const known = last;
+  const call =
+    known !== null &&
+    known.aFrame === a.frame &&
+    known.bFrame === b.frame &&
+    known.aType === a.dtype &&
+    known.bType === b.dtype
+      ? known
+      : prepare(a, b);
+  const out = allocate("matmul", call.dtype, call.full.shape, call.full);
+  try {
+    multiply(call.plan, out, a, b);
+  } catch (error) {
+    out.storage.release();
+    throw error;
+  }
+  return { dtype: call.dtype, storage: out.storage, frame: call.frame, readOnly: false };
+}
+
+/** The last product's plan and layouts: frames do not change, so the same frames make the same product. */
+interface Prepared {
+  readonly aFrame: View;
+  readonly bFrame: View;
+  readonly aType: DType;
+  readonly bType: DType;
+  readonly dtype: DType;
+  readonly plan: MatmulPlan;
+  /** The output with both matrix axes, and as it is given back. */
+  readonly full: View;
+  readonly frame: View;
+}
+
+let last: Prepared | null = null;
+
+function prepare(a: Strided, b: Strided): Prepared {
   const plan = planMatmul(a.frame, b.frame);
-  const working = promote(a.dtype, b.dtype);
-  const out = allocate("matmul", working, [...plan.batch, plan.m, plan.n]);
-  filled(out, () => multiply(plan, out, a, b));
-  const { storage } = out;
-  return {
-    dtype: working,
-    storage,
-    frame: contiguousView(plan.shape, dtypes[working].bytes),
-    readOnly: false,
-  };
+  const dtype = promote(a.dtype, b.dtype);
+  const { bytes } = dtypes[dtype];
+  const full = contiguousView([...plan.batch, plan.m, plan.n], bytes);
+  const frame = plan.shape.length === full.shape.length ? full : contiguousView(plan.shape, bytes);
+  last = { aFrame: a.frame, bFrame: b.frame, aType: a.dtype, bType: b.dtype, dtype, plan, full, frame };
+  return last;
 }
 
 /** out = a·b, where out is (…batch, m, n) of the promoted dtype, in any layout. */

@@ -153,7 +153,9 @@ export class GemmKernels {
 
   /** Computes the whole product, on all threads where that pays. */
   run(problem: GemmProblem, options: GemmRunOptions = {}): GemmPlan {
-    const workers = options.workers ?? (isLarge(problem) ? (this.#pool?.threads ?? 1) : 1);
+    const lane = laneOf(problem.dtypes[0]);
+    const rate = rateOf(lane, options.tile ?? this.#choice(lane).tile);
+    const workers = options.workers ?? (isLarge(problem, rate) ? (this.#pool?.threads ?? 1) : 1);
     const plan = this.plan(problem, { ...options, workers });
     this.shared = workers > 1 && plan.tasks.length > 1;
     if (this.shared) this.#runShared(plan);
@@ -420,13 +422,19 @@ function batchAddress(batches: GemmProblem["batches"], operand: number, ordinal:
 
 type GemmExports = DirectGemm | PackedGemm | VectorGemm;
 
-/** Multiplications below this are done before another thread has noticed them. */
-const WORTH_SHARING = 2 * 64 * 64 * 64;
+/** Nanoseconds below which a product is done before another thread has helped. */
+const WORTH_SHARING_NS = 50_000;
 
-function isLarge({ m, n, k, batches }: GemmProblem): boolean {
+/** Multiplications a nanosecond that one thread does with this tile, about. */
+function rateOf(lane: GemmLane, { nr, fma }: GemmTile): number {
+  const wide = nr * laneBytes(lane) > 32;
+  return (wide ? 45 : fma ? 22 : 16) * (laneBytes(lane) === 4 ? 1 : 0.5);
+}
+
+function isLarge({ m, n, k, batches }: GemmProblem, rate: number): boolean {
   let work = m * n * k;
   for (const count of batches.shape) work *= count;
-  return work >= WORTH_SHARING;
+  return work > WORTH_SHARING_NS * rate;
 }
 
 const kernelsOfHeap = new WeakMap<Heap, GemmKernels>();
