@@ -11,6 +11,7 @@ import { isRefusal, type Refusal, refusalMessage } from "../frontend/refusal.ts"
 import { captureValues } from "../frontend/template.ts";
 import type { Program, Template } from "../ir/node.ts";
 import { fastRules, simplify } from "../optimize/rules.ts";
+import type { SingleFold } from "../run/reduce.ts";
 import type { View } from "../view/view.ts";
 import { checkFunction, checkOptions } from "./arguments.ts";
 
@@ -34,8 +35,27 @@ export interface FlatCall {
   readonly size: number;
 }
 
+/** The last fold of one operation on one shape, ready to be made again. */
+export interface FoldCall {
+  readonly frame: View;
+  readonly dtype: DType;
+  readonly axis: number | undefined;
+  readonly keepdims: boolean;
+  readonly asked: DType | undefined;
+  readonly init: Captured | undefined;
+  readonly result: DType | undefined;
+  readonly simd: boolean;
+  readonly single: SingleFold;
+  /** Bytes from the input's storage to where it is read first. */
+  readonly from: number;
+  readonly out: View;
+  readonly made: DType;
+}
+
 export class Callable {
   flat: FlatCall | null = null;
+  /** By operation. */
+  readonly folds = new Map<string, FoldCall>();
   readonly template: Template | null;
   readonly refusal: Refusal | null;
   /** What the fallback calls; null for built-in operations, which always have a template. */

@@ -7,22 +7,23 @@ import { refusalMessage } from "../frontend/refusal.ts";
 import { inlineTemplate, TemplateBuilder } from "../frontend/template.ts";
 import { type Evaluator, evaluator } from "../ir/eval.ts";
 import type { Program } from "../ir/node.ts";
+import { createStorage } from "../memory/storage.ts";
 import { type Ending, type Fold, type FoldMaking, makeFold } from "../optimize/reduce.ts";
 import { axesOf } from "../optimize/reduce-plan.ts";
 import { interpretReduce, interpretScan } from "../run/interpret.ts";
 import type { KernelCache } from "../run/kernel.ts";
 import { isEmpty } from "../run/odometer.ts";
-import { FoldRunner } from "../run/reduce.ts";
+import { type FoldReport, FoldRunner } from "../run/reduce.ts";
 import { interpretFold } from "../run/reduce-interpret.ts";
 import { canCompile } from "../run/reduce-lower.ts";
-import { type FoldParams, noParams } from "../run/reduce-tasks.ts";
+import { type FoldParams, type FoldRequest, noParams } from "../run/reduce-tasks.ts";
 import { broadcastViews } from "../view/broadcast.ts";
-import { normalizeAxes, normalizeAxis, rowMajorStrides } from "../view/layout.ts";
+import { normalizeAxes, normalizeAxis, rowMajorStrides, sizeOf } from "../view/layout.ts";
 import { planLoops } from "../view/loops.ts";
 import { contiguousView, type View } from "../view/view.ts";
 import { axisList, checkOptionalDType, checkOptions } from "./arguments.ts";
 import { dtypeOfResult, elementwise, resultValue, sourceOf } from "./elementwise.ts";
-import { Callable } from "./function.ts";
+import { Callable, type FoldCall } from "./function.ts";
 import { absolute, allocate, checkAlive, filled, type Strided } from "./strided.ts";
 
 export interface ReduceOptions {
@@ -107,13 +108,19 @@ export interface FoldWork {
   readonly out: { readonly of: Strided; readonly view: View };
 }
 
+/** A compiled fold that was run. */
+interface RanFold {
+  readonly request: FoldRequest;
+  readonly report: FoldReport;
+}
+
 /** out[kept] = fold over the folded axes. There is a start value if nothing is folded. */
-export function runFold(w: FoldWork): void {
+export function runFold(w: FoldWork): RanFold | null {
   const { fold, isFolded, shape, sources, out } = w;
   const e = engine();
   const views = sources.map((s) => (s === "position" ? positions(shape, isFolded) : s.view));
   const kept = planLoops([...views.map((v) => pick(v, isFolded, false)), out.view]);
-  if (isEmpty(kept)) return;
+  if (isEmpty(kept)) return null;
   const start = w.init !== null ? fold.enter(w.init) : fold.algebra !== null ? fold.algebra.identity : null;
   const params = w.params ?? noParams;
   const outAddress = out.of.storage.address + kept.offsets[sources.length];
@@ -141,14 +148,14 @@ export function runFold(w: FoldWork): void {
       backend: "interpreter",
       detail: { kept, folded, fold },
     });
-    return;
+    return null;
   }
   if (isEmpty(folded)) {
     fillStart(e, fold, params, start!, outAddress, kept.shape, kept.strides[sources.length]);
     e.listener?.({ kind: "kernel", operation: w.operation, backend: "wasm", detail: { kept, folded } });
-    return;
+    return null;
   }
-  const report = foldRunner(e).run({
+  const request: FoldRequest = {
     fold,
     params,
     itemBytes: sources.map((s) => (s === "position" ? 0 : s.view.itemBytes)),
@@ -159,13 +166,15 @@ export function runFold(w: FoldWork): void {
     kept: axesOf(kept, sources.length),
     folded: axesOf(folded, sources.length),
     start,
-  });
+  };
+  const report = foldRunner(e).run(request);
   e.listener?.({
     kind: "kernel",
     operation: w.operation,
     backend: "wasm",
     detail: { ...report, kept, folded, fold },
   });
+  return { request, report };
 }
 
 /** The address of an element of this "view" is its position in the fold. */
@@ -222,12 +231,74 @@ export function reduce(
 ): Strided {
   checkAlive(operation, t);
   checkOptions(operation, options, "{ axis: 1 }");
+  const known = callable.folds.get(operation);
+  if (known !== undefined && isSameFold(known, t, options, extras)) return foldAgain(operation, known, t);
   checkOptionalDType(operation, options.dtype);
   const split = splitShape(operation, t.frame.shape, options.axis, options.keepdims ?? false);
   const bound = bindFold(operation, callable, [t.dtype], t.dtype, options);
   checkNotEmpty(operation, bound.init, split, t.frame.shape);
   const out = allocate(operation, extras.result ?? bound.dtype, split.shape);
-  return filled(out, () => fillReduce(operation, sourceOf(callable), bound, t, split, out, extras));
+  return filled(out, () => {
+    const ran = fillReduce(operation, sourceOf(callable), bound, t, split, out, extras);
+    if (ran !== null) remember(operation, callable, t, options, extras, out, ran);
+  });
+}
+
+function isSameFold(call: FoldCall, t: Strided, options: ReduceOptions, extras: ReduceExtras): boolean {
+  const e = engine();
+  return (
+    call.frame === t.frame &&
+    call.dtype === t.dtype &&
+    call.axis === options.axis &&
+    call.keepdims === (options.keepdims ?? false) &&
+    call.asked === options.dtype &&
+    Object.is(call.init, options.init) &&
+    call.result === extras.result &&
+    call.simd === e.kernels.simd &&
+    e.listener === null
+  );
+}
+
+function foldAgain(operation: string, call: FoldCall, t: Strided): Strided {
+  const e = engine();
+  const storage = createStorage(e.heap, sizeOf(call.out.shape) * call.out.itemBytes, operation);
+  try {
+    foldRunner(e).again(call.single, t.storage.address + call.from, storage.address);
+  } catch (error) {
+    storage.release();
+    throw error;
+  }
+  return { dtype: call.made, storage, frame: call.out, readOnly: false };
+}
+
+/** A fold that was a single task is kept, so that small folds do not plan again. */
+function remember(
+  operation: string,
+  callable: Callable,
+  t: Strided,
+  { axis, keepdims, dtype, init }: ReduceOptions,
+  { result }: ReduceExtras,
+  out: Strided,
+  { request, report }: RanFold,
+): void {
+  if (typeof axis === "object") return;
+  const e = engine();
+  const single = foldRunner(e).single(request, report);
+  if (single === null) return;
+  callable.folds.set(operation, {
+    frame: t.frame,
+    dtype: t.dtype,
+    axis,
+    keepdims: keepdims ?? false,
+    asked: dtype,
+    init,
+    result,
+    simd: e.kernels.simd,
+    single,
+    from: request.addresses[0] - t.storage.address,
+    out: out.frame,
+    made: out.dtype,
+  });
 }
 
 function fillReduce(
@@ -238,7 +309,7 @@ function fillReduce(
   split: Split,
   out: Strided,
   extras: ReduceExtras,
-): void {
+): RanFold | null {
   const { isFolded } = split;
   const outView = contiguousView(split.keptShape, dtypes[out.dtype].bytes);
   const e = engine();
@@ -248,7 +319,7 @@ function fillReduce(
     const making = { startless, ...(ending ? { ending: ending.with } : {}) };
     const fold = foldOf(bound.program, out.dtype, making, `${ending?.key ?? ""}${startless ? " first" : ""}`);
     if (canCompile(fold)) {
-      runFold({
+      return runFold({
         operation,
         source,
         fold,
@@ -259,7 +330,6 @@ function fillReduce(
         init: bound.init,
         out: { of: out, view: outView },
       });
-      return;
     }
   }
   const kept = absolute(planLoops([outView, pick(t.frame, isFolded, false)]), [out, t]);
@@ -270,6 +340,7 @@ function fillReduce(
   e.listener?.({ kind: "operation", operation, form: "reduce", source, out: seen, inputs: [t], axes });
   interpretReduce(e.heap.view, kept, folded, [out.dtype, t.dtype], bound.evaluate(), bound.dtype, bound.init);
   e.listener?.({ kind: "kernel", operation, backend, detail: { kept, folded } });
+  return null;
 }
 
 const folds = new WeakMap<Program, Map<string, Fold>>();

@@ -24,6 +24,7 @@ import { detectFeatures } from "../wasm/features.ts";
 import { emitTile } from "../wasm/tile.ts";
 import { advance, isEmpty } from "./odometer.ts";
 import { MOST_TASKS, type Pool, type PoolKernel } from "./pool.ts";
+import { MOST_KERNELS, Recent } from "./recent.ts";
 
 export interface CompiledKernel extends PoolKernel {
   readonly plan: KernelPlan;
@@ -46,12 +47,11 @@ const CHUNK = 16384;
 export class KernelCache {
   readonly #heap: Heap;
   readonly #byProgram = new WeakMap<Program, Map<string, CompiledKernel>>();
-  readonly #byText = new Map<string, CompiledKernel>();
+  readonly #byText = new Recent<CompiledKernel>(MOST_KERNELS);
   #words: Int32Array;
   #flat = new WeakMap<Program, CompiledKernel>();
   #flatSimd = true;
   #bulk: PoolKernel | null = null;
-  #worthSharing = WORTH_SHARING_NS;
   /** Kernels made so far; tests watch it stand still. */
   compiled = 0;
   /** Whether the last operation was shared among threads; for explain. */
@@ -67,6 +67,11 @@ export class KernelCache {
     this.#heap = heap;
     this.#pool = pool;
     this.#words = new Int32Array(heap.buffer, 0, SCRATCH_END / 4);
+  }
+
+  /** Kernels that are kept whether or not their function still lives. */
+  get kept(): number {
+    return this.#byText.size;
   }
 
   find(program: Program, classes: readonly LayoutClass[]): CompiledKernel {
@@ -106,18 +111,12 @@ export class KernelCache {
 
   /** Runs `fn` with everything in the calling thread; for tests and for comparison. */
   alone<R>(fn: () => R): R {
-    const worth = this.#worthSharing;
-    this.#worthSharing = Number.POSITIVE_INFINITY;
-    try {
-      return fn();
-    } finally {
-      this.#worthSharing = worth;
-    }
+    return this.#pool.alone(fn);
   }
 
   /** Is a call of about so many nanoseconds worth sharing among threads? */
   mayShare(nanoseconds: number): boolean {
-    return nanoseconds > this.#worthSharing;
+    return nanoseconds > WORTH_SHARING_NS;
   }
 
   /** The plainest walk: all operands contiguous, `size` elements from their first one on. */
@@ -139,7 +138,7 @@ export class KernelCache {
     const words = this.#current();
     const operands = inputs.length + 1;
     this.#writeParams(kernel, operands, params);
-    const parallel = size * kernel.cost > this.#worthSharing && this.#pool.threads > 1;
+    const parallel = size * kernel.cost > WORTH_SHARING_NS && this.#pool.threads > 1;
     this.shared = parallel;
     if (parallel) this.#openQueue(operands, params.length);
     const chunk = parallel ? chunkFor(size, this.#pool.threads) : kernel.calls > WARM ? WARM_CHUNK : CHUNK;
@@ -162,7 +161,7 @@ export class KernelCache {
   copyBytes(to: number, from: number, bytes: number): void {
     this.#bulk ??= instantiate(emitBulkCopy(this.#heap.shared).toBytes(), this.#heap);
     const words = this.#current();
-    const parallel = bytes * COPY_NS > this.#worthSharing && this.#pool.threads > 1;
+    const parallel = bytes * COPY_NS > WORTH_SHARING_NS && this.#pool.threads > 1;
     this.shared = parallel;
     // Pieces that stay whole multiples of cache lines.
     const piece = parallel
@@ -208,7 +207,7 @@ export class KernelCache {
     }
     let size = 1;
     for (let d = 0; d < nest.shape.length; d++) size *= nest.shape[d];
-    const parallel = size * kernel.cost > this.#worthSharing && this.#pool.threads > 1;
+    const parallel = size * kernel.cost > WORTH_SHARING_NS && this.#pool.threads > 1;
     this.shared = parallel;
     const chunk = parallel ? chunkFor(size, this.#pool.threads) : CHUNK;
     if (parallel) this.#openQueue(operands, params.length);

@@ -20,7 +20,6 @@ const SLEEPING = 3;
 const READY = 4;
 const FAILED = 5;
 const KERNEL = 6;
-const CODE = 7;
 const CODE_BYTES = 8;
 const DESCRIPTORS = 9;
 const DESCRIPTOR_BYTES = 10;
@@ -28,14 +27,18 @@ const TASKS = 11;
 const SPIN = 12;
 /** 0: a task is a descriptor for the export "run"; 1: a task is the address of a tape of calls. */
 const TAPED = 13;
-const AT = 16;
+/** Byte position of the job's code, behind the words. */
+const CODE_AT = 1024;
 
 const INDEX_BITS = 10;
 const INDEX_MASK = (1 << INDEX_BITS) - 1;
 export const MOST_TASKS = INDEX_MASK;
 const MOST_WORKERS = 64;
+/** Longer code stays with the caller. Memory that nobody writes to costs nothing. */
+const CODE_ROOM = 1 << 20;
 /** A worker that holds one task for longer than this is taken for dead. */
 const PATIENCE_MS = 900;
+const MOST_PAUSE_MS = 50;
 /** How long a worker looks for the next job before it sleeps, in microseconds. */
 const SPIN_US = 200;
 
@@ -60,12 +63,16 @@ export class Pool {
   readonly #heap: Heap;
   readonly #control: Int32Array | null;
   readonly #wanted: number;
-  readonly #code = new WeakMap<PoolKernel, { number: number; address: number }>();
+  /** Workers keep kernels by number. */
+  readonly #numbers = new WeakMap<PoolKernel, number>();
   #workers: WorkerHandle[] = [];
   #kernels = 0;
+  /** The kernel whose code lies in the control block. */
+  #published = 0;
   #epoch = 0;
   #why: string | null = null;
   #started = false;
+  #alone = false;
 
   constructor(heap: Heap, threads: number | undefined) {
     this.#heap = heap;
@@ -77,8 +84,7 @@ export class Pool {
         asked !== null ? "one thread was asked for" : inWorkerThread() ? inside : "there is one core";
     } else if (!heap.shared) this.#why = "this host has no shared memory";
     else if (!canShare()) this.#why = "the page is not cross-origin isolated (COOP and COEP headers)";
-    this.#control =
-      this.#why === null ? new Int32Array(new SharedArrayBuffer(4 * (AT + MOST_WORKERS))) : null;
+    this.#control = this.#why === null ? new Int32Array(new SharedArrayBuffer(CODE_AT + CODE_ROOM)) : null;
     if (this.#control !== null) this.#control[SPIN] = SPIN_US;
   }
 
@@ -89,9 +95,20 @@ export class Pool {
 
   /** Threads that would share a job now. The first call starts the workers and does not wait for them. */
   get threads(): number {
-    if (this.#control === null) return 1;
+    if (this.#control === null || this.#alone) return 1;
     if (!this.#started) this.start();
     return 1 + Math.min(Atomics.load(this.#control, READY), this.#workers.length);
+  }
+
+  /** Runs `fn` with everything in the calling thread; for tests and for comparison. */
+  alone<R>(fn: () => R): R {
+    const before = this.#alone;
+    this.#alone = true;
+    try {
+      return fn();
+    } finally {
+      this.#alone = before;
+    }
   }
 
   start(): void {
@@ -134,18 +151,15 @@ export class Pool {
   /** Runs kernel.run(descriptors + i·step) for each task, on all threads; returns when all are done. */
   run(kernel: PoolKernel, descriptors: number, step: number, tasks: number): void {
     const control = this.#control;
-    if (control === null || tasks <= 1 || this.threads === 1) {
+    if (control === null || tasks <= 1 || this.threads === 1 || kernel.bytes.length > CODE_ROOM) {
       for (let i = 0; i < tasks; i++) kernel.run(descriptors + i * step);
       return;
     }
-    const { number, address } = this.#publishCode(kernel);
     this.#epoch = (this.#epoch + 1) & 0x3fffffff;
     const epoch = this.#epoch;
     // An exhausted ticket of the new epoch first: a late worker must not take these words for the last job's.
     Atomics.store(control, TICKET, (epoch << INDEX_BITS) | INDEX_MASK | 0);
-    Atomics.store(control, KERNEL, number);
-    Atomics.store(control, CODE, address | 0);
-    Atomics.store(control, CODE_BYTES, kernel.bytes.length);
+    this.#publishCode(control, kernel);
     Atomics.store(control, DESCRIPTORS, descriptors | 0);
     Atomics.store(control, DESCRIPTOR_BYTES, step);
     Atomics.store(control, TASKS, tasks);
@@ -155,13 +169,20 @@ export class Pool {
     Atomics.store(control, EPOCH, epoch);
     if (Atomics.load(control, SLEEPING) > 0) Atomics.notify(control, EPOCH);
     let own = 0;
-    for (;;) {
-      const ticket = Atomics.load(control, TICKET);
-      const index = ticket & INDEX_MASK;
-      if (index >= tasks) break;
-      if (Atomics.compareExchange(control, TICKET, ticket, ticket + 1) !== ticket) continue;
-      kernel.run(descriptors + index * step);
-      own++;
+    try {
+      for (;;) {
+        const ticket = Atomics.load(control, TICKET);
+        const index = ticket & INDEX_MASK;
+        if (index >= tasks) break;
+        if (Atomics.compareExchange(control, TICKET, ticket, ticket + 1) !== ticket) continue;
+        own++;
+        kernel.run(descriptors + index * step);
+      }
+    } catch (error) {
+      // Nobody takes more of it, and those who hold a task finish it: then the next job may come.
+      const ticket = Atomics.exchange(control, TICKET, (epoch << INDEX_BITS) | INDEX_MASK | 0);
+      this.#finish(control, Math.min(ticket & INDEX_MASK, tasks) - own);
+      throw error;
     }
     this.#finish(control, tasks - own);
   }
@@ -169,16 +190,20 @@ export class Pool {
   /** Waits for the tasks that workers hold. */
   #finish(control: Int32Array, others: number): void {
     let last = Atomics.load(control, COMPLETED);
-    let deadline = 0;
+    let waited = 0;
+    let before = 0;
     for (let spins = 0; last < others; spins++) {
       const now = Atomics.load(control, COMPLETED);
       if (now !== last) {
         last = now;
-        deadline = 0;
+        waited = 0;
+        before = 0;
       } else if ((spins & 1023) === 1023) {
         const time = performance.now();
-        if (deadline === 0) deadline = time + PATIENCE_MS;
-        else if (time > deadline) this.#fail("a worker thread stopped in the middle of a task");
+        // While this thread had no turn, the worker may have had none either.
+        if (before > 0) waited += Math.min(time - before, MOST_PAUSE_MS);
+        before = time;
+        if (waited > PATIENCE_MS) this.#fail("a worker thread stopped in the middle of a task");
       }
     }
     if (Atomics.load(control, FAILED) !== 0) {
@@ -199,15 +224,21 @@ export class Pool {
     );
   }
 
-  #publishCode(kernel: PoolKernel): { number: number; address: number } {
-    let code = this.#code.get(kernel);
-    if (code === undefined) {
-      const address = this.#heap.alloc(kernel.bytes.length, "strided");
-      this.#heap.u8.set(kernel.bytes, address);
-      code = { number: ++this.#kernels, address };
-      this.#code.set(kernel, code);
+  /**
+   * The code of the job, for workers that do not have it yet. They read it while they hold one of its tasks, so it lies
+   * still until they are done: one place serves all kernels.
+   */
+  #publishCode(control: Int32Array, kernel: PoolKernel): void {
+    let number = this.#numbers.get(kernel);
+    if (number === undefined) {
+      number = ++this.#kernels;
+      this.#numbers.set(kernel, number);
     }
-    return code;
+    if (number === this.#published) return;
+    this.#published = number;
+    new Uint8Array(control.buffer, CODE_AT).set(kernel.bytes);
+    Atomics.store(control, KERNEL, number);
+    Atomics.store(control, CODE_BYTES, kernel.bytes.length);
   }
 
   /** Ends the workers; the pool then works with one thread. */

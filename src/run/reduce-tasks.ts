@@ -220,6 +220,22 @@ export class Batch {
     this.#work = 0;
   }
 
+  /** A copy of the first descriptor. */
+  first(): Int32Array {
+    return this.#words.slice(QUEUE / 4, (QUEUE + this.#step) / 4);
+  }
+
+  /** Runs the one task of a descriptor, with one input, on other memory. */
+  again(descriptor: Int32Array, address: number, out: number, cells: number): void {
+    const words = this.#words;
+    const base = QUEUE / 4;
+    words.set(descriptor, base);
+    words[base + foldDescriptor.address(0)] = out;
+    words[base + foldDescriptor.address(1)] = address;
+    words[base + foldDescriptor.cells] = cells;
+    this.#kernel.run(QUEUE);
+  }
+
   /** What all tasks of the round have in common. */
   #writeTemplate({ request, loops, cut, cells, start, finish }: Round): void {
     const w = foldDescriptor;

@@ -18,6 +18,7 @@ import { emitFold } from "../wasm/reduce.ts";
 import { starts } from "../wasm/reduce-kit.ts";
 import type { KernelCache } from "./kernel.ts";
 import type { Pool } from "./pool.ts";
+import { MOST_KERNELS, Recent } from "./recent.ts";
 import { foldText, lowerFold } from "./reduce-lower.ts";
 import {
   Batch,
@@ -43,6 +44,14 @@ export interface FoldReport {
   readonly parts: number;
 }
 
+/** A fold that was a single task: its descriptor, to be run again for tensors that lie elsewhere. */
+export interface SingleFold {
+  readonly kernel: CompiledFold;
+  readonly words: Int32Array;
+  /** Bytes of accumulators beside the output; 0: they are in the output. */
+  readonly cellBytes: number;
+}
+
 /** With fewer tasks than this, a fold that may be regrouped is cut into parts of so many elements. */
 const FEW_TASKS = 16;
 const PART = 131072;
@@ -54,7 +63,7 @@ export class FoldRunner {
   readonly #kernels: KernelCache;
   readonly #pool: Pool;
   readonly #byFold = new WeakMap<Fold, Map<string, CompiledFold>>();
-  readonly #byText = new Map<string, CompiledFold>();
+  readonly #byText = new Recent<CompiledFold>(MOST_KERNELS);
   readonly #stages = new WeakMap<Fold, Stages>();
   #words: Int32Array;
 
@@ -114,6 +123,23 @@ export class FoldRunner {
     return { kernel, loops, cut, parts: parts?.count ?? 1 };
   }
 
+  /** The fold that has just been run, if it was a single task. */
+  single(r: FoldRequest, { kernel, loops, cut, parts }: FoldReport): SingleFold | null {
+    if (parts > 1 || cut.tasks > 1 || sizeOfAxes(loops.moreFolded) > 1) return null;
+    const { bytes } = dtypes[r.fold.carry];
+    const cells = cellCount(cellsPlace(r, loops), loops, cut);
+    return { kernel, words: this.#batch(kernel).first(), cellBytes: cells * bytes };
+  }
+
+  again({ kernel, words, cellBytes }: SingleFold, address: number, out: number): void {
+    const cells = cellBytes === 0 ? out : this.#heap.alloc(cellBytes, "reduce");
+    try {
+      this.#batch(kernel).again(words, address, out, cells);
+    } finally {
+      if (cellBytes > 0) this.#heap.free(cells);
+    }
+  }
+
   #kernelFor(r: FoldRequest, loops: FoldLoops): CompiledFold {
     const resultBytes = dtypes[r.fold.finish.dtype].bytes;
     return this.find(planFoldKernel(r.fold, loops, r.itemBytes, r.every ?? false, resultBytes));
@@ -133,8 +159,7 @@ export class FoldRunner {
     const start = r.start === null && fold.first !== null ? starts.first : starts.value;
     // Folded loops that the kernel does not run: it is called once a round, and cells live on between rounds.
     const rounds = sizeOfAxes(loops.moreFolded);
-    const isDense = loops.kind !== "columns" || loops.lane.out === bytes || loops.lane.size === 1;
-    const where = fold.plain && !r.every && isDense ? "output" : rounds > 1 ? "all" : "tile";
+    const where = cellsPlace(r, loops);
     const count = cellCount(where, loops, cut);
     const cells: Cells = { where, address: count === 0 ? 0 : this.#heap.alloc(count * bytes, "reduce") };
     try {
@@ -226,6 +251,14 @@ export class FoldRunner {
     }
     return stages;
   }
+}
+
+/** Where a whole fold's accumulators are. */
+function cellsPlace({ fold, every }: FoldRequest, loops: FoldLoops): Cells["where"] {
+  const { bytes } = dtypes[fold.carry];
+  const isDense = loops.kind !== "columns" || loops.lane.out === bytes || loops.lane.size === 1;
+  if (fold.plain && !every && isDense) return "output";
+  return sizeOfAxes(loops.moreFolded) > 1 ? "all" : "tile";
 }
 
 /* Parts -------------------------------------------------------------------------------------------------- */

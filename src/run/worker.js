@@ -13,7 +13,6 @@ const SLEEPING = 3;
 const READY = 4;
 const FAILED = 5;
 const KERNEL = 6;
-const CODE = 7;
 const CODE_BYTES = 8;
 const DESCRIPTORS = 9;
 const DESCRIPTOR_BYTES = 10;
@@ -21,8 +20,8 @@ const TASKS = 11;
 const SPIN = 12;
 /** 0: a task is a descriptor for the export "run"; 1: a task is a tape of calls. */
 const TAPED = 13;
-/** One word a worker: the task it is at, plus one. */
-const AT = 16;
+/** Byte position of the job's code, behind the words. */
+const CODE_AT = 1024;
 
 const INDEX_BITS = 10;
 const INDEX_MASK = (1 << INDEX_BITS) - 1;
@@ -31,17 +30,15 @@ const INDEX_MASK = (1 << INDEX_BITS) - 1;
 function work({ memory, control, id }) {
   /** @type {Map<number, { run: (descriptor: number) => void, calls: ((...args: number[]) => void)[] }>} */
   const kernels = new Map();
+  /** So many are kept: those that have not been used for the longest time go first. */
+  const mostKernels = 256;
 
-  /** The kernel of the job: compiled from the bytes that lie in shared memory, once. */
-  const kernelFor = (
-    /** @type {number} */ number,
-    /** @type {number} */ code,
-    /** @type {number} */ bytes,
-  ) => {
+  /** The kernel of the job: compiled from the bytes in the control block, unless it is known. */
+  const kernelFor = (/** @type {number} */ number, /** @type {number} */ bytes) => {
     let kernel = kernels.get(number);
     if (kernel === undefined) {
       const copy = new Uint8Array(bytes);
-      copy.set(new Uint8Array(memory.buffer, code, bytes));
+      copy.set(new Uint8Array(control.buffer, CODE_AT, bytes));
       const module = new WebAssembly.Module(copy);
       const exports = /** @type {Record<string, (...args: number[]) => void>} */ (
         new WebAssembly.Instance(module, { e: { m: memory } }).exports
@@ -50,7 +47,11 @@ function work({ memory, control, id }) {
         run: exports.run,
         calls: WebAssembly.Module.exports(module).map(({ name }) => exports[name]),
       };
-      kernels.set(number, kernel);
+    } else kernels.delete(number);
+    kernels.set(number, kernel);
+    for (const oldest of kernels.keys()) {
+      if (kernels.size <= mostKernels) break;
+      kernels.delete(oldest);
     }
     return kernel;
   };
@@ -73,7 +74,6 @@ function work({ memory, control, id }) {
 
   const takeTasks = (/** @type {number} */ epoch) => {
     const number = Atomics.load(control, KERNEL);
-    const code = Atomics.load(control, CODE) >>> 0;
     const bytes = Atomics.load(control, CODE_BYTES);
     const descriptors = Atomics.load(control, DESCRIPTORS) >>> 0;
     const step = Atomics.load(control, DESCRIPTOR_BYTES);
@@ -86,16 +86,14 @@ function work({ memory, control, id }) {
       // Another epoch's ticket means that what was read above may be of two jobs: leave it.
       if (ticket >>> INDEX_BITS !== (epoch & (0xffffffff >>> INDEX_BITS)) || index >= tasks) return;
       if (Atomics.compareExchange(control, TICKET, ticket, ticket + 1) !== ticket) continue;
-      Atomics.store(control, AT + id, index + 1);
       try {
-        kernel ??= kernelFor(number, code, bytes);
+        kernel ??= kernelFor(number, bytes);
         const task = descriptors + index * step;
         if (taped) play(kernel.calls, new Int32Array(memory.buffer, task, 1)[0] >>> 0);
         else kernel.run(task);
       } catch {
         Atomics.store(control, FAILED, id + 1);
       }
-      Atomics.store(control, AT + id, 0);
       Atomics.add(control, COMPLETED, 1);
     }
   };
