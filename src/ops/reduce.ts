@@ -37,6 +37,8 @@ export interface ReduceOptions {
   readonly dtype?: DType;
 }
 
+export const reduceNames = ["axis", "init", "keepdims", "dtype"] as const;
+
 export interface ScanOptions {
   readonly axis?: number;
   readonly init?: number | bigint | boolean;
@@ -72,9 +74,15 @@ export function splitShape(
 }
 
 /** The view of the axes that are folded, or of those that are not. */
-function pick(view: View, isFolded: readonly boolean[], folded: boolean): View {
-  const mine = (_: number, d: number) => isFolded[d] === folded;
-  return { ...view, shape: view.shape.filter(mine), strides: view.strides.filter(mine) };
+function pick(view: View, isFolded: readonly boolean[], folded: boolean, offset = view.offset): View {
+  const shape: number[] = [];
+  const strides: number[] = [];
+  for (let d = 0; d < isFolded.length; d++) {
+    if (isFolded[d] !== folded) continue;
+    shape.push(view.shape[d]);
+    strides.push(view.strides[d]);
+  }
+  return { shape, strides, offset, itemBytes: view.itemBytes };
 }
 
 /* Running a fold -------------------------------------------------------------------------------------------- */
@@ -124,7 +132,7 @@ export function runFold(w: FoldWork): RanFold | null {
   const start = w.init !== null ? fold.enter(w.init) : fold.algebra !== null ? fold.algebra.identity : null;
   const params = w.params ?? noParams;
   const outAddress = out.of.storage.address + kept.offsets[sources.length];
-  const foldedViews = views.map((v) => ({ ...pick(v, isFolded, true), offset: 0 }));
+  const foldedViews = views.map((v) => pick(v, isFolded, true, 0));
   const folded = planLoops(foldedViews, { keepOrder: fold.algebra === null });
   e.listener?.({
     kind: "operation",
@@ -230,7 +238,7 @@ export function reduce(
   extras: ReduceExtras = {},
 ): Strided {
   checkAlive(operation, t);
-  checkOptions(operation, options, "{ axis: 1 }");
+  checkOptions(operation, options, "{ axis: 1 }", reduceNames);
   const known = callable.folds.get(operation);
   if (known !== undefined && isSameFold(known, t, options, extras)) return foldAgain(operation, known, t);
   checkOptionalDType(operation, options.dtype);
@@ -413,7 +421,7 @@ export function mapReduce(
     );
   }
   for (const t of tensors) checkAlive(operation, t);
-  checkOptions(operation, options, '{ reduce: "sum", axis: 1 }');
+  checkOptions(operation, options, '{ reduce: "sum", axis: 1 }', ["reduce", ...reduceNames]);
   checkOptionalDType(operation, options.dtype);
   const how = options.reduce ?? "sum";
   if (typeof how === "string" && !Object.hasOwn(namedFolds, how)) {
@@ -572,7 +580,7 @@ function fuse(map: Callable, how: NamedFold | Callable): Callable | null {
 
 export function scan(operation: string, callable: Callable, t: Strided, options: ScanOptions = {}): Strided {
   checkAlive(operation, t);
-  checkOptions(operation, options, "{ axis: 1 }");
+  checkOptions(operation, options, "{ axis: 1 }", ["axis", "init", "dtype"]);
   checkOptionalDType(operation, options.dtype);
   const rank = t.frame.shape.length;
   if (rank === 0) fail("axis", operation, "a 0-d tensor has no axis to scan.", "Reshape it to [1] first.");

@@ -10,8 +10,11 @@ import * as programs from "../optimize/reduce-programs.ts";
 import { interpretElementwise } from "../run/interpret.ts";
 import { canCompileProgram } from "../run/reduce-lower.ts";
 import { noParams } from "../run/reduce-tasks.ts";
-import { planLoops } from "../view/loops.ts";
+import { sizeOf } from "../view/layout.ts";
+import { type LoopNest, planLoops } from "../view/loops.ts";
 import { contiguousView, type View } from "../view/view.ts";
+import { detectFeatures } from "../wasm/features.ts";
+import { emitSoftmax, type SoftmaxKind } from "../wasm/softmax.ts";
 import { checkOptionalDType, checkOptions } from "./arguments.ts";
 import { Callable } from "./function.ts";
 import {
@@ -36,6 +39,8 @@ export interface SumOptions extends AxisOptions {
   /** dtype of the result. Default: sums and products of integers are 64-bit, floats keep theirs. */
   readonly dtype?: DType;
 }
+const sumNames = ["axis", "keepdims", "dtype"];
+
 export interface VarOptions extends SumOptions {
   /** The sum of squares is divided by count - ddof. Default 0. */
   readonly ddof?: number;
@@ -103,7 +108,7 @@ function callableFor(name: Reduction): Callable {
 
 export function namedReduce(name: Reduction, t: Strided, options: SumOptions = {}): Strided {
   const row = table[name];
-  checkOptions(name, options, "{ axis: 1 }");
+  checkOptions(name, options, "{ axis: 1 }", sumNames);
   const dtype = checkOptionalDType(name, options.dtype) ?? row.result(t.dtype);
   const start = row.init === null ? {} : { init: row.init };
   // Float sums and products are carried in f64 and rounded once.
@@ -127,7 +132,7 @@ export interface CumulativeOptions {
 
 export function namedScan(name: Scan, t: Strided, options: CumulativeOptions = {}): Strided {
   const base = name === "cumsum" ? "sum" : "prod";
-  checkOptions(name, options, "{ axis: 1 }");
+  checkOptions(name, options, "{ axis: 1 }", ["axis", "dtype"]);
   const dtype = checkOptionalDType(name, options.dtype) ?? table[base].result(t.dtype);
   const axis = options.axis === undefined ? {} : { axis: options.axis };
   return scan(name, callableFor(base), t, { ...axis, dtype, init: table[base].init as number });
@@ -150,7 +155,7 @@ const endings = {
 
 /** Sum over count, carried in f64; integers give f64. */
 export function mean(t: Strided, options: SumOptions = {}): Strided {
-  checkOptions("mean", options, "{ axis: 1 }");
+  checkOptions("mean", options, "{ axis: 1 }", sumNames);
   checkAlive("mean", t);
   const result = checkOptionalDType("mean", options.dtype) ?? floatOf(t.dtype);
   const split = splitShape("mean", t.frame.shape, options.axis, false);
@@ -165,7 +170,7 @@ export const variance = (t: Strided, options: VarOptions = {}): Strided => sprea
 export const std = (t: Strided, options: VarOptions = {}): Strided => spread("std", t, options);
 
 function spread(name: "var" | "std", t: Strided, options: VarOptions): Strided {
-  checkOptions(name, options, "{ axis: 1 }");
+  checkOptions(name, options, "{ axis: 1 }", ["ddof", ...sumNames]);
   checkAlive(name, t);
   const result = checkOptionalDType(name, options.dtype) ?? floatOf(t.dtype);
   const ddof = options.ddof ?? 0;
@@ -208,7 +213,7 @@ function spread(name: "var" | "std", t: Strided, options: VarOptions): Strided {
 
 /** Length of vectors along the axes, carried in f64. */
 export function norm(t: Strided, options: NormOptions = {}): Strided {
-  checkOptions("norm", options, "{ axis: 1, ord: 1 }");
+  checkOptions("norm", options, "{ axis: 1, ord: 1 }", ["ord", ...sumNames]);
   checkAlive("norm", t);
   const result = checkOptionalDType("norm", options.dtype) ?? floatOf(t.dtype);
   const ord = options.ord ?? 2;
@@ -244,7 +249,7 @@ export function norm(t: Strided, options: NormOptions = {}): Strided {
 /** Position of the largest (smallest) element, the first of equals; a NaN is larger and smaller than anything. */
 export function argReduce(name: "argmax" | "argmin", t: Strided, options: ArgOptions = {}): Strided {
   checkAlive(name, t);
-  checkOptions(name, options, "{ axis: 1 }");
+  checkOptions(name, options, "{ axis: 1 }", ["axis", "keepdims"]);
   if (options.axis !== undefined && typeof options.axis !== "number") {
     fail("axis", name, `the axis is ${describe(options.axis)}.`, "Give one axis, or none for all elements.");
   }
@@ -285,12 +290,14 @@ export function argReduce(name: "argmax" | "argmin", t: Strided, options: ArgOpt
 
 /** log Σ exp(x), without overflow: -Infinity of nothing. */
 export function logsumexp(t: Strided, options: SumOptions = {}): Strided {
-  checkOptions("logsumexp", options, "{ axis: 1 }");
+  checkOptions("logsumexp", options, "{ axis: 1 }", sumNames);
   checkAlive("logsumexp", t);
   const result = checkOptionalDType("logsumexp", options.dtype) ?? floatOf(t.dtype);
   const as = programs.workingFloat(t.dtype);
   const split = splitShape("logsumexp", t.frame.shape, options.axis, options.keepdims ?? false);
   const out = allocate("logsumexp", result, split.shape);
+  const cells = { ...out, frame: contiguousView(split.keptShape, dtypes[result].bytes) };
+  if (filledByRows("logsumexp", t, split, out, spreadView(cells.frame, t.frame.shape, split))) return out;
   const largest = allocate("logsumexp", as, split.keptShape);
   const sums = allocate("logsumexp", as, split.keptShape);
   return temporary([largest, sums], () =>
@@ -316,7 +323,7 @@ export const logSoftmax = (t: Strided, options: SoftmaxOptions = {}): Strided =>
  * A fold that is longer than the cache is read twice.
  */
 function normalized(name: "softmax" | "logSoftmax", t: Strided, options: SoftmaxOptions): Strided {
-  checkOptions(name, options, "{ axis: 1 }");
+  checkOptions(name, options, "{ axis: 1 }", ["axis", "dtype"]);
   checkAlive(name, t);
   const result = checkOptionalDType(name, options.dtype) ?? floatOf(t.dtype);
   const as = programs.workingFloat(t.dtype);
@@ -324,6 +331,7 @@ function normalized(name: "softmax" | "logSoftmax", t: Strided, options: Softmax
   const axis = options.axis ?? (shape.length === 0 ? [] : -1);
   const split = splitShape(name, shape, axis, false);
   const out = allocate(name, result, shape);
+  if (filledByRows(name, t, split, out, out.frame)) return out;
   const largest = allocate(name, as, split.keptShape);
   const sums = allocate(name, as, split.keptShape);
   return temporary([largest, sums], () =>
@@ -362,6 +370,74 @@ function normalized(name: "softmax" | "logSoftmax", t: Strided, options: Softmax
       }
     }),
   );
+}
+
+/** Rows that lie densely are done one by one, each from the cache; false where that is not so. */
+function filledByRows(kind: SoftmaxKind, t: Strided, split: Split, out: Strided, outView: View): boolean {
+  const { dtype } = t;
+  const e = engine();
+  const folded = split.isFolded.flatMap((f, d) => (f ? [d] : []));
+  if ((dtype !== "f32" && dtype !== "f64") || out.dtype !== dtype || folded.length !== 1) return false;
+  if (!e.kernels.simd || !detectFeatures().simd) return false;
+  const [axis] = folded;
+  const n = t.frame.shape[axis];
+  if (t.frame.strides[axis] !== t.frame.itemBytes || n === 0 || t.frame.shape.includes(0)) return false;
+  if (kind !== "logsumexp" && outView.strides[axis] !== outView.itemBytes) return false;
+  const kept = (view: View): View => ({
+    ...view,
+    shape: view.shape.filter((_, d) => d !== axis),
+    strides: view.strides.filter((_, d) => d !== axis),
+  });
+  const nest = absolute(planLoops([kept(outView), kept(t.frame)]), [out, t]);
+  const tasks = rowTasks(nest, n, e.routines.threads);
+  if (tasks === null) return false;
+  filled(out, () => {
+    const nanoseconds = sizeOf(t.frame.shape) * (dtype === "f32" ? 1.5 : 3);
+    const emit = ({ shared, fma }: { shared: boolean; fma: boolean }) =>
+      emitSoftmax(
+        { kind, dtype, exp: programs.lowered("exp", dtype, fma), log: programs.lowered("log", dtype, fma) },
+        { shared, fma },
+      );
+    e.routines.run(`${kind} ${dtype}`, emit, tasks, nanoseconds);
+  });
+  return true;
+}
+
+/** Elements that make a task worth handing over; rows are dealt out in several rounds. */
+const ROW_TASK = 16384;
+
+/** Words of `softmaxWords` for runs of rows; null where there would be too many. */
+function rowTasks(nest: LoopNest, n: number, threads: number): number[][] | null {
+  const { shape, strides, offsets } = nest;
+  const inner = shape.length - 1;
+  const rows = inner < 0 ? 1 : shape[inner];
+  const runs = shape.slice(0, -1).reduce((a, b) => a * b, 1);
+  if (runs > 1000) return null;
+  const [outStride, xStride] = inner < 0 ? [0, 0] : [strides[0][inner], strides[1][inner]];
+  const fair = Math.ceil(rows / Math.max(1, Math.ceil((8 * threads) / runs)));
+  const step = Math.max(1, Math.min(rows, Math.max(fair, Math.ceil(ROW_TASK / n))));
+  const tasks: number[][] = [];
+  for (let run = 0; run < runs; run++) {
+    let [out, x] = offsets;
+    let rest = run;
+    for (let d = inner - 1; d >= 0; d--) {
+      const i = rest % shape[d];
+      rest = Math.floor(rest / shape[d]);
+      out += i * strides[0][d];
+      x += i * strides[1][d];
+    }
+    for (let row = 0; row < rows; row += step) {
+      const count = Math.min(step, rows - row);
+      tasks.push([count, n, out + row * outStride, x + row * xStride, outStride, xStride]);
+    }
+  }
+  return tasks;
+}
+
+/** A view of the kept axes, as one of the whole shape. */
+function spreadView(kept: View, shape: readonly number[], { isFolded }: Split): View {
+  let k = 0;
+  return { ...kept, shape, strides: isFolded.map((f) => (f ? 0 : kept.strides[k++])) };
 }
 
 function largestOf(name: string, t: Strided, tile: Tile, split: Split, largest: Strided): void {

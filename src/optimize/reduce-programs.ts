@@ -2,6 +2,7 @@
 import { type DType, dtypes, isFloat } from "../dtype.ts";
 import { Builder } from "../ir/build.ts";
 import type { Id, Program } from "../ir/node.ts";
+import { optimize } from "./pipeline.ts";
 
 const programs = new Map<string, Program>();
 
@@ -114,3 +115,10 @@ export const logSumMap = (as: DType, result: DType): Program =>
     const base = b.op("select", b.op("isFinite", largest), largest, b.constant(as, 0));
     return b.cast(result, b.op("add", b.op("log", sum), base));
   });
+
+/** x → f(x), down to what the emitter knows. */
+export const lowered = (f: "exp" | "log", d: "f32" | "f64", fma: boolean): Program =>
+  optimize(
+    program(f, [d], (b, x) => b.op(f, x)),
+    { fma },
+  );
