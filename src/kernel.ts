@@ -10,7 +10,14 @@ import type { Template } from "./ir/node.ts";
 import { printTemplate } from "./ir/print.ts";
 import { checkOptions } from "./ops/arguments.ts";
 import { elementwise } from "./ops/elementwise.ts";
-import { type Callable, compileStrict, registerCallable, type ScalarFunction } from "./ops/function.ts";
+import {
+  type Callable,
+  callableOf,
+  compileStrict,
+  registerCallable,
+  type ScalarFunction,
+} from "./ops/function.ts";
+import { mapReduce, type NamedFold, type ReduceOptions } from "./ops/reduce.ts";
 import { liveTensor, Tensor, wrapResult } from "./tensor.ts";
 
 type Captures = Readonly<Record<string, unknown>>;
@@ -32,6 +39,14 @@ export interface Kernel {
   into(out: Tensor, ...tensors: Tensor[]): Tensor;
   /** A kernel whose result has this dtype. */
   as(dtype: DType): Kernel;
+  /**
+   * The fold of what the kernel makes of each element, with no tensor in between:
+   * `kernel((a, b) => a * b).reduce("sum", { axis: -1 })` is a function of two tensors.
+   */
+  reduce(
+    how?: "sum" | "prod" | "max" | "min" | ((acc: number, x: number) => number | bigint | boolean),
+    options?: ReduceOptions,
+  ): (...tensors: Tensor[]) => Tensor;
   readonly template: Template;
   readonly captures: Readonly<Record<string, unknown>>;
   toString(): string;
@@ -45,7 +60,7 @@ export function kernel(
 ): Kernel;
 export function kernel(fn: ScalarFunction, captures: Captures, options?: KernelOptions): Kernel;
 export function kernel(fn: ScalarFunction, captures: Captures = {}, options: KernelOptions = {}): Kernel {
-  checkOptions("kernel", options, "{ fastMath: true }");
+  checkOptions("kernel", options, "{ fastMath: true }", ["fastMath"]);
   return makeKernel(fn, captures, options.fastMath === true, undefined);
 }
 
@@ -69,6 +84,12 @@ function makeKernel(
   const result = Object.assign(call, {
     into: (out: Tensor, ...tensors: Tensor[]) =>
       wrapResult(elementwise("kernel", callable, live(tensors), intoOptions(liveTensor("kernel", out))), out),
+    reduce: (how: unknown = "sum", options: ReduceOptions = {}) => {
+      checkOptions("reduce", options, "{ axis: 1 }");
+      const fold = typeof how === "function" ? callableOf("reduce", how) : (how as NamedFold);
+      return (...tensors: Tensor[]) =>
+        new Tensor(mapReduce("reduce", live(tensors), callable, { ...options, reduce: fold }));
+    },
     as: (to: DType) => makeKernel(fn, captures, fastMath, checkDType("kernel", to)),
     template: callable.template!,
     captures,

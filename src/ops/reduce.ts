@@ -424,7 +424,7 @@ export function mapReduce(
   checkOptions(operation, options, '{ reduce: "sum", axis: 1 }', ["reduce", ...reduceNames]);
   checkOptionalDType(operation, options.dtype);
   const how = options.reduce ?? "sum";
-  if (typeof how === "string" && !Object.hasOwn(namedFolds, how)) {
+  if (!(how instanceof Callable) && !(typeof how === "string" && Object.hasOwn(namedFolds, how))) {
     fail(
       "value",
       operation,
