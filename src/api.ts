@@ -1,5 +1,5 @@
 /** The functions of the public face: creation, the kernels over several tensors, and the named operations. */
-import type { ArrayOf, DType, TypedArray } from "./dtype.ts";
+import { type ArrayOf, type DType, dtypes, type TypedArray } from "./dtype.ts";
 import { engine } from "./engine.ts";
 import { describe, fail } from "./errors.ts";
 import { runScope } from "./memory/scope.ts";
@@ -8,7 +8,7 @@ import * as create from "./ops/create.ts";
 import { elementwise } from "./ops/elementwise.ts";
 import { callableOf } from "./ops/function.ts";
 import type { NamedOp } from "./ops/named.ts";
-import { mapReduce as mapReduceOp, type ReduceOptions } from "./ops/reduce.ts";
+import { mapReduce as mapReduceOp, type ReduceOptions, reduceNames } from "./ops/reduce.ts";
 import * as reductions from "./ops/reductions.ts";
 import {
   checkOutput,
@@ -18,6 +18,7 @@ import {
   namedOp,
   namedReduction,
   type Operand,
+  outputNames,
   Tensor,
   wrapResult,
 } from "./tensor.ts";
@@ -58,11 +59,11 @@ export function zeros<D extends DType = "f32">(
   shape: Shape,
   options: { readonly dtype?: D } = {},
 ): Tensor<D> {
-  checkOptions("zeros", options, dtypeExample);
+  checkOptions("zeros", options, dtypeExample, ["dtype"]);
   return new Tensor(create.full("zeros", shape, 0, options.dtype ?? "f32")) as Tensor as Tensor<D>;
 }
 export function ones<D extends DType = "f32">(shape: Shape, options: { readonly dtype?: D } = {}): Tensor<D> {
-  checkOptions("ones", options, dtypeExample);
+  checkOptions("ones", options, dtypeExample, ["dtype"]);
   return new Tensor(create.full("ones", shape, 1, options.dtype ?? "f32")) as Tensor as Tensor<D>;
 }
 /** Every element is `value`; its kind decides the dtype unless one is given. */
@@ -73,7 +74,7 @@ export function full<D extends DType>(
 ): Tensor<D>;
 export function full(shape: Shape, value: create.Scalar, options?: create.CreateOptions): Tensor;
 export function full(shape: Shape, value: create.Scalar, options: create.CreateOptions = {}): Tensor {
-  checkOptions("full", options, dtypeExample);
+  checkOptions("full", options, dtypeExample, ["dtype"]);
   return new Tensor(create.full("full", shape, value, options.dtype));
 }
 /** Memory as it is: write before you read. */
@@ -81,7 +82,7 @@ export function empty<D extends DType = "f32">(
   shape: Shape,
   options: { readonly dtype?: D } = {},
 ): Tensor<D> {
-  checkOptions("empty", options, dtypeExample);
+  checkOptions("empty", options, dtypeExample, ["dtype"]);
   return new Tensor(create.empty("empty", shape, options.dtype ?? "f32")) as Tensor as Tensor<D>;
 }
 
@@ -99,6 +100,7 @@ export function arange<D extends DType = "f32">(...args: (number | { readonly dt
       "Use arange(stop), arange(start, stop) or arange(start, stop, step), and { dtype } after them.",
     );
   }
+  checkOptions("arange", options, dtypeExample, ["dtype"]);
   const [start, stop] = numbers.length === 1 ? [0, numbers[0]] : numbers;
   return new Tensor(
     create.arange(start, stop, numbers[2] ?? 1, options.dtype ?? "f32"),
@@ -111,7 +113,7 @@ export function linspace<D extends DType = "f32">(
   count = 50,
   options: { readonly dtype?: D; readonly endpoint?: boolean } = {},
 ): Tensor<D> {
-  checkOptions("linspace", options, "{ endpoint: false }");
+  checkOptions("linspace", options, "{ endpoint: false }", ["dtype", "endpoint"]);
   const made = create.linspace(start, stop, count, options.endpoint ?? true, options.dtype ?? "f32");
   return new Tensor(made) as Tensor as Tensor<D>;
 }
@@ -120,7 +122,7 @@ export function eye<D extends DType = "f32">(
   n: number,
   options: { readonly columns?: number; readonly k?: number; readonly dtype?: D } = {},
 ): Tensor<D> {
-  checkOptions("eye", options, "{ columns: 4, k: 1 }");
+  checkOptions("eye", options, "{ columns: 4, k: 1 }", ["columns", "k", "dtype"]);
   return new Tensor(
     create.eye(n, options.columns ?? n, options.k ?? 0, options.dtype ?? "f32"),
   ) as Tensor as Tensor<D>;
@@ -152,7 +154,7 @@ export function zip(
   fn: (...values: number[]) => number | bigint | boolean,
   options: ZipOptions = {},
 ): Tensor {
-  checkOutput("zip", options);
+  checkOutput("zip", options, outputNames);
   const live = liveTensors("zip", tensors);
   return wrapResult(elementwise("zip", callableOf("zip", fn), live, options), options.out);
 }
@@ -207,7 +209,16 @@ export const minimum = binary("minimum");
 export const atan2 = binary("atan2");
 export const hypot = binary("hypot");
 export const copysign = binary("copysign");
+export const fmod = binary("fmod");
+export const fmax = binary("fmax");
+export const fmin = binary("fmin");
+export const logaddexp = binary("logaddexp");
+export const logaddexp2 = binary("logaddexp2");
+export const heaviside = binary("heaviside");
+export const gcd = binary("gcd");
+export const lcm = binary("lcm");
 export const neg = unary("neg");
+export const positive = unary("positive");
 export const abs = unary("abs");
 export const sign = unary("sign");
 export const square = unary("square");
@@ -235,10 +246,33 @@ export const tanh = unary("tanh");
 export const asinh = unary("asinh");
 export const acosh = unary("acosh");
 export const atanh = unary("atanh");
+export const sinc = unary("sinc");
+export const deg2rad = unary("deg2rad");
+export const rad2deg = unary("rad2deg");
 export const floor = unary("floor");
 export const ceil = unary("ceil");
 export const trunc = unary("trunc");
-export const round = unary("round");
+
+export interface RoundOptions extends NamedOptions {
+  /** Digits to keep after the point; negative ones are before it. Default 0. */
+  readonly decimals?: number;
+}
+
+/** To the nearest integer, or to so many decimals; halves go to even. */
+export function round(x: Tensor, options: RoundOptions = {}): Tensor {
+  checkOptions("round", options, "{ decimals: 2 }", ["decimals", ...outputNames]);
+  const { decimals = 0, ...rest } = options;
+  if (!(Number.isInteger(decimals) && Math.abs(decimals) <= 308)) {
+    fail("value", "round", `decimals is ${describe(decimals)}.`, "Use a whole number from -308 to 308.");
+  }
+  const { dtype, shape } = liveTensor("round", x);
+  const whole = rest.dtype === undefined && dtypes[dtype].kind !== "float";
+  if (decimals === 0 || (whole && decimals > 0) || dtype === "bool") return namedOp("round", [x], rest);
+  const [up, down] = decimals > 0 ? [10 ** decimals, 1] : [1, 10 ** -decimals];
+  // Integers are rounded as f64 and stay integers.
+  const kept = whole && rest.out === undefined ? { out: empty(shape, { dtype }) } : rest;
+  return namedOp("round", [x, up, down], kept);
+}
 export const equal = binary("equal");
 export const notEqual = binary("notEqual");
 export const less = binary("less");
@@ -259,12 +293,23 @@ export const bitwiseXor = binary("bitwiseXor");
 export const bitwiseNot = unary("bitwiseNot");
 export const leftShift = binary("leftShift");
 export const rightShift = binary("rightShift");
+/* The array API's names for some of them. */
+export const subtract = sub;
+export const multiply = mul;
+export const divide = div;
+export const negative = neg;
+export const bitwiseInvert = bitwiseNot;
+export const bitwiseLeftShift = leftShift;
+export const bitwiseRightShift = rightShift;
 /** condition ? a : b, element by element. */
 export const where = (condition: Tensor, a: Operand, b: Operand, options?: NamedOptions): Tensor =>
   namedOp("where", [condition, a, b], options);
-/** x held between low and high. */
-export const clip = (x: Tensor, low: Operand, high: Operand, options?: NamedOptions): Tensor =>
-  namedOp("clip", [x, low, high], options);
+/** x held between low and high; null is no bound. */
+export function clip(x: Tensor, low: Operand | null, high: Operand | null, options?: NamedOptions): Tensor {
+  if (low !== null && high !== null) return namedOp("clip", [x, low, high], options);
+  if (low !== null) return namedOp("maximum", [x, low], options);
+  return high !== null ? namedOp("minimum", [x, high], options) : namedOp("positive", [x], options);
+}
 
 const reduction =
   (name: reductions.Reduction) =>
@@ -306,7 +351,7 @@ export function mapReduce(
   fn: (...values: number[]) => number | bigint | boolean,
   options: MapReduceOptions = {},
 ): Tensor {
-  checkOptions("mapReduce", options, '{ reduce: "max" }');
+  checkOptions("mapReduce", options, '{ reduce: "max" }', ["reduce", ...reduceNames]);
   const live = liveTensors("mapReduce", tensors);
   const { reduce, ...rest } = options;
   const names = ["sum", "prod", "max", "min"];
@@ -332,4 +377,5 @@ export const cumsum = (t: Tensor, options?: reductions.CumulativeOptions): Tenso
   liveTensor("cumsum", t).cumsum(options);
 export const cumprod = (t: Tensor, options?: reductions.CumulativeOptions): Tensor =>
   liveTensor("cumprod", t).cumprod(options);
-export const matmul = (a: Tensor, b: Tensor): Tensor => liveTensor("matmul", a).matmul(b);
+export const matmul = (a: Tensor, b: Tensor, options?: { readonly out?: Tensor }): Tensor =>
+  liveTensor("matmul", a).matmul(b, options);

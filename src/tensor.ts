@@ -15,7 +15,7 @@ import {
 } from "./dtype.ts";
 import { engine } from "./engine.ts";
 import { describe, fail, list } from "./errors.ts";
-import { type FormatOptions, formatHeader, formatValues } from "./format.ts";
+import { checkFormat, type FormatOptions, formatHeader, formatValues } from "./format.ts";
 import { checkReach, type Storage } from "./memory/storage.ts";
 import { axisList, checkOptions, numberList } from "./ops/arguments.ts";
 import { assign, assignFlat, copyTo } from "./ops/copy.ts";
@@ -216,7 +216,7 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
   diagonal(
     options: { readonly offset?: number; readonly axis1?: number; readonly axis2?: number } = {},
   ): Tensor<D> {
-    checkOptions("diagonal", options, "{ offset: 1 }");
+    checkOptions("diagonal", options, "{ offset: 1 }", ["offset", "axis1", "axis2"]);
     const view = views.diagonal(this.frame, options.offset ?? 0, options.axis1 ?? 0, options.axis2 ?? 1);
     return this.#share("diagonal", view);
   }
@@ -229,19 +229,9 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
   /** Any shape, strides and offset (in elements, counted from the storage's start); must stay inside the storage. */
   asStrided(shape: readonly number[], strides: readonly number[], offset = this.offset): Tensor<D> {
     this.#check("asStrided");
-    const { itemBytes } = this.frame;
     const sizes = numberList("asStrided", "the shape", shape);
-    const bytes = numberList("asStrided", "strides", strides).map((s) => s * itemBytes);
-    for (const x of [...strides, ...(offset === this.offset ? [] : [offset])]) {
-      if (Number.isSafeInteger(x)) continue;
-      fail(
-        "value",
-        "asStrided",
-        `${describe(x)} is no whole number of elements.`,
-        "Strides and the offset count elements.",
-      );
-    }
-    const view = views.asStrided(this.frame, sizes, bytes, offset * itemBytes);
+    const steps = numberList("asStrided", "strides", strides);
+    const view = views.asStridedElements(this.frame, sizes, steps, offset, this.storage.bytes);
     checkReach("asStrided", view, this.storage);
     return this.#share("asStrided", view, this.readOnly || selfOverlaps(view));
   }
@@ -371,7 +361,7 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
   map(fn: MapFunction, options?: MapOptions): Tensor;
   map(fn: MapFunction, options: MapOptions = {}): Tensor {
     this.#check("map");
-    checkOutput("map", options);
+    checkOutput("map", options, outputNames);
     return wrapResult(elementwise("map", callableOf("map", fn), [this], options), options.out);
   }
   /** Folds axes with fn(acc, x). */
@@ -382,8 +372,13 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
   scan(fn: FoldFunction, options: ScanOptions = {}): Tensor {
     return new Tensor(scan("scan", callableOf("scan", fn), this.#check("scan"), options));
   }
-  matmul<E extends DType>(other: Tensor<E>): Tensor<Together<D, Tensor<E>>> {
-    return new Tensor(matmul(this.#check("matmul"), liveTensor("matmul", other))) as never;
+  matmul<E extends DType>(
+    other: Tensor<E>,
+    options?: { readonly out?: Tensor },
+  ): Tensor<Together<D, Tensor<E>>> {
+    if (options !== undefined) checkOutput("matmul", options, ["out"]);
+    const result = matmul(this.#check("matmul"), liveTensor("matmul", other), options);
+    return wrapResult(result, options?.out) as never;
   }
 
   /* Named operations, as NumPy means them; every other is a function of the same form ----------------------- */
@@ -626,7 +621,7 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
 
   toString(options?: FormatOptions): string {
     if (this.isDisposed) return `Tensor ${this.dtype} ${list(this.shape)}  disposed`;
-    checkOptions("toString", options, "{ digits: 3 }");
+    checkFormat("toString", options);
     const notes = this.readOnly ? ["read-only"] : [];
     const header = formatHeader(this.dtype, this.frame, this.storage, notes);
     return `${header}\n${formatValues(this.dtype, this.frame, this.#reader(), options)}`;
@@ -652,9 +647,16 @@ export function liveTensor(operation: string, t: unknown): Tensor {
   return t;
 }
 
+/** The options of operations that compute element by element. */
+export const outputNames = ["dtype", "out"] as const;
+
 /** Options with an output to write to, where there is one. */
-export function checkOutput(operation: string, options: { readonly out?: unknown }): void {
-  checkOptions(operation, options, "{ out }");
+export function checkOutput(
+  operation: string,
+  options: { readonly out?: unknown },
+  names?: readonly string[],
+): void {
+  checkOptions(operation, options, "{ out }", names);
   if (options.out !== undefined) liveTensor(operation, options.out);
 }
 
@@ -686,7 +688,7 @@ export interface NamedOptions<E extends DType = DType> {
 }
 
 export function namedOp(name: NamedOp, operands: readonly Operand[], options: NamedOptions = {}): Tensor {
-  checkOutput(name, options);
+  checkOutput(name, options, outputNames);
   const tensors: Tensor[] = [];
   const scalars: Captured[] = [];
   const kinds: (DType | null)[] = [];

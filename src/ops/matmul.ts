@@ -4,14 +4,18 @@ import { engine } from "../engine.ts";
 import { fail, list } from "../errors.ts";
 import { Builder } from "../ir/build.ts";
 import type { Program } from "../ir/node.ts";
-import type { GemmProblem } from "../optimize/gemm.ts";
+import { ADD, canAccumulate, type GemmProblem, SUBTRACT } from "../optimize/gemm.ts";
 import { gemmOf } from "../run/gemm.ts";
 import { interpretMatmul } from "../run/interpret.ts";
 import { broadcastShapes } from "../view/broadcast.ts";
 import { type LoopNest, planLoops } from "../view/loops.ts";
+import { overlaps } from "../view/overlap.ts";
 import { broadcastTo, contiguousView, type View } from "../view/view.ts";
 import { detectFeatures } from "../wasm/features.ts";
-import { absolute, allocate, checkAlive, type Strided } from "./strided.ts";
+import { assign, sameShape } from "./copy.ts";
+import { elementwise } from "./elementwise.ts";
+import { namedCallable } from "./named.ts";
+import { absolute, allocate, checkAlive, checkWritable, type Strided } from "./strided.ts";
 
 /** The matrices of one product: 1-D operands became a row or a column, batch axes are equal on all sides. */
 export interface MatmulPlan {
@@ -64,9 +68,15 @@ export function planMatmul(a: View, b: View): MatmulPlan {
   };
 }
 
-export function matmul(a: Strided, b: Strided): Strided {
+export interface MatmulOptions {
+  /** Write here instead of into a new tensor; results are converted to its dtype. */
+  readonly out?: Strided;
+}
+
+export function matmul(a: Strided, b: Strided, options?: MatmulOptions): Strided {
   checkAlive("matmul", a);
   checkAlive("matmul", b);
+  if (options?.out !== undefined) return matmulInto(options.out, a, b);
   const known = last;
   const call =
     known !== null &&
@@ -111,6 +121,94 @@ function prepare(a: Strided, b: Strided): Prepared {
   return last;
 }
 
+/** Into a tensor that was there before; made aside first where it overlaps an operand or has another dtype. */
+function matmulInto(out: Strided, a: Strided, b: Strided): Strided {
+  const operation = "matmul";
+  const { plan, dtype, frame } = prepare(a, b);
+  checkWritable(operation, out);
+  if (!sameShape(out.frame.shape, frame.shape)) {
+    fail(
+      "shape",
+      operation,
+      `the output is ${list(out.frame.shape)}, the operands make ${list(frame.shape)}.`,
+      "An existing output must have exactly the result's shape.",
+    );
+  }
+  const clash = [a, b].some((t) => t.storage === out.storage && overlaps(out.frame, t.frame));
+  if (!clash && out.dtype === dtype) {
+    const { batch } = plan;
+    const columns = b.frame.shape.length === 1 ? withAxis(out.frame, frame.shape.length) : out.frame;
+    const matrices = a.frame.shape.length === 1 ? withAxis(columns, batch.length) : columns;
+    multiply(plan, { ...out, frame: matrices }, a, b);
+    return out;
+  }
+  const aside = matmul(a, b);
+  engine().listener?.({
+    kind: "copy",
+    operation,
+    bytes: aside.storage.bytes,
+    why: clash
+      ? "the output overlaps an operand, so the result is made aside first"
+      : `the product is ${dtype} and the output ${out.dtype}, so the result is made aside first`,
+  });
+  try {
+    assign(operation, out, aside);
+  } finally {
+    aside.storage.release();
+  }
+  return out;
+}
+
+/**
+ * out += a·b or out -= a·b, on matrices with equal batch axes, of one float dtype. out must not overlap the others.
+ * For algorithms that work on blocks: nothing is checked.
+ */
+export function accumulateProduct(
+  how: "add" | "subtract",
+  out: Strided,
+  a: Strided,
+  b: Strided,
+  operation = "matmul",
+): void {
+  const e = engine();
+  const rank = out.frame.shape.length - 2;
+  const plan: MatmulPlan = {
+    batch: out.frame.shape.slice(0, rank),
+    m: out.frame.shape[rank],
+    n: out.frame.shape[rank + 1],
+    k: a.frame.shape[rank + 1],
+    a: a.frame,
+    b: b.frame,
+    shape: out.frame.shape,
+  };
+  if (plan.m === 0 || plan.n === 0 || plan.k === 0) return;
+  const problem = gemmProblem(plan, out, a, b);
+  const simd = e.kernels.simd && detectFeatures().simd;
+  if (simd && (canAccumulate(problem, false) || canAccumulate(problem, true))) {
+    const kernels = gemmOf(e.heap, e.pool);
+    const gemm = kernels.run(problem, { accumulate: how === "add" ? ADD : SUBTRACT });
+    e.listener?.({ kind: "kernel", operation, backend: "wasm", detail: { gemm, parallel: kernels.shared } });
+    return;
+  }
+  const product = allocate(operation, out.dtype, out.frame.shape);
+  try {
+    multiply(plan, product, a, b);
+    const callable = namedCallable(how === "add" ? "add" : "sub", [out.dtype, out.dtype], []);
+    elementwise(operation, callable, [out, product], { out });
+  } finally {
+    product.storage.release();
+  }
+}
+
+/** out = a·b on matrices with equal batch axes, of one dtype; out must not overlap the others. Nothing is checked. */
+export function replaceByProduct(out: Strided, a: Strided, b: Strided): void {
+  const rank = out.frame.shape.length - 2;
+  const [m, n] = out.frame.shape.slice(rank);
+  const batch = out.frame.shape.slice(0, rank);
+  const k = a.frame.shape[rank + 1];
+  multiply({ batch, m, n, k, a: a.frame, b: b.frame, shape: out.frame.shape }, out, a, b);
+}
+
 /** out = a·b, where out is (…batch, m, n) of the promoted dtype, in any layout. */
 function multiply(plan: MatmulPlan, out: Strided, a: Strided, b: Strided): void {
   const e = engine();
@@ -134,8 +232,20 @@ function multiply(plan: MatmulPlan, out: Strided, a: Strided, b: Strided): void 
     e.listener?.({ kind: "kernel", operation, backend: "wasm", detail: { program, nest, kernel } });
     return;
   }
+  const problem = gemmProblem(plan, out, a, b);
+  if (!e.kernels.simd || !detectFeatures().simd) {
+    interpretMatmul(e.heap.view, problem.batches, problem, problem.dtypes, out.dtype);
+    e.listener?.({ kind: "kernel", operation, backend: "interpreter", detail: { nest: problem.batches } });
+    return;
+  }
+  const kernels = gemmOf(e.heap, e.pool);
+  const gemm = kernels.run(problem);
+  e.listener?.({ kind: "kernel", operation, backend: "wasm", detail: { gemm, parallel: kernels.shared } });
+}
+
+function gemmProblem(plan: MatmulPlan, out: Strided, a: Strided, b: Strided): GemmProblem {
   const rank = plan.batch.length;
-  const problem: GemmProblem = {
+  return {
     m: plan.m,
     n: plan.n,
     k: plan.k,
@@ -145,14 +255,6 @@ function multiply(plan: MatmulPlan, out: Strided, a: Strided, b: Strided): void 
     dtypes: [out.dtype, a.dtype, b.dtype],
     batches: batchNest(plan, out, a, b),
   };
-  if (!e.kernels.simd || !detectFeatures().simd) {
-    interpretMatmul(e.heap.view, problem.batches, problem, problem.dtypes, out.dtype);
-    e.listener?.({ kind: "kernel", operation, backend: "interpreter", detail: { nest: problem.batches } });
-    return;
-  }
-  const kernels = gemmOf(e.heap, e.pool);
-  const gemm = kernels.run(problem);
-  e.listener?.({ kind: "kernel", operation, backend: "wasm", detail: { gemm, parallel: kernels.shared } });
 }
 
 /** The loops over [out, a, b] around one product, with addresses. */
@@ -193,7 +295,7 @@ function batchView(v: View): View {
 /** Byte strides of the two axes after the batch's. */
 const matrixSteps = ({ strides }: View, rank: number) => [strides[rank], strides[rank + 1]] as const;
 
-function withAxis(v: View, axis: 0 | 1): View {
+function withAxis(v: View, axis: number): View {
   const shape = [...v.shape];
   const strides = [...v.strides];
   shape.splice(axis, 0, 1);

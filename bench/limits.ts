@@ -1,0 +1,288 @@
+/** Sections of npm run bench that measure against the machine's limits and against NumPy and torch. */
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { engine } from "../src/engine.ts";
+import { full, kernel, matmul, softmax, type Tensor, tensor, zeros } from "../src/index.ts";
+import { duration, table, timeAll } from "./harness.ts";
+import { checkSamples, findPython, Python, sampleValues, takeTurns } from "./python.ts";
+import type { Workload } from "./workloads.ts";
+
+const median = (x: number[]) => x.sort((p, q) => p - q)[x.length >> 1];
+const atLeast = (value: number, target: number | null, unit = "") =>
+  target === null ? "" : `≥ ${target}${unit} ${value >= target ? "✓" : "✗"}`;
+const sampled = (...shape: number[]): Tensor =>
+  tensor(sampleValues(shape.reduce((a, b) => a * b, 1)), { shape });
+
+/** A program of native/, compiled; null without a C compiler. */
+function compiled<R>(name: string, use: (program: string) => R): R | null {
+  const folder = mkdtempSync(join(tmpdir(), "strided-bench-"));
+  try {
+    const program = join(folder, name);
+    const source = fileURLToPath(new URL(`./native/${name}.c`, import.meta.url));
+    const built = spawnSync("cc", ["-O3", "-march=native", "-pthread", "-o", program, source]);
+    if (built.status === 0) return use(program);
+    console.log("no C compiler here: the comparison with C is left out");
+    return null;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** Add into an existing output beside the same loop in C, in cache and out of it, taking turns. */
+export function againstC(): void {
+  compiled("add", (program) => {
+    const rows = [["a + b into out", "strided GB/s", "C GB/s", "ratio", "target"]];
+    const add = kernel((a: number, b: number) => a + b);
+    for (const [label, n] of [
+      ["64K floats (cache)", 1 << 16],
+      ["16M floats (memory)", 1 << 24],
+    ] as const) {
+      // Memory that was never written is one page of zeros, and stays in the cache.
+      const [a, b, out] = [full(n, 1.5), full(n, 2.5), full(n, 0)];
+      const run = () => add.into(out, a, b);
+      for (let i = 0; i < 2000 && n < 1 << 20; i++) run();
+      const ours: number[] = [];
+      const theirs: number[] = [];
+      for (let turn = 0; turn < 7; turn++) {
+        theirs.push(Number(execFileSync(program, [String(n), "9"], { encoding: "utf8" })));
+        ours.push(timeAll([{ name: "strided", run }], { rounds: 9 })[0].median);
+      }
+      const [s, c] = [median(ours), median(theirs)];
+      const rate = (ms: number) => ((12 * n) / ms / 1e6).toFixed(1);
+      rows.push([label, rate(s), rate(c), (c / s).toFixed(2), atLeast(c / s, 0.9)]);
+    }
+    console.log(table(rows));
+  });
+}
+
+/** One thread beside all of them: large work gains, and no size loses. */
+export function threads(workloads: readonly Workload[]): void {
+  const { kernels, pool } = engine();
+  const rows = [["", "one thread", `${pool.threads} threads`, "gain", "target"]];
+  const compare = (name: string, run: () => void, target: number | null) => {
+    const [one, all] = timeAll(
+      [
+        { name: "one", run: () => kernels.alone(run) },
+        { name: "all", run },
+      ],
+      { rounds: 15 },
+    );
+    const gain = one.median / all.median;
+    rows.push([name, duration(one.median), duration(all.median), gain.toFixed(2), atLeast(gain, target)]);
+  };
+  for (const w of workloads) {
+    const [ours] = w.make();
+    compare(w.name, ours.run, w.name.startsWith("exp") || w.name.startsWith("tanh") ? 1.8 : null);
+  }
+  for (const n of [64, 128, 256, 512, 1024]) {
+    const [a, b, out] = [sampled(n, n), sampled(n, n), zeros([n, n])];
+    compare(`matmul ${n}`, () => matmul(a, b, { out }), n >= 256 ? 1.8 : 0.95);
+  }
+  const add = kernel((a: number, b: number) => a + b);
+  for (let n = 1; n <= 1e7; n *= 10) {
+    const [a, b, out] = [full(n, 1), full(n, 2), full(n, 0)];
+    compare(`add of 10^${Math.log10(n).toFixed(0)}`, () => add.into(out, a, b), 0.95);
+  }
+  console.log(table(rows));
+}
+
+/** Matrix products beside OpenBLAS through NumPy; `targets`: the ratio asked for, by size. */
+export async function matmuls(targets: Readonly<Record<number, number>>): Promise<void> {
+  const found = findPython("numpy");
+  if (found === null) {
+    console.log("no NumPy here (Debian: apt-get install python3-numpy): the comparison is left out");
+    return;
+  }
+  const count = engine().pool.threads;
+  const python = new Python(found.python, count, "numpy");
+  const rows = [["f32", "strided GFLOP/s", "NumPy GFLOP/s", "ratio", "target"]];
+  const rates = new Map<string, number>();
+  const compare = async (
+    name: string,
+    flops: number,
+    a: Tensor,
+    b: Tensor,
+    target: number | null,
+    ...request: [string, ...unknown[]]
+  ) => {
+    const out = matmul(a, b);
+    checkSamples(name, out, await python.prepare(...request), 1e-4);
+    const { ours, theirs } = await takeTurns(python, () => matmul(a, b, { out }));
+    rates.set(name, flops / ours / 1e6);
+    rows.push([
+      name,
+      (flops / ours / 1e6).toFixed(1),
+      (flops / theirs / 1e6).toFixed(1),
+      (theirs / ours).toFixed(2),
+      atLeast(theirs / ours, target),
+    ]);
+  };
+  // The tile is found, and V8's second tier has come, before anything is timed.
+  const warm = sampled(512, 512);
+  for (let i = 0; i < 40; i++) matmul(warm, warm).dispose();
+  for (const n of [64, 128, 256, 512, 1024, 2048]) {
+    const shape = [n, n];
+    await compare(
+      `${n}`,
+      2 * n ** 3,
+      sampled(n, n),
+      sampled(n, n),
+      targets[n] ?? null,
+      "matmul",
+      shape,
+      shape,
+    );
+  }
+  await compare(
+    "1024, Aᵀ·B",
+    2 * 1024 ** 3,
+    sampled(1024, 1024).T,
+    sampled(1024, 1024),
+    null,
+    "transposed",
+    1024,
+  );
+  const batch = [64, 128, 128];
+  await compare(
+    "64 of 128",
+    64 * 2 * 128 ** 3,
+    sampled(...batch),
+    sampled(...batch),
+    null,
+    "matmul",
+    batch,
+    batch,
+  );
+  await compare(
+    "4096 · vector",
+    2 * 4096 ** 2,
+    sampled(4096, 4096),
+    sampled(4096),
+    null,
+    "matmul",
+    [4096, 4096],
+    [4096],
+  );
+  python.close();
+  console.log(table(rows));
+  const share = (a: string, b: string) => rates.get(a)! / rates.get(b)!;
+  const turned = share("1024, Aᵀ·B", "1024");
+  const batched = share("64 of 128", "1024");
+  console.log(`Aᵀ·B has ${turned.toFixed(2)} of A·B's rate  ${atLeast(turned, 0.95)}`);
+  console.log(`64 of 128 have ${batched.toFixed(2)} of the rate of one of 1024  ${atLeast(batched, 0.9)}`);
+  // Two operations an element of 4 bytes.
+  const read = 2 * rates.get("4096 · vector")!;
+  compiled("read", (program) => {
+    const memory = Number(execFileSync(program, ["64", String(count), "15"], { encoding: "utf8" }));
+    const part = read / memory;
+    console.log(
+      `4096 · vector reads ${read.toFixed(1)} GB/s, memory gives ${memory.toFixed(1)}: ${part.toFixed(2)}  ${atLeast(part, 0.8)}`,
+    );
+  });
+}
+
+/** Folds beside the speed at which memory can be read. */
+export function folds(): void {
+  compiled("read", (program) => {
+    const x = sampled(4096, 4096);
+    const rows = [["4096 × 4096 f32", "strided", "GB/s", "read GB/s", "ratio", "target"]];
+    const count = String(engine().pool.threads);
+    for (const [name, run] of [
+      ["sum, axis 0", () => x.sum({ axis: 0 }).dispose()],
+      ["sum, axis 1", () => x.sum({ axis: 1 }).dispose()],
+      ["sum of all", () => x.sum().dispose()],
+      ["max, axis 1", () => x.max({ axis: 1 }).dispose()],
+    ] as const) {
+      const ours: number[] = [];
+      const limit: number[] = [];
+      for (let turn = 0; turn < 5; turn++) {
+        limit.push(Number(execFileSync(program, ["64", count, "9"], { encoding: "utf8" })));
+        ours.push(timeAll([{ name, run }], { rounds: 7 })[0].median);
+      }
+      const ms = median(ours);
+      const rate = (4 * 4096 * 4096) / ms / 1e6;
+      const ratio = rate / median(limit);
+      rows.push([
+        name,
+        duration(ms),
+        rate.toFixed(1),
+        median(limit).toFixed(1),
+        ratio.toFixed(2),
+        atLeast(ratio, 0.8),
+      ]);
+    }
+    console.log(table(rows));
+  });
+}
+
+/** Strided and broadcast operands beside NumPy; softmax and copies beside torch. */
+export async function layouts(): Promise<void> {
+  const rows = [["", "strided", "they", "ratio", "target"]];
+  const count = engine().pool.threads;
+  const add = kernel((a: number, b: number) => a + b);
+  const compare = async (
+    python: Python,
+    name: string,
+    run: () => Tensor,
+    target: number,
+    tolerance: number,
+    ...request: [string, ...unknown[]]
+  ) => {
+    const made = run();
+    checkSamples(name, made, await python.prepare(...request), tolerance);
+    const { ours, theirs } = await takeTurns(python, () => void run());
+    const ratio = theirs / ours;
+    rows.push([name, duration(ours), duration(theirs), `${ratio.toFixed(2)}x`, atLeast(ratio, target, "x")]);
+  };
+  const numpy = findPython("numpy");
+  if (numpy === null) console.log("no NumPy here (Debian: apt-get install python3-numpy)");
+  else {
+    const python = new Python(numpy.python, count, "numpy");
+    const name = `NumPy ${numpy.version}`;
+    const n = 4096;
+    const [a, b, row] = [sampled(n, n), sampled(n, n), sampled(n)];
+    const out = full([n, n], 0);
+    const half = full([n, n / 2], 0);
+    const [step, left] = [a.slice(":", "::2"), b.slice(":", `:${n / 2}`)];
+    await compare(python, `a + row, ${name}`, () => add.into(out, a, row), 2, 0, "strided", "row");
+    await compare(
+      python,
+      `a[:, ::2] + b, ${name}`,
+      () => add.into(half, step, left),
+      2,
+      0,
+      "strided",
+      "step",
+    );
+    await compare(python, `a.T + b, ${name}`, () => add.into(out, a.T, b), 2, 0, "strided", "turned");
+    python.close();
+  }
+  const torch = findPython("torch");
+  if (torch === null) console.log("no torch here (Debian: apt-get install python3-torch)");
+  else {
+    const python = new Python(torch.python, count, "torch");
+    const name = `torch ${torch.version}`;
+    const x = sampled(2048, 4096);
+    let last: Tensor | null = null;
+    const run = () => {
+      last?.dispose();
+      last = softmax(x);
+      return last;
+    };
+    await compare(python, `softmax (2048, 4096), ${name}`, run, 1, 1e-5, "softmax");
+    for (const shape of [
+      [64, 512, 512],
+      [8192, 8192],
+    ]) {
+      const from = sampled(...shape).swapAxes(-1, -2);
+      const to = full([...from.shape], 0);
+      const label = `transposed copy (${shape.join(", ")}), ${name}`;
+      await compare(python, label, () => to.assign(from), 1, 0, "permuted", ...shape);
+    }
+    python.close();
+  }
+  console.log(table(rows));
+}
