@@ -18,13 +18,14 @@ import { describe, fail, list } from "./errors.ts";
 import { checkFormat, type FormatOptions, formatHeader, formatValues } from "./format.ts";
 import { checkReach, type Storage } from "./memory/storage.ts";
 import { axisList, checkOptions, numberList } from "./ops/arguments.ts";
+import { type AssociativeOptions, associativeReduce } from "./ops/associative.ts";
 import { assign, assignFlat, copyTo } from "./ops/copy.ts";
 import { fromData, type Nested, type Scalar } from "./ops/create.ts";
 import { type ElementwiseOptions, elementwise } from "./ops/elementwise.ts";
 import { type Captured, callableOf } from "./ops/function.ts";
 import { matmul } from "./ops/matmul.ts";
 import { type NamedOp, namedCallable } from "./ops/named.ts";
-import { type ReduceOptions, reduce, type ScanOptions, scan } from "./ops/reduce.ts";
+import { type ScanOptions, scan } from "./ops/reduce.ts";
 import {
   type ArgOptions,
   type AxisOptions,
@@ -365,8 +366,9 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
     return wrapResult(elementwise("map", callableOf("map", fn), [this], options), options.out);
   }
   /** Folds axes with fn(acc, x). */
-  reduce(fn: FoldFunction, options: ReduceOptions = {}): Tensor {
-    return new Tensor(reduce("reduce", callableOf("reduce", fn), this.#check("reduce"), options));
+  reduce(fn: FoldFunction, options: AssociativeOptions = {}): Tensor {
+    const callable = callableOf("reduce", fn);
+    return new Tensor(associativeReduce("reduce", callable, this.#check("reduce"), options));
   }
   /** Every step of the fold along one axis. */
   scan(fn: FoldFunction, options: ScanOptions = {}): Tensor {

@@ -1,0 +1,122 @@
+/**
+ * A fold whose function is associative by declaration: long ones are cut into parts, which threads fold side by side, and
+ * then the parts are folded in their order. The cut follows from the shape alone: the same bits for any number of threads.
+ */
+import { isFloat } from "../dtype.ts";
+import { engine } from "../engine.ts";
+import { sizeOf } from "../view/layout.ts";
+import type { View } from "../view/view.ts";
+import { checkOptions } from "./arguments.ts";
+import { elementwise } from "./elementwise.ts";
+import type { Callable } from "./function.ts";
+import { type ReduceOptions, reduce, reduceNames, splitShape } from "./reduce.ts";
+import { checkAlive, type Strided } from "./strided.ts";
+
+export interface AssociativeOptions extends ReduceOptions {
+  /**
+   * f(f(a, b), c) is f(a, f(b, c)): a long fold may be cut into parts, for several threads. Sums, products, largest and
+   * smallest elements are known to be so. Default false.
+   */
+  readonly associative?: boolean;
+}
+
+/** Parts of a fold, the fewest elements of one, and as many results as make parts unnecessary. */
+const PARTS = 64;
+const LEAST_PART = 2048;
+const MANY_CELLS = 64;
+
+export function associativeReduce(
+  operation: string,
+  callable: Callable,
+  t: Strided,
+  all: AssociativeOptions,
+): Strided {
+  checkOptions(operation, all, "{ axis: 1 }", [...reduceNames, "associative"]);
+  const { associative, ...options } = all;
+  if (associative !== true || !keepsDType(t, options)) return reduce(operation, callable, t, options);
+  checkAlive(operation, t);
+  const { shape } = t.frame;
+  const split = splitShape(operation, shape, options.axis, options.keepdims ?? false);
+  const axis = split.isFolded.indexOf(true);
+  const folded = sizeOf(split.foldedShape);
+  const parts = axis < 0 ? 0 : Math.min(PARTS, shape[axis], Math.floor(folded / LEAST_PART));
+  if (callable.template === null || parts < 2 || sizeOf(split.keptShape) >= MANY_CELLS)
+    return reduce(operation, callable, t, options);
+  const each = Math.floor(shape[axis] / parts);
+  const axes = split.isFolded.flatMap((f, d) => (f ? [d] : []));
+  const { init: _, ...startless } = options;
+  const { dtype } = options;
+  // Parts become an axis of their own in front of the one that was cut.
+  const inParts = { ...t, frame: cutAxis(t.frame, axis, parts, each) };
+  const options1 = { ...startless, axis: axes.map((d) => d + 1), keepdims: true };
+  return using(reduce(operation, callable, inParts, options1), (partials) => {
+    engine().listener?.({
+      kind: "copy",
+      operation,
+      bytes: partials.storage.bytes,
+      why: `the fold is associative and was cut into ${parts} parts, whose results are folded next`,
+    });
+    const ones = {
+      ...partials,
+      frame: withoutAxes(
+        partials.frame,
+        axes.map((d) => d + 1),
+      ),
+    };
+    const joined = { ...options, axis, keepdims: false };
+    const whole = reduce(operation, callable, ones, joined);
+    const rest = shape[axis] - parts * each;
+    const result = { ...whole, frame: shaped(whole.frame, split.shape) };
+    if (rest === 0) return result;
+    return using(result, (before) =>
+      using(reduce(operation, callable, { ...t, frame: lastOf(t.frame, axis, rest) }, startless), (after) =>
+        elementwise(operation, callable, [before, after], dtype === undefined ? {} : { dtype }),
+      ),
+    );
+  });
+}
+
+/** Does the fold have the same dtype with a start value as without one? */
+function keepsDType({ dtype }: Strided, options: ReduceOptions): boolean {
+  if (options.init === undefined || options.dtype !== undefined || isFloat(dtype)) return true;
+  return dtype !== "bool" && Number.isInteger(Number(options.init));
+}
+
+function using<R>(t: Strided, use: (t: Strided) => R): R {
+  try {
+    return use(t);
+  } finally {
+    t.storage.release();
+  }
+}
+
+/** [..., parts, each, ...] in place of the axis; what is left over is left out. */
+function cutAxis(view: View, axis: number, parts: number, each: number): View {
+  const step = view.strides[axis];
+  return {
+    ...view,
+    shape: [...view.shape.slice(0, axis), parts, each, ...view.shape.slice(axis + 1)],
+    strides: [...view.strides.slice(0, axis), each * step, step, ...view.strides.slice(axis + 1)],
+  };
+}
+
+function lastOf(view: View, axis: number, count: number): View {
+  const from = view.shape[axis] - count;
+  return { ...view, shape: view.shape.with(axis, count), offset: view.offset + from * view.strides[axis] };
+}
+
+function withoutAxes(view: View, axes: readonly number[]): View {
+  const stays = (_: number, d: number) => !axes.includes(d);
+  return { ...view, shape: view.shape.filter(stays), strides: view.strides.filter(stays) };
+}
+
+/** A dense view in another shape of as many elements. */
+function shaped(view: View, shape: readonly number[]): View {
+  const strides = new Array<number>(shape.length);
+  let step = view.itemBytes;
+  for (let d = shape.length - 1; d >= 0; d--) {
+    strides[d] = step;
+    step *= shape[d];
+  }
+  return { ...view, shape: [...shape], strides };
+}
