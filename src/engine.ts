@@ -3,12 +3,12 @@
  * Importing strided makes nothing; the one engine of this thread is made at first use.
  */
 import type { DType } from "./dtype.ts";
-import { describe, fail } from "./errors.ts";
+import { checkKeys, describe, fail } from "./errors.ts";
 import { Heap, type HeapOptions } from "./memory/heap.ts";
 import { type Disposes, ScopeStack } from "./memory/scope.ts";
 import { KernelCache } from "./run/kernel.ts";
 import { Pool } from "./run/pool.ts";
-import { Routines } from "./run/routine.ts";
+import { type RoutineCall, Routines } from "./run/routine.ts";
 import type { View } from "./view/view.ts";
 
 /** An operand as a listener sees it: an `ops/` tensor is one. */
@@ -39,8 +39,12 @@ export type Event =
       readonly backend: "wasm" | "interpreter" | "function";
       readonly detail: Readonly<Record<string, unknown>>;
     }
+  /** Code written by hand has run. */
+  | ({ readonly kind: "routine" } & RoutineCall)
   | { readonly kind: "copy"; readonly operation: string; readonly bytes: number; readonly why: string }
   | { readonly kind: "fallback"; readonly operation: string; readonly why: string };
+
+export type Listener = (event: Event) => void;
 
 export class Engine {
   readonly heap: Heap;
@@ -48,14 +52,22 @@ export class Engine {
   readonly kernels: KernelCache;
   readonly routines: Routines;
   readonly scopes = new ScopeStack<Disposes>();
-  /** Set while `explain` listens. */
-  listener: ((event: Event) => void) | null = null;
+  #listener: Listener | null = null;
 
   constructor(options: EngineOptions = {}) {
     this.heap = new Heap(heapOptions(options.maximumBytes));
     this.pool = new Pool(this.heap, options.threads);
     this.kernels = new KernelCache(this.heap, this.pool);
     this.routines = new Routines(this.heap, this.pool, this.kernels);
+  }
+
+  /** Set while `explain` listens. */
+  get listener(): Listener | null {
+    return this.#listener;
+  }
+  set listener(listener: Listener | null) {
+    this.#listener = listener;
+    this.routines.tell = listener && ((call) => listener({ kind: "routine", ...call }));
   }
 }
 
@@ -99,6 +111,7 @@ export function configure(settings: EngineOptions): void {
       "Give an object such as { maximumBytes: 2 ** 30 }.",
     );
   }
+  checkKeys("configure", settings, ["maximumBytes", "threads"]);
   const { maximumBytes, threads } = settings;
   if (threads !== undefined && !(Number.isInteger(threads) && threads >= 1)) {
     fail(

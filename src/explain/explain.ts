@@ -4,19 +4,15 @@
  * their reasons. `table()` is the iteration table, `toJSON()` the same as data.
  */
 import { engine } from "../engine.ts";
-import { fail } from "../errors.ts";
-import {
-  type CopyStep,
-  type FallbackStep,
-  type KernelStep,
-  Recorder,
-  type Step,
-  type Trace,
-} from "./record.ts";
-import { elementwiseTable, matmulTable, reduceTable, type TableOptions } from "./table.ts";
-import { stepText } from "./text.ts";
+import { describe, fail } from "../errors.ts";
+import { type Iteration, iterationOf, type Trace } from "./iteration.ts";
+import { Recorder } from "./record.ts";
+import type { CopyStep, FallbackStep, KernelStep, RoutineStep, Step } from "./steps.ts";
+import { checkTable, iterationTable, type TableOptions } from "./table.ts";
+import { nestText, stepText, withSpans } from "./text.ts";
 
-export type { CopyStep, FallbackStep, KernelStep, Step } from "./record.ts";
+export type { Access, Iteration, IterationOperand, IterationRow } from "./iteration.ts";
+export type { CopyStep, FallbackStep, KernelStep, RoutineStep, Step } from "./steps.ts";
 export type { TableOptions } from "./table.ts";
 
 export class Report<R = unknown> {
@@ -45,32 +41,68 @@ export class Report<R = unknown> {
     return this.steps.filter((s): s is FallbackStep => s.kind === "fallback");
   }
 
+  /** Code written by hand that ran: gathers, sorts, transforms. */
+  get routines(): RoutineStep[] {
+    return this.steps.filter((s): s is RoutineStep => s.kind === "routine");
+  }
+
   /** The iteration table of a kernel, by default of the last one. */
   table(options: TableOptions & { readonly kernel?: number } = {}): string {
-    const step = this.kernels.at(options.kernel ?? -1);
+    checkTable(options);
+    return iterationTable(this.#iteration("table", options.kernel), options);
+  }
+
+  /** What the table shows, as data: rows are made when asked for. */
+  iteration(kernel = -1): Iteration {
+    return this.#iteration("iteration", kernel);
+  }
+
+  #kernel(operation: string, kernel: number): KernelStep | undefined {
+    if (Number.isInteger(kernel)) return this.kernels.at(kernel);
+    return fail(
+      "value",
+      operation,
+      `the kernel is ${describe(kernel)}.`,
+      "Count from 0; -1 is the last one.",
+    );
+  }
+
+  #iteration(operation: string, kernel = -1): Iteration {
+    const step = this.#kernel(operation, kernel);
     if (step === undefined) {
       return fail(
         "value",
-        "table",
+        operation,
         `no such kernel: ${this.kernels.length} ran.`,
         "Explain a function that computes something.",
       );
     }
-    const { form, out, inputs, axes } = this.#traces.get(step)!;
-    if (form === "matmul") return matmulTable(out, inputs[0], inputs[1], options);
-    if (form === "reduce") return reduceTable(out, inputs[0], axes, options);
-    return elementwiseTable(out, inputs, options);
+    return iterationOf(this.#traces.get(step)!);
   }
 
   /** The WebAssembly of a kernel as text, by default of the last one. */
   wat(kernel = -1): string {
-    return this.kernels.at(kernel)?.wat ?? "";
+    return this.#kernel("wat", kernel)?.wat ?? "";
   }
 
-  /** The program of a kernel after each pass. */
+  /** The program of a kernel after each pass; at first with the piece of the function each line came from. */
   passes(kernel = -1): string {
-    const passes = this.kernels.at(kernel)?.passes ?? [];
-    return passes.map(({ name, text }) => `── ${name}\n${text}`).join("\n");
+    const step = this.#kernel("passes", kernel);
+    if (step === undefined) return "";
+    return step.passes
+      .map(
+        ({ name, says, text }, i) => `── ${name}: ${says}\n${i === 0 ? withSpans(text, step.spans) : text}`,
+      )
+      .join("\n");
+  }
+
+  /** The loops of a kernel as they were asked for and as they were walked, with the steps of each operand. */
+  loops(kernel = -1): string {
+    const step = this.#kernel("loops", kernel);
+    if (step === undefined) return "";
+    const names = step.operands.map((o) => o.name);
+    const { before, after } = step.nest;
+    return `── as asked for, steps in elements\n${nestText(before, names)}\n── as walked\n${nestText(after, names)}`;
   }
 
   toString(): string {

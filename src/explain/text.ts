@@ -1,66 +1,144 @@
 /** A step of a report as text that a newcomer can read. */
 import { list } from "../errors.ts";
-import type { KernelStep, Step } from "./record.ts";
+import type { KernelStep, LoopReport, OperandReport, RoutineStep, SpanReport, Step } from "./steps.ts";
 
 const indent = (text: string) => text.replace(/^/gm, "   ");
+const row = (name: string, text: string) => `   ${name.padEnd(7)}  ${text}`;
 
 export function stepText(step: Step, number: number): string {
-  if (step.kind === "copy") {
-    return `${number}. ${step.operation} copied ${bytesText(step.bytes)}: ${step.why}.`;
+  switch (step.kind) {
+    case "copy":
+      return `${number}. ${step.operation} copied ${bytesText(step.bytes)}: ${step.why}.`;
+    case "fallback":
+      return `${number}. ${step.operation} calls the function for each element, because it was not compiled:\n${indent(step.why)}`;
+    case "routine":
+      return [`${number}. ${step.name}: ${handText(step)}`, ...routineRows(step)].join("\n");
+    case "kernel":
+      return [`${number}. ${titleOf(step)}`, ...kernelRows(step)].join("\n");
   }
-  if (step.kind === "fallback") {
-    return `${number}. ${step.operation} calls the function for each element, because it was not compiled:\n${indent(step.why)}`;
-  }
-  const lines = [`${number}. ${step.operation}  ${oneLine(step.source)}`];
-  const width = Math.max(...step.operands.map((o) => o.name.length));
-  for (const o of step.operands) {
-    const offset = o.offset === 0 ? "" : `, offset ${o.offset}`;
-    lines.push(
-      `   ${o.name.padEnd(width)}  ${o.dtype} ${list(o.shape)}, strides ${list(o.strides)}${offset}: ${walkText[o.walk]}`,
-    );
-  }
-  lines.push(`   loops    ${loopsText(step)}`);
-  lines.push(`   code     ${codeText(step)}`);
-  lines.push(`   threads  ${threadsText(step)}`);
-  lines.push(`   moved    ${bytesText(step.bytes)}`);
+}
+
+const titleOf = ({ operation, source }: KernelStep) =>
+  source === operation ? operation : `${operation}: ${oneLine(source)}`;
+
+function kernelRows(step: KernelStep): string[] {
+  return [
+    ...step.operands.map((o) => row(o.name, operandText(o))),
+    row("loops", loopsText(step)),
+    row("code", codeText(step)),
+    ...(step.note === null ? [] : [row("", step.note)]),
+    row("threads", threadsText(step.threads, step.threads.tasks, step.threads.own)),
+    row("memory", `${bytesText(step.bytesRead)} read, ${bytesText(step.bytesWritten)} written`),
+    row("time", timeText(step)),
+  ];
+}
+
+const handText = ({ tasks }: RoutineStep) =>
+  `code written by hand, ${tasks} ${tasks === 1 ? "task" : "tasks"}`;
+
+function routineRows({ threads, tasks, cached, time }: RoutineStep): string[] {
+  return [
+    row("code", `WebAssembly, ${cached ? "known already" : "compiled now"}`),
+    row("threads", threads.shared ? `${threads.threads} share ${tasks} tasks` : threadsText(threads, 0, 0)),
+    row("time", milliseconds(time)),
+  ];
+}
+
+/* Operands and loops ------------------------------------------------------------------------------------- */
+
+function operandText(o: OperandReport): string {
+  const offset = o.offset === 0 ? "" : `, offset ${o.offset}`;
+  return `${o.dtype} ${list(o.shape)}, strides ${list(o.strides)}${offset}: ${walks[o.walk](o)}`;
+}
+
+const walks: Record<OperandReport["walk"], (o: OperandReport) => string> = {
+  contiguous: () => "contiguous",
+  broadcast: () => "broadcast, one element serves the whole row",
+  strided: ({ step, name }) => {
+    const apart =
+      step === null ? "apart from each other" : `${Math.abs(step)} apart${step < 0 ? ", backwards" : ""}`;
+    return `elements ${apart}, ${name === "out" ? "written" : "picked up"} one by one`;
+  },
+  reversed: () => "backwards, vectors are turned round",
+  transposed: () => "contiguous along the other axis, turned round in registers",
+  any: ({ name }) => `${name === "out" ? "written" : "read"} through its own strides, without a copy`,
+};
+
+const oneLine = (source: string) => source.replace(/\s+/g, " ");
+const product = (shape: readonly number[]) => (shape.length === 0 ? "one element" : shape.join(" × "));
+
+function loopsText({ loops, form }: KernelStep): string {
+  const before = product(loops.before);
+  const after = product(loops.after);
+  const folds = form === "reduce" ? ", the folded ones inside" : "";
+  if (before === after) return before;
+  if (loops.after.length === 1) return `${before}, walked as one loop of ${after}`;
+  return `${before}, walked as ${after}${folds}`;
+}
+
+/** A nest of loops, outermost first, with the steps of each operand in elements. */
+export function nestText(loops: readonly LoopReport[], names: readonly string[]): string {
+  if (loops.length === 0) return "one element";
+  return loops
+    .map(({ size, steps }, d) => {
+      const moves = steps.map((s, k) => `${names[k]} ${s < 0 ? "" : "+"}${s}`).join(", ");
+      return `${"  ".repeat(d)}for ${size}: ${moves}`;
+    })
+    .join("\n");
+}
+
+/** The lines of a program, each with the piece of source its node came from. */
+export function withSpans(program: string, spans: readonly SpanReport[]): string {
+  const lines = program.split("\n");
+  const width = Math.max(...lines.map((line) => line.length)) + 3;
+  for (const { node, text } of spans) lines[node] = `${lines[node].padEnd(width)}${oneLine(text)}`;
   return lines.join("\n");
 }
 
-const walkText = {
-  contiguous: "contiguous",
-  broadcast: "one element for the whole row",
-  strided: "strided, lane by lane",
-  reversed: "reversed, vectors turned round",
-  any: "read through its own strides",
-  transposed: "contiguous along the other axis, transposed in registers",
-} as const;
-
-const oneLine = (source: string) => source.replace(/\s+/g, " ");
-
-function loopsText({ loops }: KernelStep): string {
-  const nest = (shape: readonly number[]) => (shape.length === 0 ? "one element" : shape.join(" × "));
-  const before = nest(loops.before);
-  const after = nest(loops.after);
-  if (before === after) return before;
-  return `${before}, walked as ${after}`;
-}
+/* Code, threads, time -------------------------------------------------------------------------------------- */
 
 function codeText(step: KernelStep): string {
   if (step.backend === "function") return "the JavaScript function itself, called for each element";
-  if (step.backend === "interpreter") return "the interpreter";
-  if (step.note !== null) return `SIMD WebAssembly, ${step.note}`;
-  if (step.vector === null)
-    return step.layoutKey === null ? "WebAssembly" : "WebAssembly, one element at a time";
-  const { lanes, unroll, tiled } = step.vector;
-  const shape = tiled ? "tiles of 4 × 4" : `${lanes} lanes${unroll > 1 ? ` × ${unroll} a turn` : ""}`;
-  return `SIMD WebAssembly, ${shape}, ${step.compileTime > 0 ? "compiled now" : "known already"}`;
+  if (step.backend === "interpreter") return "the interpreter, one element after another";
+  if (step.wat === null) return "WebAssembly's memory.copy, the bytes as they are";
+  return `${vectorText(step)}; ${madeText(step)}`;
 }
 
-function threadsText({ threads }: KernelStep): string {
-  if (threads.why !== null) return `1: ${threads.why}`;
-  if (threads.shared) return `${threads.threads}, taking turns at the tasks`;
-  return "1: too little work to share";
+function vectorText({ vector }: KernelStep): string {
+  if (vector === null) return "WebAssembly, one element at a time";
+  if (vector.tiled) return "SIMD WebAssembly, tiles of 4 × 4 elements";
+  const { lanes, unroll } = vector;
+  return `SIMD WebAssembly, ${lanes} elements at once${unroll > 1 ? `, ${lanes * unroll} a turn of the loop` : ""}`;
 }
+
+function madeText({ cached, compileTime, tier }: KernelStep): string {
+  if (!cached) return compileTime > 0 ? `compiled in ${milliseconds(compileTime)}` : "compiled now";
+  return tier === "optimised" ? "known already, optimised by V8" : "known already";
+}
+
+function threadsText(
+  { why, threads, wanted, shared }: KernelStep["threads"] | RoutineStep["threads"],
+  tasks: number,
+  own: number,
+): string {
+  if (shared) return `${threads} share ${tasks} tasks: ${own} done here, ${tasks - own} by others`;
+  if (why !== null) return `1, because ${why}`;
+  if (threads < wanted) return "1, the others are still starting (await ready() waits for them)";
+  return "1, too little work to share";
+}
+
+/** Less than this says nothing of the speed. */
+const LEAST_BYTES = 1 << 18;
+const LEAST_FLOPS = 1 << 18;
+
+function timeText({ time, compileTime, rate, bytes, flops }: KernelStep): string {
+  const tells = flops === null ? bytes >= LEAST_BYTES : flops >= LEAST_FLOPS;
+  const speed = rate === null || !tells ? "" : `, ${rate.value.toPrecision(3)} ${rate.unit}`;
+  return `${milliseconds(time - compileTime)}${speed}`;
+}
+
+const milliseconds = (t: number) =>
+  t < 0.1 ? `${Math.max(1, Math.round(t * 1000))} µs` : `${t.toFixed(t < 10 ? 2 : 0)} ms`;
 
 export function bytesText(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`;

@@ -289,7 +289,7 @@ export class GemmKernels {
           for (let i = 0; i < task.rows; i += mc) {
             const m = Math.min(mc, task.rows - i);
             packA(aAt, aFrom + i * a[0] + p * a[1], a[0], a[1], m, depth);
-            const accumulate = p > 0 ? 1 : 0;
+            const accumulate = plan.accumulate || (p > 0 ? 1 : 0);
             if (plan.temp) {
               const rows = padded(m, tile.mr);
               const columns = padded(n, tile.nr);
@@ -326,7 +326,8 @@ export class GemmKernels {
         const rows = Math.max(4, STREAM_ELEMENTS / depth) & ~3;
         for (let i = 0; i < task.rows; i += rows) {
           const count = Math.min(rows, task.rows - i);
-          dots(count, depth, aFrom + i * a[0] + p * a[1], a[0], x, y + i * yStep, yStep, p > 0 ? 1 : 0);
+          const accumulate = plan.accumulate || (p > 0 ? 1 : 0);
+          dots(count, depth, aFrom + i * a[0] + p * a[1], a[0], x, y + i * yStep, yStep, accumulate);
         }
       }
       store?.(yTo, out[0], out[0], y, lane, task.rows, 1);

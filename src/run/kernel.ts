@@ -37,7 +37,7 @@ export interface CompiledKernel extends PoolKernel {
 }
 
 /** A kernel called this often takes larger pieces. */
-const WARM = 100;
+export const WARM = 100;
 const WARM_CHUNK = 1 << 18;
 const SCRATCH_END = SCRATCH.address + SCRATCH.bytes;
 
@@ -285,7 +285,9 @@ export class KernelCache {
     for (let k = 0; k < at.length; k++) {
       words[base + descriptor.address(k)] = at[k] + row * walk.rowStride[k] + column * walk.stride[k];
     }
-    if (base === WORDS) kernel.run(SCRATCH.address);
+    if (base !== WORDS) return;
+    kernel.calls++;
+    kernel.run(SCRATCH.address);
   }
 
   #openQueue(operands: number, params: number): void {

@@ -8,7 +8,7 @@
  * completed, so no task can run with another job's words. Nobody has to wake up in time: what is not taken by others,
  * the caller does itself. Workers that find nothing spin for a moment, then sleep.
  */
-import { TensorError } from "../errors.ts";
+import { fail, TensorError } from "../errors.ts";
 import type { Heap } from "../memory/heap.ts";
 import { cores, inWorkerThread, startWorker, type WorkerHandle } from "./host.ts";
 
@@ -65,6 +65,8 @@ export class Pool {
   readonly #wanted: number;
   /** Workers keep kernels by number. */
   readonly #numbers = new WeakMap<PoolKernel, number>();
+  /** Jobs that were shared so far, their tasks, and how many of those the calling thread did; explain watches it. */
+  readonly tally = { jobs: 0, tasks: 0, own: 0 };
   #workers: WorkerHandle[] = [];
   #kernels = 0;
   /** The kernel whose code lies in the control block. */
@@ -123,8 +125,9 @@ export class Pool {
     const handle = startWorker(data, (why) => {
       // A worker that ends by itself takes no part any more; the others and the caller go on.
       this.#workers = this.#workers.filter((w) => w !== handle);
-      if (this.#workers.length === 0) this.#why = why;
-      Atomics.sub(control, READY, 1);
+      if (this.#workers.length === 0) this.#why ??= why;
+      // One that never came up was never counted.
+      if (Atomics.load(control, READY) > this.#workers.length) Atomics.sub(control, READY, 1);
     });
     if (handle !== null) this.#workers.push(handle);
     else this.#why = "this host starts no workers";
@@ -185,6 +188,9 @@ export class Pool {
       throw error;
     }
     this.#finish(control, tasks - own);
+    this.tally.jobs++;
+    this.tally.tasks += tasks;
+    this.tally.own += own;
   }
 
   /** Waits for the tasks that workers hold. */
@@ -254,9 +260,16 @@ function canShare(): boolean {
   return typeof SharedArrayBuffer !== "undefined" && isolated !== false;
 }
 
-/** STRIDED_THREADS, if it is a number of threads; null leaves the choice to the pool. */
+/** STRIDED_THREADS; null, where it is not set, leaves the choice to the pool. */
 function environmentThreads(): number | null {
   const text = (globalThis as { process?: { env?: Record<string, string> } }).process?.env?.STRIDED_THREADS;
+  if (text === undefined || text.trim() === "") return null;
   const asked = Number(text);
-  return Number.isInteger(asked) && asked > 0 ? asked : null;
+  if (Number.isInteger(asked) && asked > 0) return asked;
+  return fail(
+    "value",
+    "STRIDED_THREADS",
+    `${JSON.stringify(text)} is no number of threads.`,
+    "Set it to a whole number from 1 on, or leave it out for every core.",
+  );
 }

@@ -6,26 +6,34 @@
 import { type Heap, SCRATCH } from "../memory/heap.ts";
 import type { ModuleBuilder } from "../wasm/assembler.ts";
 import { detectFeatures } from "../wasm/features.ts";
+import type { RoutineOptions } from "../wasm/routine.ts";
 import { instantiate, type KernelCache } from "./kernel.ts";
 import { MOST_TASKS, type Pool, type PoolKernel } from "./pool.ts";
 
-export interface RoutineOptions {
-  /** Is the memory shared? Its import has to say so. */
-  readonly shared: boolean;
-  readonly simd: boolean;
-  /** Fused multiply-add is there. */
-  readonly fma: boolean;
-}
 export type EmitRoutine = (options: RoutineOptions) => ModuleBuilder;
 
 /** Words of one task: addresses, counts and strides in bytes. */
 export type Task = readonly number[];
+
+/** A call, as whoever listens hears of it. */
+export interface RoutineCall {
+  readonly name: string;
+  readonly tasks: number;
+  /** Were the tasks shared among threads? */
+  readonly shared: boolean;
+  /** Was the code made for this call? */
+  readonly isNew: boolean;
+  readonly milliseconds: number;
+  readonly bytes: Uint8Array;
+}
 
 export class Routines {
   readonly #heap: Heap;
   readonly #pool: Pool;
   readonly #kernels: KernelCache;
   readonly #made = new Map<string, PoolKernel>();
+  /** Hears of every call; null while nobody listens. */
+  tell: ((call: RoutineCall) => void) | null = null;
 
   constructor(heap: Heap, pool: Pool, kernels: KernelCache) {
     this.#heap = heap;
@@ -49,6 +57,8 @@ export class Routines {
    */
   run(name: string, emit: EmitRoutine, tasks: readonly Task[], nanoseconds: number): void {
     if (tasks.length === 0) return;
+    const known = this.#made.size;
+    const start = this.tell === null ? 0 : performance.now();
     const routine = this.#find(name, emit);
     const step = 64 * Math.ceil((4 * tasks[0].length) / 64);
     const most = Math.min(MOST_TASKS, Math.floor(SCRATCH.bytes / step));
@@ -60,6 +70,14 @@ export class Routines {
       if (shared) this.#pool.run(routine, SCRATCH.address, step, count);
       else for (let i = 0; i < count; i++) routine.run(SCRATCH.address + i * step);
     }
+    this.tell?.({
+      name,
+      tasks: tasks.length,
+      shared,
+      isNew: this.#made.size > known,
+      milliseconds: performance.now() - start,
+      bytes: routine.bytes,
+    });
   }
 
   #find(name: string, emit: EmitRoutine): PoolKernel {

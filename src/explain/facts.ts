@@ -1,0 +1,272 @@
+/** What there is to say about an operation and the plan that was spent on it: each fact a function. */
+import type { Event, Seen } from "../engine.ts";
+import { engine } from "../engine.ts";
+import type { Program } from "../ir/node.ts";
+import { isOp, ops } from "../ir/ops.ts";
+import { printProgram } from "../ir/print.ts";
+import { type GemmPlan, laneBytes } from "../optimize/gemm.ts";
+import { optimize, passes } from "../optimize/pipeline.ts";
+import type { Fold } from "../optimize/reduce.ts";
+import { type FoldLoops, levelsOf, unrollOf } from "../optimize/reduce-plan.ts";
+import { classLetters, type KernelPlan, layoutClass } from "../optimize/vectorize.ts";
+import { gemmOf } from "../run/gemm.ts";
+import type { CompiledKernel } from "../run/kernel.ts";
+import type { CompiledFold } from "../run/reduce-tasks.ts";
+import { sizeOf } from "../view/layout.ts";
+import type { LoopNest } from "../view/loops.ts";
+import { isContiguous, type View } from "../view/view.ts";
+import { detectFeatures } from "../wasm/features.ts";
+import type { KernelStep, OperandReport, SpanReport } from "./steps.ts";
+
+export type Operation = Event & { kind: "operation" };
+type Detail = (Event & { kind: "kernel" })["detail"];
+
+/** The code that ran, whichever kind of kernel it was. */
+export interface Code {
+  readonly bytes: Uint8Array;
+  readonly compileTime: number | undefined;
+  readonly calls: number | undefined;
+  readonly plan: KernelPlan | null;
+  readonly vector: KernelStep["vector"];
+  /** How each operand is walked, the output first, where the plan says so. */
+  readonly walks: readonly string[] | null;
+}
+
+export function codeOf(detail: Detail): Code | null {
+  const kernel = detail.kernel as CompiledKernel | CompiledFold | null | undefined;
+  const gemm = detail.gemm as GemmPlan | undefined;
+  if (gemm !== undefined) return gemmCode(gemm);
+  if (!kernel) return null;
+  const { bytes, compileTime } = kernel;
+  if ("programs" in kernel) {
+    const { plan } = kernel;
+    const { step } = kernel.programs;
+    return {
+      bytes,
+      compileTime,
+      calls: undefined,
+      plan: null,
+      vector: { lanes: 4, unroll: unrollOf(step, levelsOf(step, plan), plan), tiled: false },
+      walks: [plan.out, ...plan.streams.filter((s) => s.layout !== "index").map((s) => s.layout)],
+    };
+  }
+  const { plan, calls } = kernel;
+  const { width, unroll, tiled, classes } = plan;
+  return {
+    bytes,
+    compileTime,
+    calls,
+    plan,
+    vector: width === 0 ? null : { lanes: width, unroll, tiled },
+    walks: classes,
+  };
+}
+
+function gemmCode(gemm: GemmPlan): Code | null {
+  const { heap, pool } = engine();
+  const kernels = gemmOf(heap, pool);
+  const { path, tile, lane } = gemm;
+  if (path === "empty") return null;
+  const { bytes } =
+    path === "packed"
+      ? kernels.packed(gemm)
+      : path === "direct"
+        ? kernels.direct(gemm)
+        : kernels.vector(gemm, path);
+  const vector = { lanes: 16 / laneBytes(lane), unroll: tile.unrollK, tiled: false };
+  return { bytes, compileTime: undefined, calls: undefined, plan: null, vector, walks: null };
+}
+
+/** Work that is over before the clock has ticked has no rate. */
+export function rateOf(milliseconds: number, flops: number | null, bytes: number): KernelStep["rate"] {
+  if (milliseconds < 0.01) return null;
+  const unit = flops === null ? "GB/s" : "GFLOP/s";
+  return { value: (flops ?? bytes) / milliseconds / 1e6, unit };
+}
+
+/** The function's text; of a built-in operation its algebra, with the operands' names instead of x0, x1 …. */
+export function sourceOf(event: Operation, program: Program | undefined): string {
+  const { source, form, operation } = event;
+  if (/=>|[{}]/.test(source)) return source;
+  const folds = form === "reduce" || form === "scan";
+  const names = [...(folds ? ["acc"] : []), ...event.inputs.map((_, i) => inputName(event, i))];
+  const algebra =
+    source === operation && program !== undefined
+      ? printAlgebra(program, (i) => names[i] ?? "position")
+      : source.replace(/\bx(\d+)\b/g, (text, i) => names[Number(i)] ?? text);
+  // What the machine does with bits says nothing to a reader.
+  return algebra.includes("bitcast") ? operation : withoutParentheses(algebra);
+}
+
+/** Without the pair around all of it, if there is one. */
+function withoutParentheses(text: string): string {
+  let depth = 0;
+  for (let i = 0; i < text.length - 1; i++) {
+    if (text[i] === "(") depth++;
+    else if (text[i] === ")") depth--;
+    if (depth === 0) return text;
+  }
+  return text.slice(1, -1);
+}
+
+/** A program as one line of algebra. */
+function printAlgebra({ nodes, result }: Program, name: (input: number) => string): string {
+  const text: string[] = [];
+  for (const node of nodes) {
+    const args = node.args.map((a) => text[a]);
+    const sign = isOp(node.op) ? ops[node.op].sign : undefined;
+    if (node.op === "input") text.push(name(node.index));
+    else if (node.op === "const") text.push(String(node.value));
+    else if (node.op === "cast") text.push(`${node.dtype}(${args[0]})`);
+    else if (sign !== undefined) text.push(`(${args.join(` ${sign} `)})`);
+    else text.push(`${node.op}(${args.join(", ")})`);
+  }
+  return text[result];
+}
+
+/** Loops before and after planning; a fold's are those that stay and, last, those that go. */
+export function loopsOf({ form, out, inputs }: Operation, detail: Detail): KernelStep["loops"] {
+  const nest = detail.nest as LoopNest | undefined;
+  const kept = detail.kept as LoopNest | undefined;
+  const folded = detail.folded as LoopNest | undefined;
+  if (form === "reduce" && kept !== undefined && folded !== undefined) {
+    return { before: inputs[0]?.frame.shape ?? [], after: [...kept.shape, ...folded.shape] };
+  }
+  if (form === "matmul") {
+    const before = [...out.frame.shape, inputs[0].frame.shape.at(-1) ?? 1];
+    return { before, after: before };
+  }
+  return { before: out.frame.shape, after: nest?.shape ?? out.frame.shape };
+}
+
+/** The same loops with the steps of each operand. */
+export function nestsOf({ form, out, inputs, axes = [] }: Operation, detail: Detail): KernelStep["nest"] {
+  const seen = [out, ...inputs];
+  const items = seen.map((t) => t.frame.itemBytes);
+  const inElements = (bytes: number, k: number) => bytes / items[k];
+  const { nest, kept, folded } = detail as Record<string, LoopNest | undefined>;
+  if (form === "matmul") return { before: [], after: [] };
+  if (form === "reduce" && kept !== undefined && folded !== undefined) {
+    // The plan of a fold has its inputs first and the output last, and folded loops do not move it.
+    const loops = (n: LoopNest, own: boolean) =>
+      n.shape.map((size, d) => ({
+        size,
+        steps: seen.map((_, k) => {
+          const bytes = k === 0 ? (own ? n.strides.at(-1) : undefined) : n.strides[k - 1];
+          return inElements(bytes?.[d] ?? 0, k);
+        }),
+      }));
+    let stays = 0;
+    const before = inputs[0].frame.shape.map((size, d) => ({
+      size,
+      steps: [
+        axes.includes(d) ? 0 : inElements(out.frame.strides[stays++], 0),
+        ...inputs.map((t, k) => inElements(t.frame.strides[d], k + 1)),
+      ],
+    }));
+    return { before, after: [...loops(kept, true), ...loops(folded, false)] };
+  }
+  const before = out.frame.shape.map((size, d) => ({
+    size,
+    steps: seen.map((t, k) => inElements(t.frame.strides[d], k)),
+  }));
+  const after = (nest?.shape ?? []).map((size, d) => ({
+    size,
+    steps: seen.map((_, k) => inElements(nest!.strides[k][d], k)),
+  }));
+  return { before, after: nest === undefined ? before : after };
+}
+
+export function noteOf(detail: Detail): string | null {
+  const gemm = detail.gemm as GemmPlan | undefined;
+  if (gemm !== undefined) {
+    const { path, tile } = gemm;
+    if (path === "dots" || path === "axpy") return "a product with a vector: the matrix is read as a stream";
+    const how = path === "packed" ? "operands packed in panels" : "operands read where they lie";
+    return `${how}, tiles of ${tile.mr} × ${tile.nr}${tile.fma ? ", fused multiply-add" : ""}`;
+  }
+  const loops = detail.loops as FoldLoops | undefined;
+  const fold = detail.fold as Fold | undefined;
+  if (fold === undefined || loops === undefined) return null;
+  const lanes = loops.kind === "columns" ? "4 results side by side" : "4 parts of one result side by side";
+  const order =
+    fold.algebra === null
+      ? "each in the order of its elements"
+      : "grouped the same way on any number of threads";
+  return `${lanes}, ${order}`;
+}
+
+export function layoutKeyOf(code: Code | null): string | null {
+  return code?.plan?.classes.map((c) => classLetters[c]).join("") ?? null;
+}
+
+export function inputName(event: Operation, i: number): string {
+  if (event.inputs.length === 1) return "in";
+  return String.fromCharCode(97 + i);
+}
+
+/** Bytes that the elements of a view really occupy: a broadcast axis is read from cache. */
+export function touched(frame: View): number {
+  const shape = frame.shape.filter((_, d) => frame.strides[d] !== 0);
+  return sizeOf(shape) * frame.itemBytes;
+}
+
+export function operandReport(
+  name: string,
+  { frame, dtype }: Seen,
+  k: number,
+  detail: Detail,
+  code: Code | null,
+): OperandReport {
+  const { itemBytes } = frame;
+  const stride = strideOf(k, detail);
+  const otherwise =
+    stride !== null ? layoutClass(stride, itemBytes) : isContiguous(frame) ? "contiguous" : "any";
+  return {
+    name,
+    dtype,
+    shape: frame.shape,
+    strides: frame.strides.map((s) => s / itemBytes),
+    offset: frame.offset / itemBytes,
+    walk: (code?.walks?.[k] ?? otherwise) as OperandReport["walk"],
+    step: stride === null ? null : stride / itemBytes,
+  };
+}
+
+/** Bytes from one lane to the next of an operand, 0 being the output; null where it is not known. */
+function strideOf(k: number, detail: Detail): number | null {
+  const loops = detail.loops as FoldLoops | undefined;
+  if (loops !== undefined) {
+    const { kind, lane, step, outer } = loops;
+    const cells = { columns: lane, rows: step, runs: outer }[kind];
+    return k === 0 ? cells.out : lane.inputs[k - 1];
+  }
+  const nest = detail.nest as LoopNest | undefined;
+  return nest?.strides[k]?.at(-1) ?? null;
+}
+
+/** What one element costs: the function, or one step of a fold. */
+export function programOf(detail: Detail): Program | undefined {
+  return (detail.program as Program | undefined) ?? (detail.fold as Fold | undefined)?.step;
+}
+
+export function passesOf(program: Program | undefined): KernelStep["passes"] {
+  if (program === undefined) return [];
+  const texts = [
+    { name: "function", says: "what the function says, with dtypes", text: printProgram(program) },
+  ];
+  optimize(program, { fma: detectFeatures().relaxedSimd }, (name, p) => {
+    const text = printProgram(p);
+    if (text !== texts[texts.length - 1].text)
+      texts.push({ name, says: passes.find((pass) => pass.name === name)?.says ?? "", text });
+  });
+  return texts;
+}
+
+export function spansOf({ nodes }: Program, source: string): SpanReport[] {
+  return nodes.flatMap(({ span }, node) =>
+    span === undefined || span.end > source.length
+      ? []
+      : [{ node, ...span, text: source.slice(span.start, span.end) }],
+  );
+}

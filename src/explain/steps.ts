@@ -1,0 +1,99 @@
+/** What a report consists of: plain data, one step for each thing that happened. */
+import type { DType } from "../dtype.ts";
+import type { PoolStatus } from "../run/pool.ts";
+
+export interface OperandReport {
+  readonly name: string;
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+  /** In elements. */
+  readonly strides: readonly number[];
+  readonly offset: number;
+  /** How the innermost loop walks it. */
+  readonly walk: "contiguous" | "broadcast" | "strided" | "reversed" | "transposed" | "any";
+  /** Elements the innermost loop steps by; null where no single loop says it. */
+  readonly step: number | null;
+}
+
+/** One loop: how far it goes, and how many elements each operand (the output first) moves a step. */
+export interface LoopReport {
+  readonly size: number;
+  readonly steps: readonly number[];
+}
+
+/** The piece of the source, characters [start, end), that a node of the program came from. */
+export interface SpanReport {
+  readonly node: number;
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+export interface KernelStep {
+  readonly kind: "kernel";
+  readonly operation: string;
+  readonly form: string;
+  readonly source: string;
+  readonly backend: "wasm" | "interpreter" | "function";
+  readonly operands: readonly OperandReport[];
+  /** Loops before planning, and after axes were dropped, sorted and merged; outermost first. */
+  readonly loops: { readonly before: readonly number[]; readonly after: readonly number[] };
+  /** The same, loop by loop; a fold's folded loops are the last ones. Empty for matrix products. */
+  readonly nest: { readonly before: readonly LoopReport[]; readonly after: readonly LoopReport[] };
+  /** The program after each pass, with what the pass does; empty where nothing was compiled. */
+  readonly passes: readonly { readonly name: string; readonly says: string; readonly text: string }[];
+  /** Which piece of the source each node of the first program came from. */
+  readonly spans: readonly SpanReport[];
+  readonly vector: { readonly lanes: number; readonly unroll: number; readonly tiled: boolean } | null;
+  readonly layoutKey: string | null;
+  /** What else there is to say of the code: the tile of a matrix product, the order of a fold. */
+  readonly note: string | null;
+  readonly threads: PoolStatus & {
+    readonly shared: boolean;
+    /** Tasks that were shared, and how many of them the calling thread did. */
+    readonly tasks: number;
+    readonly own: number;
+  };
+  /** The kernel was there before. */
+  readonly cached: boolean;
+  /** Which of V8's codes ran: the one made at once, or (after many calls) the optimised one. null: not known. */
+  readonly tier: "first" | "optimised" | null;
+  /** Milliseconds spent compiling, 0 when the kernel was known. */
+  readonly compileTime: number;
+  /** Milliseconds from the start of the operation to its end, compiling included. */
+  readonly time: number;
+  /** Bytes read and written. */
+  readonly bytes: number;
+  readonly bytesRead: number;
+  readonly bytesWritten: number;
+  /** Additions and multiplications; matrix products only. */
+  readonly flops: number | null;
+  /** Without the time to compile. */
+  readonly rate: { readonly value: number; readonly unit: "GB/s" | "GFLOP/s" } | null;
+  readonly wat: string | null;
+}
+/** Code written by hand for what no function of elements describes: a gather, a sort, a transform. */
+export interface RoutineStep {
+  readonly kind: "routine";
+  readonly name: string;
+  readonly tasks: number;
+  readonly threads: PoolStatus & { readonly shared: boolean };
+  readonly cached: boolean;
+  /** Milliseconds, compiling included. */
+  readonly time: number;
+  readonly wat: string;
+}
+/** A copy that nobody asked for. */
+export interface CopyStep {
+  readonly kind: "copy";
+  readonly operation: string;
+  readonly bytes: number;
+  readonly why: string;
+}
+/** A function that was called instead of compiled. */
+export interface FallbackStep {
+  readonly kind: "fallback";
+  readonly operation: string;
+  readonly why: string;
+}
+export type Step = KernelStep | RoutineStep | CopyStep | FallbackStep;
