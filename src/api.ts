@@ -7,6 +7,7 @@ import { checkFunction, checkOptions } from "./ops/arguments.ts";
 import * as create from "./ops/create.ts";
 import { elementwise } from "./ops/elementwise.ts";
 import { callableOf } from "./ops/function.ts";
+import { fromJSON as readJSON, type TensorJSON } from "./ops/json.ts";
 import type { NamedOp } from "./ops/named.ts";
 import { mapReduce as mapReduceOp, type ReduceOptions, reduceNames } from "./ops/reduce.ts";
 import * as reductions from "./ops/reductions.ts";
@@ -139,6 +140,9 @@ export function fromBuffer<D extends DType>(
 export function fromGgml(t: create.GgmlTensor): Tensor {
   return new Tensor(create.fromGgml(t));
 }
+
+/** What JSON.stringify(tensor) wrote, as text or parsed. */
+export const fromJSON = (json: string | TensorJSON): Tensor => new Tensor(readJSON(json));
 
 /* Kernels over several tensors ------------------------------------------------------------------------- */
 

@@ -102,6 +102,18 @@ function nearestEven(x: number): number {
   return r === 0 ? (magic < 0 ? -0 : 0) : r;
 }
 
+function commonDivisor(a: number, b: number): number {
+  let [p, q] = [Math.abs(a), Math.abs(b)];
+  while (q !== 0) [p, q] = [q, p % q];
+  return p;
+}
+
+function bigCommonDivisor(a: bigint, b: bigint): bigint {
+  let [p, q] = [bigAbs(a), bigAbs(b)];
+  while (q !== 0n) [p, q] = [q, p % q];
+  return p;
+}
+
 const toInt32 = (x: number) => x | 0;
 const signBit = (x: number) => x < 0 || Object.is(x, -0);
 
@@ -239,6 +251,8 @@ const table = {
     big: (a, b) => BigInt.asUintN(64, a) >> (b & 63n),
     sign: ">>>",
   },
+  /** The greatest common divisor; of 0 and x it is |x|. */
+  gcd: { arity: 2, rule: "shift", eval: commonDivisor, big: bigCommonDivisor, commutes: true },
   imul: { arity: 2, rule: "int32", eval: Math.imul, commutes: true },
   clz32: { arity: 1, rule: "int32", eval: Math.clz32 },
   /** ToInt32 of a float: modulo 2^32, NaN and infinities give 0. The result is i32. */

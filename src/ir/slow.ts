@@ -11,6 +11,12 @@ const power: Slow = (a, b) =>
     ? (ops.pow.big!(a, b as bigint, 0n) as bigint)
     : (ops.pow.int!(a, b as number, 0) as number);
 
+/** Magnitudes; that of the least integer has its own sign bit. */
+const divisor: Slow = (a, b) =>
+  typeof a === "bigint"
+    ? (ops.gcd.big!(BigInt.asUintN(64, a), BigInt.asUintN(64, b as bigint), 0n) as bigint)
+    : (ops.gcd.eval(a >>> 0, (b as number) >>> 0, 0) as number);
+
 export const slowFunctions: Record<string, Slow> = {
   sin: floats(Math.sin),
   cos: floats(Math.cos),
@@ -19,4 +25,5 @@ export const slowFunctions: Record<string, Slow> = {
   rem: floats((a, b) => a % b),
   ipow: power,
   upow: power,
+  gcd: divisor,
 };

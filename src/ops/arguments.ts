@@ -1,11 +1,22 @@
 /** What callers pass, checked at the border: plain JavaScript has no types to stop a wrong argument. */
 import { checkDType, type DType } from "../dtype.ts";
-import { describe, fail } from "../errors.ts";
+import { checkKeys, describe, fail } from "../errors.ts";
 
-/** Options are an object, or left out: `sum(1)` would otherwise be a sum of everything. */
-export function checkOptions(operation: string, options: unknown, example: string): void {
-  if (options === undefined || (typeof options === "object" && options !== null && !Array.isArray(options)))
+/**
+ * Options are an object, or left out: `sum(1)` would otherwise be a sum of everything. With `names`, those are all the
+ * options there are: `sum({ axes: 1 })` would otherwise be one too.
+ */
+export function checkOptions(
+  operation: string,
+  options: unknown,
+  example: string,
+  names?: readonly string[],
+): void {
+  if (options === undefined) return;
+  if (typeof options === "object" && options !== null && !Array.isArray(options)) {
+    if (names !== undefined) checkKeys(operation, options, names);
     return;
+  }
   fail("value", operation, `the options are ${describe(options)}.`, `Give an object such as ${example}.`);
 }
 

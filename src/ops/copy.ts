@@ -81,6 +81,12 @@ function runCopy(operation: string, dst: Strided, src: Strided): void {
   if (view === null) {
     // No strides see the source in the destination's shape: bring it into row-major order first.
     const dense = allocate(operation, src.dtype, src.frame.shape);
+    engine().listener?.({
+      kind: "copy",
+      operation,
+      bytes: dense.storage.bytes,
+      why: `no strides see the source's ${list(src.frame.shape)} as ${list(dst.frame.shape)}, so it is brought into row-major order first`,
+    });
     runCopy(operation, dense, src);
     runCopy(operation, dst, { ...dense, frame: contiguousView(dst.frame.shape, dtypes[src.dtype].bytes) });
     dense.storage.release();

@@ -1,7 +1,6 @@
 /** New tensors: from values, from rules, and from foreign memory with byte strides. */
 import {
   checkDType,
-  convert,
   type DType,
   dtypeOfArray,
   dtypes,
@@ -10,13 +9,17 @@ import {
   type Value,
 } from "../dtype.ts";
 import { engine } from "../engine.ts";
-import { describe, fail, list } from "../errors.ts";
+import { describe, fail, list, shown } from "../errors.ts";
+import { Builder } from "../ir/build.ts";
+import type { Program } from "../ir/node.ts";
 import { checkReach, createStorage } from "../memory/storage.ts";
-import { checkShape, MAX_RANK, rowMajorStrides, sizeOf } from "../view/layout.ts";
+import { checkShape, MAX_RANK, rowMajorStrides } from "../view/layout.ts";
+import type { LoopNest } from "../view/loops.ts";
 import { selfOverlaps } from "../view/overlap.ts";
 import { resolveShape } from "../view/reshape.ts";
 import { extent, type View } from "../view/view.ts";
 import { checkOptionalDType, checkOptions, numberList } from "./arguments.ts";
+import { assign } from "./copy.ts";
 import { allocate, filled, type Strided } from "./strided.ts";
 
 export type Scalar = number | bigint | boolean;
@@ -31,7 +34,7 @@ export interface TensorOptions extends CreateOptions {
 
 /** From a scalar, nested arrays (all rows of one length) or a typed array. */
 export function fromData(data: Nested | ArrayBufferView, options: TensorOptions, op = "tensor"): Strided {
-  checkOptions(op, options, '{ dtype: "f64" }');
+  checkOptions(op, options, '{ dtype: "f64" }', ["dtype", "shape"]);
   checkOptionalDType(op, options.dtype);
   if (ArrayBuffer.isView(data)) return fromTypedArray(op, data as TypedArray, options);
   const shape: number[] = [];
@@ -116,20 +119,25 @@ function fromTypedArray(op: string, data: TypedArray, options: TensorOptions): S
       `no dtype holds a ${data.constructor.name}.`,
       "Use a typed array, or fromBuffer for raw bytes.",
     );
+  const raw = bytesOf(op, data);
   // Raw 16-bit floats arrive as Uint16Array: asking for f16 or bf16 takes the bits as they are.
   const bits = data instanceof Uint16Array && (options.dtype === "f16" || options.dtype === "bf16");
   const dtype = options.dtype ?? own;
   const shape = options.shape === undefined ? [data.length] : shapeFor(op, options.shape, data.length);
   const out = allocate(op, dtype, shape);
   if (bits || dtype === own) {
-    const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
-    engine().heap.u8.set(bytes, out.storage.address);
+    engine().heap.u8.set(raw, out.storage.address);
     return out;
   }
-  const values: Value[] = new Array(data.length);
-  for (let i = 0; i < data.length; i++) values[i] = convert(data[i], own, dtype);
-  writeAll(out, values);
-  return out;
+  const source = allocate(op, own, shape);
+  return filled(out, () => {
+    try {
+      engine().heap.u8.set(raw, source.storage.address);
+      assign(op, out, source);
+    } finally {
+      source.storage.release();
+    }
+  });
 }
 
 function writeAll(out: Strided, values: readonly Value[]): void {
@@ -163,10 +171,31 @@ function fillDense(out: Strided, value: Value): void {
   const { address } = out.storage;
   const n = out.storage.bytes / bytes;
   if (n === 0) return;
+  if (n > FEW) {
+    fillMany(out, value);
+    return;
+  }
   const { heap } = engine();
   write(heap.view, address, value);
   const cells = new Typed(heap.buffer, address, n);
   if (n > 1) (cells.fill as (x: Value) => unknown).call(cells, cells[0]);
+}
+
+/** Up to here a loop in JavaScript is as good as a kernel. */
+const FEW = 4096;
+
+/** One element, copied to all the others. */
+function fillMany(out: Strided, value: Value): void {
+  const op = "full";
+  const one = allocate(op, out.dtype, []);
+  filled(out, () => {
+    try {
+      dtypes[out.dtype].write(engine().heap.view, one.storage.address, value);
+      assign(op, out, one);
+    } finally {
+      one.storage.release();
+    }
+  });
 }
 
 export function empty(op: string, shape: number | readonly number[], dtype: DType): Strided {
@@ -180,7 +209,7 @@ export function arange(start: number, stop: number, step: number, dtype: DType):
   checkNumbers(op, { start, stop, step });
   if (step === 0) fail("value", op, "the step is 0.", "Use a positive or a negative step.");
   const n = Math.max(0, Math.ceil((stop - start) / step));
-  return fromRule(op, [n], dtype, (i) => start + i * step);
+  return fromSteps(op, n, dtype, start, step);
 }
 
 function checkNumbers(op: string, numbers: Readonly<Record<string, unknown>>): void {
@@ -202,9 +231,9 @@ export function linspace(
   checkShape(op, [count]);
   const parts = endpoint ? count - 1 : count;
   const step = parts > 0 ? (stop - start) / parts : 0;
-  return fromRule(op, [count], dtype, (i) =>
-    endpoint && i === count - 1 && i > 0 ? stop : start + i * step,
-  );
+  const out = fromSteps(op, count, dtype, start, step);
+  if (endpoint && count > 1) writeNumber(op, out, count - 1, stop);
+  return out;
 }
 
 /** Ones on the k-th diagonal of an n × m matrix. */
@@ -223,17 +252,76 @@ export function eye(n: number, m: number, k: number, dtype: DType): Strided {
   return out;
 }
 
-function fromRule(op: string, shape: readonly number[], dtype: DType, rule: (i: number) => number): Strided {
-  const out = allocate(op, dtype, shape);
-  const { write, bytes, big } = dtypes[dtype];
-  const memory = engine().heap.view;
-  const n = sizeOf(shape);
+/** start + i · step for i from 0 to n - 1, computed in f64 and converted. */
+function fromSteps(op: string, n: number, dtype: DType, start: number, step: number): Strided {
+  const out = allocate(op, dtype, [n]);
   return filled(out, () => {
-    for (let i = 0, p = out.storage.address; i < n; i++, p += bytes) {
-      const x = rule(i);
-      write(memory, p, big ? fromScalar(op, Math.trunc(x), dtype) : fromScalar(op, x, dtype));
-    }
+    const many = n > FEW && isPlain(dtype, start, start + (n - 1) * step);
+    if (many) stepsByKernel(op, out, n, start, step);
+    else for (let i = 0; i < n; i++) writeNumber(op, out, i, start + i * step);
   });
+}
+
+function writeNumber(op: string, out: Strided, i: number, x: number): void {
+  const { write, bytes, big } = dtypes[out.dtype];
+  write(
+    engine().heap.view,
+    out.storage.address + i * bytes,
+    fromScalar(op, big ? Math.trunc(x) : x, out.dtype),
+  );
+}
+
+/** May a cast do it? 64-bit integers refuse what is not exact, and wrap where a cast saturates. */
+function isPlain(dtype: DType, first: number, last: number): boolean {
+  if (!dtypes[dtype].big) return true;
+  const safe = Math.max(Math.abs(first), Math.abs(last)) <= Number.MAX_SAFE_INTEGER;
+  return safe && (dtype === "i64" || Math.min(first, last) > -1);
+}
+
+/** Columns of the steps seen as a matrix: index = row · COLUMNS + column. */
+const COLUMNS = 1024;
+const stepPrograms = new Map<DType, Program>();
+
+function stepProgram(dtype: DType): Program {
+  let program = stepPrograms.get(dtype);
+  if (program === undefined) {
+    const b = new Builder();
+    const index = b.op("add", b.input(0, "f64"), b.input(1, "f64"));
+    const x = b.op("add", b.param(0, "f64"), b.op("mul", index, b.param(1, "f64")));
+    program = b.finish(b.cast(dtype, x), ["f64", "f64"], ["f64", "f64"]);
+    stepPrograms.set(dtype, program);
+  }
+  return program;
+}
+
+function stepsByKernel(op: string, out: Strided, n: number, start: number, step: number): void {
+  const { heap, kernels } = engine();
+  const rows = Math.floor(n / COLUMNS);
+  const table = allocate(op, "f64", [COLUMNS + rows + 1]);
+  try {
+    const { address } = table.storage;
+    const cells = new Float64Array(heap.buffer, address, COLUMNS + rows + 1);
+    for (let i = 0; i < COLUMNS; i++) cells[i] = i;
+    for (let i = 0; i <= rows; i++) cells[COLUMNS + i] = i * COLUMNS;
+    const { itemBytes } = out.frame;
+    const run = (row: number, shape: readonly number[], strides: LoopNest["strides"]) => {
+      const at = [out.storage.address + row * COLUMNS * itemBytes, address, address + 8 * (COLUMNS + row)];
+      const nest = { shape, strides, offsets: at, order: shape.map((_, d) => [d]), flipped: [] };
+      kernels.elementwise(stepProgram(out.dtype), nest, [start, step]);
+    };
+    run(
+      0,
+      [rows, COLUMNS],
+      [
+        [COLUMNS * itemBytes, itemBytes],
+        [0, 8],
+        [8, 0],
+      ],
+    );
+    if (n % COLUMNS > 0) run(rows, [n % COLUMNS], [[itemBytes], [8], [0]]);
+  } finally {
+    table.storage.release();
+  }
 }
 
 /* Foreign memory --------------------------------------------------------------------------------------- */
@@ -247,6 +335,8 @@ export interface BufferOptions {
   readonly byteOffset?: number;
 }
 
+const bufferNames = ["dtype", "shape", "byteStrides", "byteOffset"];
+
 /**
  * Interleaved or padded foreign memory with its own byte strides. The bytes the view reaches are copied to the heap
  * once, as they are; the tensor's strides are those given.
@@ -257,7 +347,7 @@ export function fromBuffer(
   options: BufferOptions,
 ): Strided {
   const bytes = bytesOf(op, buffer);
-  checkOptions(op, options ?? null, '{ dtype: "f32", shape: [2, 3] }');
+  checkOptions(op, options ?? null, '{ dtype: "f32", shape: [2, 3] }', bufferNames);
   const dtype = checkDType(op, options.dtype);
   const itemBytes = dtypes[dtype].bytes;
   const shape = numberList(op, "the shape", options.shape);
@@ -291,7 +381,9 @@ export function fromBuffer(
 }
 
 function bytesOf(op: string, buffer: ArrayBufferLike | ArrayBufferView): Uint8Array {
-  if (ArrayBuffer.isView(buffer)) return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
+  if (ArrayBuffer.isView(buffer)) {
+    return bytesIn(op, buffer.buffer, buffer.byteOffset, buffer.byteLength);
+  }
   const isBuffer =
     buffer instanceof ArrayBuffer || Object.prototype.toString.call(buffer) === "[object SharedArrayBuffer]";
   if (!isBuffer)
@@ -301,7 +393,20 @@ function bytesOf(op: string, buffer: ArrayBufferLike | ArrayBufferView): Uint8Ar
       `expected a buffer, got ${describe(buffer)}.`,
       "Give an ArrayBuffer, a typed array or a Node Buffer.",
     );
-  return new Uint8Array(buffer);
+  return bytesIn(op, buffer);
+}
+
+function bytesIn(op: string, buffer: ArrayBufferLike, offset = 0, length?: number): Uint8Array {
+  try {
+    return new Uint8Array(buffer, offset, length);
+  } catch {
+    return fail(
+      "value",
+      op,
+      "the buffer is detached: its memory has been transferred to somebody else.",
+      "Make the tensor before the transfer, or from a copy.",
+    );
+  }
 }
 
 /** ggml's type numbers, for those types that are not quantised. */
@@ -333,12 +438,12 @@ export function fromGgml(t: GgmlTensor): Strided {
   const op = "fromGgml";
   checkOptions(op, t ?? null, '{ type: "f32", ne: [4, 3], data }');
   const ne = numberList(op, "ne", t.ne);
-  const name = typeof t.type === "number" ? ggmlTypes[t.type] : String(t.type).toLowerCase();
+  const name = typeof t.type === "number" ? ggmlTypes[t.type] : shown(t.type).toLowerCase();
   if (name === undefined || !Object.hasOwn(dtypes, name)) {
     fail(
       "dtype",
       op,
-      `ggml type ${t.type} has no dtype here.`,
+      `ggml type ${shown(t.type)} has no dtype here.`,
       "Dequantise it first; known are f32 f16 bf16 f64 i8 i16 i32 i64.",
     );
   }

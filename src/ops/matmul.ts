@@ -171,18 +171,9 @@ export function accumulateProduct(
   operation = "matmul",
 ): void {
   const e = engine();
-  const rank = out.frame.shape.length - 2;
-  const plan: MatmulPlan = {
-    batch: out.frame.shape.slice(0, rank),
-    m: out.frame.shape[rank],
-    n: out.frame.shape[rank + 1],
-    k: a.frame.shape[rank + 1],
-    a: a.frame,
-    b: b.frame,
-    shape: out.frame.shape,
-  };
+  const plan = planOf(out.frame, a.frame, b.frame);
   if (plan.m === 0 || plan.n === 0 || plan.k === 0) return;
-  const problem = gemmProblem(plan, out, a, b);
+  const problem = gemmProblem(plan, { ...out, frame: single(out.frame) }, a, b);
   const simd = e.kernels.simd && detectFeatures().simd;
   if (simd && (canAccumulate(problem, false) || canAccumulate(problem, true))) {
     const kernels = gemmOf(e.heap, e.pool);
@@ -192,7 +183,7 @@ export function accumulateProduct(
   }
   const product = allocate(operation, out.dtype, out.frame.shape);
   try {
-    multiply(plan, product, a, b);
+    multiply(plan, { ...product, frame: single(product.frame) }, a, b);
     const callable = namedCallable(how === "add" ? "add" : "sub", [out.dtype, out.dtype], []);
     elementwise(operation, callable, [out, product], { out });
   } finally {
@@ -202,11 +193,29 @@ export function accumulateProduct(
 
 /** out = a·b on matrices with equal batch axes, of one dtype; out must not overlap the others. Nothing is checked. */
 export function replaceByProduct(out: Strided, a: Strided, b: Strided): void {
-  const rank = out.frame.shape.length - 2;
-  const [m, n] = out.frame.shape.slice(rank);
-  const batch = out.frame.shape.slice(0, rank);
-  const k = a.frame.shape[rank + 1];
-  multiply({ batch, m, n, k, a: a.frame, b: b.frame, shape: out.frame.shape }, out, a, b);
+  multiply(planOf(out.frame, a.frame, b.frame), { ...out, frame: single(out.frame) }, a, b);
+}
+
+/** Of matrices whose shapes are known to fit. */
+function planOf(out: View, a: View, b: View): MatmulPlan {
+  const { shape } = single(out);
+  const rank = shape.length - 2;
+  const [left, right] = [single(a), single(b)];
+  return {
+    batch: shape.slice(0, rank),
+    m: shape[rank],
+    n: shape[rank + 1],
+    k: left.shape[rank + 1],
+    a: left,
+    b: right,
+    shape,
+  };
+}
+
+/** Without a batch axis of size 1: that is one matrix. */
+function single(v: View): View {
+  if (v.shape.length !== 3 || v.shape[0] !== 1) return v;
+  return { ...v, shape: v.shape.slice(1), strides: v.strides.slice(1) };
 }
 
 /** out = a·b, where out is (…batch, m, n) of the promoted dtype, in any layout. */

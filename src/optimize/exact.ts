@@ -73,6 +73,12 @@ const expansions: Partial<Record<OpName, Expand>> = {
     const turns = b.op("floor", b.op("mul", y, b.constant("f64", 2 ** -32)));
     return b.cast("i32", b.cast("u32", b.op("sub", y, b.op("mul", turns, b.constant("f64", 2 ** 32)))));
   },
+  /** Euclid's loop on magnitudes, which are unsigned; narrow integers go through 32 bits. */
+  gcd: (b, args, d) => {
+    const wide: DType = dtypes[d].big ? d : dtypes[d].kind === "uint" ? "u32" : "i32";
+    const [x, y] = args.map((id) => b.op("abs", b.cast(wide, id)));
+    return b.cast(d, b.rare(x, flag(b, true), "gcd", x, y));
+  },
   rem: (b, [x, y], d) => (isSmallInteger(d) ? divide(b, x, y, d, "trunc", "remainder") : null),
   floorMod: (b, [x, y], d) => (isSmallInteger(d) ? divide(b, x, y, d, "floor", "remainder") : null),
   floorDivide: (b, [x, y], d) => (isSmallInteger(d) ? divide(b, x, y, d, "floor", "quotient") : null),

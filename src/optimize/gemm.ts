@@ -82,11 +82,20 @@ export interface GemmPlan {
   readonly packB: boolean;
   /** Sums are collected in a dense buffer of lanes and converted when they are complete. */
   readonly temp: boolean;
+  readonly accumulate: Accumulate;
   readonly tasks: readonly GemmTask[];
   readonly workspace: GemmWorkspace;
 }
 
+/** What becomes of the sums: they replace what is in out, are added to it, or are taken away from it. */
+export const REPLACE = 0;
+export const ADD = 1;
+export const SUBTRACT = 2;
+export type Accumulate = typeof REPLACE | typeof ADD | typeof SUBTRACT;
+
 export interface GemmOptions {
+  /** Default REPLACE. The others want an out of lanes that lie side by side, in rows or in columns. */
+  readonly accumulate?: Accumulate;
   readonly blocking?: GemmBlocking;
   /** Threads that will take tasks; default 1. */
   readonly workers?: number;
@@ -162,7 +171,8 @@ const align64 = (bytes: number) => ceilTo(bytes, 64);
 export function planGemm(given: GemmProblem, wanted: GemmTile, options: GemmOptions = {}): GemmPlan {
   const lane = laneOf(given.dtypes[0]);
   const lanes = laneBytes(lane);
-  const oriented = orient(given);
+  const accumulate = options.accumulate ?? REPLACE;
+  const oriented = orient(given, accumulate);
   const problem = fold(oriented);
   const { m, n, k, batches } = problem;
   const { shape } = batches;
@@ -172,6 +182,7 @@ export function planGemm(given: GemmProblem, wanted: GemmTile, options: GemmOpti
 
   let path: GemmPath = options.path ?? choosePath(problem, lane, wanted);
   if (m === 0 || n === 0 || count === 0) path = "empty";
+  else if (accumulate !== REPLACE && path !== "dots") path = "packed";
   const tile = path === "packed" ? wanted : directTile(wanted, lane, n);
   const temp = !(isLane(outType, lane) && (problem.out[1] === lanes || n === 1));
   const direct = path === "direct";
@@ -192,6 +203,7 @@ export function planGemm(given: GemmProblem, wanted: GemmTile, options: GemmOpti
     packA,
     packB,
     temp,
+    accumulate,
     tasks,
     workspace: layOut(path, k, lanes, tile, blocking, tasks, packA, packB, temp),
   };
@@ -268,16 +280,28 @@ function layOut(
  * The transposed problem, where that makes the output's columns contiguous. Where one side is a vector or nearly one,
  * the other decides: few columns want rows of a side by side, few rows want rows of b.
  */
-function orient(p: GemmProblem): GemmProblem {
+function orient(p: GemmProblem, accumulate: Accumulate): GemmProblem {
   const { m, n } = p;
   let wants: boolean;
-  if (n <= STREAM_ROWS && n < m) wants = !rowsAreRuns(p, 1) && p.a[0] === dtypes[p.dtypes[1]].bytes;
+  if (accumulate !== REPLACE) wants = !canAccumulate(p, false) && canAccumulate(p, true);
+  else if (n <= STREAM_ROWS && n < m) wants = !rowsAreRuns(p, 1) && p.a[0] === dtypes[p.dtypes[1]].bytes;
   else if (m <= STREAM_ROWS && m < n) wants = !rowsAreRuns(p, 2) && p.b[0] === dtypes[p.dtypes[2]].bytes;
   else {
     const { bytes } = dtypes[p.dtypes[0]];
     wants = p.out[1] !== bytes && p.out[0] === bytes && n > 1;
   }
   return wants ? transpose(p) : p;
+}
+
+/** May sums be added to out where it lies: as it is, or transposed? */
+export function canAccumulate(
+  { m, n, out, dtypes: [dtype] }: Pick<GemmProblem, "m" | "n" | "out" | "dtypes">,
+  transposed: boolean,
+): boolean {
+  const { bytes } = dtypes[dtype];
+  return (
+    isLane(dtype, laneOf(dtype)) && (transposed ? out[0] === bytes || m === 1 : out[1] === bytes || n === 1)
+  );
 }
 
 export function transpose(p: GemmProblem): GemmProblem {

@@ -1,0 +1,104 @@
+/** Questions about dtypes: the array API's data type functions. */
+import { checkDType, type DType, dtypes, isDType, promote, type Value } from "../dtype.ts";
+import { describe, fail } from "../errors.ts";
+import { liveTensor, Tensor } from "../tensor.ts";
+
+/** A dtype, or the tensor that has it. */
+type Typed = DType | Tensor;
+const dtypeOf = (op: string, x: unknown): DType =>
+  x instanceof Tensor ? liveTensor(op, x).dtype : checkDType(op, x);
+
+/** The dtype that tensors and dtypes meet in. */
+export function resultType(...of: readonly Typed[]): DType {
+  const op = "resultType";
+  if (of.length === 0) fail("value", op, "nothing was given.", "Give tensors and dtypes, at least one.");
+  return of.map((x) => dtypeOf(op, x)).reduce(promote);
+}
+
+/** Is `from` promoted to `to` where they meet? Nothing is lost then, but for 64-bit integers that become f64. */
+export function canCast(from: Typed, to: DType): boolean {
+  return promote(dtypeOf("canCast", from), checkDType("canCast", to)) === to;
+}
+
+const kinds = {
+  bool: ["bool"],
+  "signed integer": ["int"],
+  "unsigned integer": ["uint"],
+  integral: ["int", "uint"],
+  "real floating": ["float"],
+  "complex floating": [],
+  numeric: ["int", "uint", "float"],
+} as const satisfies Record<string, readonly string[]>;
+export type DTypeKind = keyof typeof kinds;
+
+/** Is the dtype this one, of this kind, or one of several? */
+export function isdtype(dtype: DType, kind: DType | DTypeKind | readonly (DType | DTypeKind)[]): boolean {
+  const op = "isdtype";
+  const row = dtypes[checkDType(op, dtype)];
+  return (Array.isArray(kind) ? kind : [kind]).some((k) => {
+    if (typeof k === "string" && Object.hasOwn(kinds, k))
+      return (kinds[k as DTypeKind] as readonly string[]).includes(row.kind);
+    if (isDType(k)) return k === dtype;
+    return fail(
+      "value",
+      op,
+      `the kind is ${describe(k)}.`,
+      `Use a dtype, or one of: ${Object.keys(kinds).join(", ")}.`,
+    );
+  });
+}
+
+export interface FloatInfo {
+  readonly dtype: DType;
+  readonly bits: number;
+  /** From 1 to the next number. */
+  readonly eps: number;
+  readonly min: number;
+  readonly max: number;
+  /** The smallest positive number of full precision. */
+  readonly smallestNormal: number;
+}
+
+/** Bits of the fraction, and the smallest exponent. */
+const layouts: Partial<Record<DType, readonly [number, number]>> = {
+  f16: [10, -14],
+  bf16: [7, -126],
+  f32: [23, -126],
+  f64: [52, -1022],
+};
+
+/** Limits of a float dtype. */
+export function finfo(of: Typed): FloatInfo {
+  const dtype = dtypeOf("finfo", of);
+  const layout = layouts[dtype];
+  if (layout === undefined) {
+    return fail("dtype", "finfo", `${dtype} is no float dtype.`, "iinfo is for integers.");
+  }
+  const { bytes, min, max } = dtypes[dtype];
+  return {
+    dtype,
+    bits: 8 * bytes,
+    eps: 2 ** -layout[0],
+    min: min as number,
+    max: max as number,
+    smallestNormal: 2 ** layout[1],
+  };
+}
+
+export interface IntegerInfo {
+  readonly dtype: DType;
+  readonly bits: number;
+  /** Bigints for i64 and u64. */
+  readonly min: Value;
+  readonly max: Value;
+}
+
+/** Limits of an integer dtype. */
+export function iinfo(of: Typed): IntegerInfo {
+  const dtype = dtypeOf("iinfo", of);
+  const { bytes, kind, min, max } = dtypes[dtype];
+  if (kind !== "int" && kind !== "uint") {
+    fail("dtype", "iinfo", `${dtype} is no integer dtype.`, "finfo is for floats.");
+  }
+  return { dtype, bits: 8 * bytes, min, max };
+}

@@ -1,0 +1,163 @@
+/** Elementwise functions that are more than one named operation: floats as their bits, tolerances, and yes or no. */
+import { all, equal, isnan, logicalAnd, logicalOr, scope } from "../api.ts";
+import { checkDType, type DType, dtypes, isFloat, promote } from "../dtype.ts";
+import { describe, fail } from "../errors.ts";
+import { TemplateBuilder } from "../frontend/template.ts";
+import { checkOptions } from "../ops/arguments.ts";
+import { sameShape } from "../ops/copy.ts";
+import { full } from "../ops/create.ts";
+import { elementwise } from "../ops/elementwise.ts";
+import { Callable } from "../ops/function.ts";
+import { type Strided, share } from "../ops/strided.ts";
+import {
+  checkOutput,
+  liveTensor,
+  type NamedOptions,
+  namedOp,
+  type Operand,
+  outputNames,
+  Tensor,
+} from "../tensor.ts";
+
+/* Neighbours ------------------------------------------------------------------------------------------- */
+
+/** Floats of one sign are in the order of their bits, so the next one is one integer on. */
+const bitsOf: Partial<Record<DType, DType>> = { f16: "i16", bf16: "i16", f32: "i32", f64: "i64" };
+const asBits = (t: Strided): Strided => ({ ...share(t, t.frame), dtype: bitsOf[t.dtype]! });
+
+const neighbours = new Map<DType, Callable>();
+
+/** The function of x, y and their bits that gives the bits of x's neighbour towards y. */
+function neighbourOf(bits: DType): Callable {
+  const before = neighbours.get(bits);
+  if (before !== undefined) return before;
+  const t = new TemplateBuilder();
+  const { big, min } = dtypes[bits];
+  const whole = (value: bigint) => t.literal(big ? value : Number(value));
+  const [x, y, xBits, yBits] = [0, 1, 2, 3].map((i) => t.input(i));
+  const zero = t.literal(0);
+  const up = t.op("gt", [y, zero]);
+  const tiny = t.op("select", [up, whole(1n), whole(BigInt(min) + 1n)]);
+  const outwards = t.op("eq", [t.op("lt", [x, y]), t.op("gt", [x, zero])]);
+  const moved = t.op("add", [xBits, t.op("select", [outwards, whole(1n), whole(-1n)])]);
+  const there = t.op("or", [t.op("isNaN", [y]), t.op("eq", [x, y])]);
+  const step = t.op("select", [t.op("eq", [x, zero]), tiny, moved]);
+  const towards = t.op("select", [there, yBits, step]);
+  const result = t.op("select", [t.op("isNaN", [x]), xBits, towards]);
+  const callable = new Callable(t.finish(result, { inputs: 4, name: "nextafter" }), null, null);
+  neighbours.set(bits, callable);
+  return callable;
+}
+
+/** The float next to x on the way to y; y itself where they are equal. */
+export function nextafter(x: Operand, y: Operand, options: NamedOptions = {}): Tensor {
+  const op = "nextafter";
+  checkOutput(op, options, outputNames);
+  const tensors = [x, y].filter((t) => typeof t === "object").map((t) => liveTensor(op, t));
+  if (tensors.length === 0) {
+    fail("value", op, "no operand is a tensor.", "Make one with tensor(…).");
+  }
+  const met = options.dtype === undefined ? tensors.map((t) => t.dtype).reduce(promote) : options.dtype;
+  const dtype = isFloat(checkDType(op, met)) ? met : options.dtype === undefined ? "f64" : met;
+  const bits = bitsOf[dtype];
+  if (bits === undefined)
+    return fail("dtype", op, `not defined on ${dtype}.`, "Neighbours are those of floats.");
+  return scope(() => {
+    const operands = [x, y].map((t) =>
+      t instanceof Tensor ? t.to(dtype) : new Tensor(full(op, [], t, dtype)),
+    );
+    const inputs = [...operands, ...operands.map((t) => new Tensor(asBits(t)))];
+    const { out } = options;
+    if (out?.dtype === dtype) {
+      elementwise(op, neighbourOf(bits), inputs, { out: { ...plainOf(out), dtype: bits } });
+      return out;
+    }
+    const made = new Tensor({ ...elementwise(op, neighbourOf(bits), inputs), dtype });
+    return out === undefined ? made : namedOp("positive", [made], { out });
+  });
+}
+
+const plainOf = ({ dtype, storage, frame, readOnly }: Strided): Strided => ({
+  dtype,
+  storage,
+  frame,
+  readOnly,
+});
+
+/* What is not a number --------------------------------------------------------------------------------- */
+
+export interface NanToNumOptions {
+  /** Instead of NaN; default 0. */
+  readonly nan?: number;
+  /** Instead of infinity; default the dtype's largest number. */
+  readonly posinf?: number;
+  /** Instead of -infinity; default the dtype's smallest number. */
+  readonly neginf?: number;
+  /** Write here instead of into a new tensor. */
+  readonly out?: Tensor;
+}
+
+/** A copy in which NaN and the infinities have become numbers. */
+export function nanToNum(x: Tensor, options: NanToNumOptions = {}): Tensor {
+  const op = "nanToNum";
+  const { dtype } = liveTensor(op, x);
+  checkOutput(op, options, ["nan", "posinf", "neginf", "out"]);
+  const { nan = 0, posinf = dtypes[dtype].max, neginf = dtypes[dtype].min, out } = options;
+  const into = out === undefined ? {} : { out };
+  if (!isFloat(dtype)) return out === undefined ? x.clone() : namedOp("maximum", [x, x], into);
+  for (const [name, value] of Object.entries({ nan, posinf, neginf })) {
+    if (typeof value !== "number")
+      fail("value", op, `${name} is ${describe(value)}.`, "Give a number to put there.");
+  }
+  return namedOp(op, [x, nan, posinf, neginf], into);
+}
+
+/* Close enough ----------------------------------------------------------------------------------------- */
+
+export interface CloseOptions {
+  /** Relative to the second operand; default 1e-5. */
+  readonly rtol?: number;
+  /** Default 1e-8. */
+  readonly atol?: number;
+  /** Is NaN close to NaN? Default false. */
+  readonly equalNan?: boolean;
+}
+
+/** |a - b| ≤ atol + rtol·|b|, element by element. */
+export function isclose(a: Operand, b: Operand, options: CloseOptions = {}): Tensor<"bool"> {
+  return closeness("isclose", a, b, options);
+}
+
+/** Is every element close to its partner? */
+export function allclose(a: Operand, b: Operand, options: CloseOptions = {}): boolean {
+  return scope(() => all(closeness("allclose", a, b, options)).item()) as boolean;
+}
+
+function closeness(operation: string, a: Operand, b: Operand, options: CloseOptions): Tensor<"bool"> {
+  checkOptions(operation, options, "{ rtol: 1e-3 }", ["rtol", "atol", "equalNan"]);
+  const { rtol = 1e-5, atol = 1e-8, equalNan = false } = options;
+  for (const [name, value] of Object.entries({ rtol, atol })) {
+    if (typeof value === "number" && value >= 0) continue;
+    fail("value", operation, `${name} is ${describe(value)}.`, "Tolerances are numbers from 0 on.");
+  }
+  checkFlag(operation, "equalNan", equalNan);
+  return namedOp("isclose", [a, b, rtol, atol, equalNan]) as Tensor<"bool">;
+}
+
+function checkFlag(operation: string, name: string, value: unknown): void {
+  if (typeof value !== "boolean")
+    fail("value", operation, `${name} is ${describe(value)}.`, "Use true or false.");
+}
+
+/** The same shape and the same elements? */
+export function arrayEqual(a: Tensor, b: Tensor, options: { readonly equalNan?: boolean } = {}): boolean {
+  const op = "arrayEqual";
+  checkOptions(op, options, "{ equalNan: true }", ["equalNan"]);
+  const { equalNan = false } = options;
+  checkFlag(op, "equalNan", equalNan);
+  if (!sameShape(liveTensor(op, a).shape, liveTensor(op, b).shape)) return false;
+  return scope(() => {
+    const same = equal(a, b);
+    return all(equalNan ? logicalOr(same, logicalAnd(isnan(a), isnan(b))) : same).item();
+  }) as boolean;
+}

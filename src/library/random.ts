@@ -1,0 +1,542 @@
+/**
+ * Random numbers. A generator is a key, a stream and a place in it; what it draws depends on these alone, not on threads,
+ * on SIMD or on the host. Algorithms are in wasm/random.ts.
+ *
+ *     const rng = random.generator(42);
+ *     rng.normal([3, 4]);
+ */
+import { scope } from "../api.ts";
+import { checkDType, type DType, dtypes, isFloat, isInteger } from "../dtype.ts";
+import { engine } from "../engine.ts";
+import { describe, fail } from "../errors.ts";
+import { checkOptions } from "../ops/arguments.ts";
+import { fromData, type Nested, shapeOf } from "../ops/create.ts";
+import { allocate, checkWritable, filled, type Strided } from "../ops/strided.ts";
+import type { Task } from "../run/routine.ts";
+import { type FloatDType, liveTensor, namedOp, Tensor } from "../tensor.ts";
+import { normalizeAxis, sizeOf } from "../view/layout.ts";
+import {
+  type Distribution,
+  type DrawDType,
+  emitDraw,
+  emitShuffle,
+  GROUP_WORDS,
+  philox,
+  randomTask,
+} from "../wasm/random.ts";
+import { take } from "./indexing.ts";
+import { searchsorted } from "./search.ts";
+import { argsort } from "./sort.ts";
+
+/** From 0 to 2^53 - 1, or a bigint from 0 to 2^64 - 1. */
+export type Seed = number | bigint;
+type Shape = number | readonly number[];
+type IntegerDType = "u8" | "i8" | "u16" | "i16" | "u32" | "i32" | "u64" | "i64";
+
+export interface UniformOptions<D extends DType = DType> {
+  /** Default 0. */
+  readonly low?: number;
+  /** Never drawn itself; default 1. */
+  readonly high?: number;
+  readonly dtype?: D;
+}
+export interface NormalOptions<D extends DType = DType> {
+  /** Default 0. */
+  readonly mean?: number;
+  /** Default 1. */
+  readonly std?: number;
+  readonly dtype?: D;
+}
+export interface ExponentialOptions<D extends DType = DType> {
+  /** The mean; default 1. */
+  readonly scale?: number;
+  readonly dtype?: D;
+}
+export interface IntegersOptions<D extends DType = DType> {
+  readonly dtype?: D;
+  /** May `high` be drawn too? Default false. */
+  readonly endpoint?: boolean;
+}
+export interface BitsOptions<D extends DType = DType> {
+  readonly dtype?: D;
+}
+export interface BernoulliOptions {
+  /** How likely true is; default 1/2. */
+  readonly p?: number;
+}
+export interface ShuffleOptions {
+  /** Slices along it change places; default the first. */
+  readonly axis?: number;
+}
+export interface ChoiceOptions extends ShuffleOptions {
+  /** May one be chosen several times? Default true. */
+  readonly replace?: boolean;
+  /** How likely each is; their sum is 1. Default: all alike. */
+  readonly p?: Tensor | readonly number[];
+}
+
+/** Groups of 16 words in a task: 16,384 words. */
+const PIECE = 1024;
+/** Blocks of four words in a stream: the counter's upper bits are for second attempts. */
+const STREAM_GROUPS = 2 ** 46;
+const nanosecondsPerWord: Record<Distribution, number> = {
+  bits: 1.5,
+  below: 4,
+  uniform: 2,
+  normal: 5,
+  exponential: 5,
+};
+
+/** Made by `generator`, which also makes it anew from what it was: generator(rng.seed, { stream: rng.stream, at: rng.at }). */
+class RandomGenerator {
+  readonly seed: bigint;
+  readonly stream: bigint;
+  readonly #key: readonly number[];
+  readonly #stream: readonly number[];
+  #at: number;
+  #spawned = 0;
+
+  constructor(seed: bigint, stream: bigint, at: number) {
+    this.seed = seed;
+    this.stream = stream;
+    this.#key = wordsOfBits(seed);
+    this.#stream = wordsOfBits(stream);
+    this.#at = at;
+  }
+
+  /** How far it has come in its stream, in groups of 16 words. */
+  get at(): number {
+    return this.#at;
+  }
+
+  /** Generators of their own streams, for parts of a program that must not depend on each other. */
+  spawn(count: number): RandomGenerator[] {
+    checkWhole("spawn", "the count", count, 0, 1e6);
+    return Array.from({ length: count }, () => {
+      const place = [this.#spawned++, 0xffff0000, ...this.#stream];
+      const [a, b, c, d] = philox(place, this.#key).map(BigInt);
+      return new RandomGenerator(a | (b << 32n), c | (d << 32n), 0);
+    });
+  }
+
+  /** Raw words: all 32 or 64 bits are random. */
+  bits<D extends "u32" | "u64" = "u32">(shape: Shape, options: BitsOptions<D> = {}): Tensor<D> {
+    const op = "bits";
+    checkOptions(op, options, '{ dtype: "u64" }', ["dtype"]);
+    const { dtype = "u32" as D } = options;
+    if (dtype !== "u32" && dtype !== "u64")
+      fail(
+        "dtype",
+        op,
+        `bits are u32 or u64, not ${describe(dtype)}.`,
+        "Use integers(low, high) for others.",
+      );
+    return new Tensor(this.#draw(op, "bits", dtype, shapeOf(op, shape))) as Tensor<D>;
+  }
+
+  /** Evenly from [low, high). */
+  uniform<D extends FloatDType = "f32">(shape: Shape, options: UniformOptions<D> = {}): Tensor<D> {
+    const op = "uniform";
+    checkOptions(op, options, "{ low: -1, high: 1 }", ["low", "high", "dtype"]);
+    const { low = 0, high = 1, dtype = "f32" as D } = options;
+    checkNumbers(op, { low, high });
+    const { wrap, max } = dtypes[checkFloat(op, dtype)];
+    const [from, to] = [wrap(low) as number, wrap(high) as number];
+    if (from > to || high - low > (max as number))
+      fail(
+        "value",
+        op,
+        `low is ${low}, high is ${high}.`,
+        `low is at most high, and ${dtype} holds high - low.`,
+      );
+    const last = from === to ? to : before(dtype, to);
+    return this.#floats(op, "uniform", dtype, shape, [from, to - from, last]);
+  }
+
+  /** The bell curve around `mean`. */
+  normal<D extends FloatDType = "f32">(shape: Shape, options: NormalOptions<D> = {}): Tensor<D> {
+    const op = "normal";
+    checkOptions(op, options, "{ mean: 5, std: 2 }", ["mean", "std", "dtype"]);
+    const { mean = 0, std = 1, dtype = "f32" as D } = options;
+    checkNumbers(op, { mean, std });
+    checkSize(op, "std", std);
+    return this.#floats(op, "normal", checkFloat(op, dtype), shape, [mean, std]);
+  }
+
+  /** Waiting times: exp(-x / scale) / scale. */
+  exponential<D extends FloatDType = "f32">(shape: Shape, options: ExponentialOptions<D> = {}): Tensor<D> {
+    const op = "exponential";
+    checkOptions(op, options, "{ scale: 2 }", ["scale", "dtype"]);
+    const { scale = 1, dtype = "f32" as D } = options;
+    checkNumbers(op, { scale });
+    checkSize(op, "scale", scale);
+    return this.#floats(op, "exponential", checkFloat(op, dtype), shape, [scale]);
+  }
+
+  /** true as often as `p` says. */
+  bernoulli(shape: Shape, options: BernoulliOptions = {}): Tensor<"bool"> {
+    const op = "bernoulli";
+    checkOptions(op, options, "{ p: 0.1 }", ["p"]);
+    const { p = 0.5 } = options;
+    if (!(typeof p === "number" && p >= 0 && p <= 1))
+      fail("value", op, `p is ${describe(p)}.`, "Use a number from 0 to 1.");
+    return scope(() => {
+      const words = new Tensor(this.#draw(op, "bits", "u32", shapeOf(op, shape)));
+      return namedOp("less", [words, Math.round(p * 2 ** 32)]) as Tensor<"bool">;
+    });
+  }
+
+  /** Whole numbers from low up to high, without high; none is likelier than another. */
+  integers<D extends IntegerDType = "i32">(
+    low: number | bigint,
+    high: number | bigint,
+    shape: Shape = [],
+    options: IntegersOptions<D> = {},
+  ): Tensor<D> {
+    const op = "integers";
+    checkOptions(op, options, '{ dtype: "u8" }', ["dtype", "endpoint"]);
+    const { dtype = "i32" as D, endpoint = false } = options;
+    if (!isInteger(checkDType(op, dtype)))
+      fail("dtype", op, `${dtype} is no integer dtype.`, "Use i32, u8, ….");
+    const [from, to] = [wholeNumber(op, "low", low), wholeNumber(op, "high", high) + (endpoint ? 1n : 0n)];
+    const { min, max } = dtypes[dtype];
+    if (from >= to) {
+      const most = endpoint ? "at most" : "below";
+      fail("value", op, `low is ${low}, high is ${high}.`, `low must be ${most} high.`);
+    }
+    if (from < BigInt(min) || to - 1n > BigInt(max)) {
+      const range = `${dtype} holds ${min} to ${max}`;
+      fail(
+        "value",
+        op,
+        `numbers from ${from} to ${to - 1n} do not fit ${dtype}.`,
+        `${range}; give { dtype }.`,
+      );
+    }
+    return scope(() => {
+      const offsets = new Tensor(this.#below(op, to - from, dtype, shapeOf(op, shape)));
+      return shifted(offsets, from, dtype) as Tensor<D>;
+    });
+  }
+
+  /** The numbers from 0 to n - 1 in random order, or a copy of a tensor with its slices in random order. */
+  permutation(n: number): Tensor<"i64">;
+  permutation<D extends DType>(t: Tensor<D>, options?: ShuffleOptions): Tensor<D>;
+  permutation(from: number | Tensor, options: ShuffleOptions = {}): Tensor {
+    const op = "permutation";
+    checkOptions(op, options, "{ axis: 1 }", ["axis"]);
+    if (typeof from === "number") return scope(() => this.#order(op, from).to("i64"));
+    return this.#permuted(op, liveTensor(op, from), options.axis);
+  }
+
+  /** The slices of a tensor change places, in place. */
+  shuffle<D extends DType>(t: Tensor<D>, options: ShuffleOptions = {}): Tensor<D> {
+    const op = "shuffle";
+    checkOptions(op, options, "{ axis: 1 }", ["axis"]);
+    checkWritable(op, liveTensor(op, t));
+    scope(() => {
+      t.assign(this.#permuted(op, t, options.axis));
+    });
+    return t;
+  }
+
+  /** Elements (slices along `axis`) of a tensor, or of the numbers from 0 to n - 1. */
+  choice(n: number, shape?: Shape, options?: ChoiceOptions): Tensor<"i64">;
+  choice<D extends DType>(t: Tensor<D>, shape?: Shape, options?: ChoiceOptions): Tensor<D>;
+  choice(from: number | Tensor, shape: Shape = [], options: ChoiceOptions = {}): Tensor {
+    const op = "choice";
+    checkOptions(op, options, "{ replace: false }", ["axis", "replace", "p"]);
+    const sizes = shapeOf(op, shape);
+    if (typeof from === "number") checkWhole(op, "the number of choices", from, 0, 2 ** 32);
+    const axis = typeof from === "number" ? 0 : axisOf(op, liveTensor(op, from), options.axis);
+    const n = typeof from === "number" ? from : from.shape[axis];
+    return scope(() => {
+      const chosen = this.#chosen(op, n, sizes, options);
+      return typeof from === "number" ? chosen.to("i64") : take(from, chosen, { axis });
+    });
+  }
+
+  #chosen(op: string, n: number, shape: readonly number[], options: ChoiceOptions): Tensor {
+    const { replace = true, p } = options;
+    if (typeof replace !== "boolean")
+      fail("value", op, `replace is ${describe(replace)}.`, "Use true or false.");
+    const count = sizeOf(shape);
+    const likely = p === undefined ? null : probabilities(op, p, n);
+    const most = replace ? (n > 0 ? count : 0) : likely === null ? n : likely.filter((x) => x > 0).length;
+    if (count > most) {
+      const remedy =
+        n === 0 || replace ? "Give more to choose from." : "Ask for fewer, or with { replace: true }.";
+      fail("value", op, `${count} of ${most} cannot be chosen.`, remedy);
+    }
+    if (likely === null) {
+      if (replace) return this.integers(0, Math.max(1, n), shape, { dtype: "u32" });
+      return this.#order(op, n).slice([0, count]).reshape(shape);
+    }
+    if (replace)
+      return searchsorted(cumulative(op, likely), this.uniform(shape, { dtype: "f64" }), { side: "right" });
+    // The first of several waiting times is as likely to be one as its rate is: the order is that of choices.
+    const rates = new Tensor(fromData(likely, {}, op));
+    const times = this.exponential(n, { dtype: "f64" }).div(rates);
+    return argsort(times).slice([0, count]).clone().reshape(shape);
+  }
+
+  #permuted<D extends DType>(op: string, t: Tensor<D>, axis: number | undefined): Tensor<D> {
+    const along = axisOf(op, t, axis);
+    return scope(() => take(t, this.#order(op, t.shape[along]), { axis: along }));
+  }
+
+  /** 0 … n - 1 in random order, as u32. */
+  #order(op: string, n: number): Tensor<"u32"> {
+    checkWhole(op, "the number of elements", n, 0, 2 ** 32);
+    const start = this.#at;
+    const words = new Tensor(this.#draw(op, "bits", "u32", [n]));
+    const items = allocate(op, "u32", [n]);
+    return new Tensor(
+      filled(items, () => {
+        for (const piece of this.#pieces(start, Math.ceil(n / GROUP_WORDS))) {
+          const first = (piece.group - start) * GROUP_WORDS;
+          const task = this.#task(words.storage.address + 4 * first, piece);
+          task[randomTask.groups] = Math.min(piece.groups * GROUP_WORDS, n - first);
+          task[randomTask.params] = first;
+          task[randomTask.items] = items.storage.address;
+          engine().routines.run("random shuffle", emitShuffle, [task], 0);
+        }
+      }),
+    ) as Tensor<"u32">;
+  }
+
+  #floats<D extends FloatDType>(
+    op: string,
+    distribution: Distribution,
+    dtype: D,
+    shape: Shape,
+    params: readonly number[],
+  ): Tensor<D> {
+    const sizes = shapeOf(op, shape);
+    const d = dtype === "f64" ? "f64" : "f32";
+    const large = params.find((x) => !Number.isFinite(dtypes[dtype].wrap(x)));
+    if (large !== undefined) fail("value", op, `${dtype} does not hold ${large}.`, 'Use { dtype: "f64" }.');
+    if (d === dtype) return new Tensor(this.#draw(op, distribution, d, sizes, params)) as Tensor as Tensor<D>;
+    return scope(() => new Tensor(this.#draw(op, distribution, d, sizes, params)).to(dtype));
+  }
+
+  /** Numbers below `bound`, as u32, or as u64 where they do not fit. */
+  #below(op: string, bound: bigint, dtype: DType, shape: readonly number[]): Strided {
+    const wide = bound > 1n << 32n || dtypes[dtype].big;
+    const d = wide && bound > 1n << 32n ? "u64" : "u32";
+    const isAll = bound === 1n << BigInt(8 * dtypes[d].bytes);
+    return this.#draw(op, isAll ? "bits" : "below", d, shape, [], isAll ? 0n : bound);
+  }
+
+  /** A new tensor of words, made numbers. It is written in whole groups, which its block of memory has room for. */
+  #draw<D extends DrawDType>(
+    op: string,
+    distribution: Distribution,
+    dtype: D,
+    shape: readonly number[],
+    params: readonly number[] = [],
+    bound = 0n,
+  ): Strided<D> {
+    const out = allocate(op, dtype, shape);
+    const words = (sizeOf(shape) * dtypes[dtype].bytes) / 4;
+    const groups = Math.ceil(words / GROUP_WORDS);
+    return filled(out, () => {
+      if (this.#at + groups > STREAM_GROUPS)
+        fail("value", op, "this generator's stream is used up.", "Go on with one of spawn(n).");
+      const own = bound === 0n ? params.flatMap((x) => wordsOf(dtype, x)) : wordsOfBits(bound);
+      const tasks = this.#pieces(this.#at, groups).map((piece) => {
+        const task = this.#task(out.storage.address + 4 * GROUP_WORDS * (piece.group - this.#at), piece);
+        own.forEach((word, i) => {
+          task[randomTask.params + i] = word;
+        });
+        return task;
+      });
+      const nanoseconds = words * nanosecondsPerWord[distribution];
+      engine().routines.run(
+        `random ${distribution} ${dtype}`,
+        emitDraw(distribution, dtype),
+        tasks,
+        nanoseconds,
+      );
+      this.#at += groups;
+    });
+  }
+
+  /** Runs of groups whose block numbers agree in the upper half, so that no counter carries. */
+  #pieces(start: number, count: number): Piece[] {
+    const pieces: Piece[] = [];
+    for (let group = start; group < start + count; ) {
+      const block = 4 * group;
+      const low = block % 2 ** 32;
+      const groups = Math.min(PIECE, start + count - group, (2 ** 32 - low) / 4);
+      pieces.push({ group, groups, low, high: Math.floor(block / 2 ** 32) });
+      group += groups;
+    }
+    return pieces;
+  }
+
+  #task(address: number, { groups, low, high }: Piece): number[] {
+    const task: number[] = new Array(randomTask.words).fill(0);
+    const head = [address, groups, low, high, ...this.#stream, ...this.#key];
+    head.forEach((word, i) => {
+      task[i] = word | 0;
+    });
+    return task satisfies Task as number[];
+  }
+}
+
+interface Piece {
+  readonly group: number;
+  readonly groups: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/* Making generators ------------------------------------------------------------------------------------- */
+
+export type { RandomGenerator };
+
+export interface GeneratorOptions {
+  /** Streams of one seed have nothing to do with each other; default 0. */
+  readonly stream?: Seed;
+  /** Where in the stream to begin, in groups of 16 words; default 0. */
+  readonly at?: number;
+}
+
+/** A generator; the same seed gives the same numbers everywhere. Without a seed it is one nobody has seen before. */
+export function generator(seed?: Seed, options: GeneratorOptions = {}): RandomGenerator {
+  const op = "generator";
+  checkOptions(op, options, "{ stream: 1 }", ["stream", "at"]);
+  const { stream = 0, at = 0 } = options;
+  checkWhole(op, "at", at, 0, STREAM_GROUPS);
+  const own =
+    seed === undefined ? crypto.getRandomValues(new BigUint64Array(1))[0] : checkBits(op, "the seed", seed);
+  return new RandomGenerator(own, checkBits(op, "the stream", stream), at);
+}
+
+function checkBits(op: string, what: string, x: unknown): bigint {
+  const isWhole = typeof x === "bigint" || Number.isSafeInteger(x);
+  if (isWhole && (x as bigint) >= 0 && (x as bigint) < 1n << 64n) return BigInt(x as bigint);
+  const remedy = "Use a whole number from 0 to 2^53 - 1, or a bigint from 0 to 2^64 - 1.";
+  return fail("value", op, `${what} is ${describe(x)}.`, remedy);
+}
+
+let unseeded: RandomGenerator | undefined;
+function own(): RandomGenerator {
+  unseeded ??= generator();
+  return unseeded;
+}
+
+/* The same functions of a generator that differs in every run. */
+type Methods = RandomGenerator;
+export const uniform: Methods["uniform"] = (shape, options) => own().uniform(shape, options);
+export const normal: Methods["normal"] = (shape, options) => own().normal(shape, options);
+export const exponential: Methods["exponential"] = (shape, options) => own().exponential(shape, options);
+export const bernoulli: Methods["bernoulli"] = (shape, options) => own().bernoulli(shape, options);
+export const integers: Methods["integers"] = (low, high, shape, options) =>
+  own().integers(low, high, shape, options);
+export const shuffle: Methods["shuffle"] = (t, options) => own().shuffle(t, options);
+export const permutation = ((from: never, options?: ShuffleOptions) =>
+  own().permutation(from, options)) as Methods["permutation"];
+export const choice = ((from: never, shape?: Shape, options?: ChoiceOptions) =>
+  own().choice(from, shape, options)) as Methods["choice"];
+
+/* Arguments --------------------------------------------------------------------------------------------- */
+
+function checkFloat<D extends FloatDType>(op: string, dtype: D): D {
+  if (!isFloat(checkDType(op, dtype)))
+    fail(
+      "dtype",
+      op,
+      `${dtype} is no float dtype.`,
+      "Use f32, f64, f16 or bf16; integers(low, high) makes others.",
+    );
+  return dtype;
+}
+
+function checkNumbers(op: string, numbers: Readonly<Record<string, unknown>>): void {
+  for (const [name, x] of Object.entries(numbers)) {
+    if (!Number.isFinite(x)) fail("value", op, `${name} is ${describe(x)}.`, "Use a finite number.");
+  }
+}
+
+function checkSize(op: string, name: string, value: number): void {
+  if (value < 0) fail("value", op, `${name} is ${value}.`, "It is a size: 0 or more.");
+}
+
+function checkWhole(op: string, what: string, n: unknown, least: number, below: number): void {
+  if (Number.isInteger(n) && (n as number) >= least && (n as number) < below) return;
+  fail("value", op, `${what} is ${describe(n)}.`, `Use a whole number from ${least} to ${below - 1}.`);
+}
+
+function wholeNumber(op: string, name: string, x: unknown): bigint {
+  if (typeof x === "bigint" || Number.isSafeInteger(x)) return BigInt(x as bigint);
+  return fail("value", op, `${name} is ${describe(x)}.`, "Use a whole number, or a bigint.");
+}
+
+function axisOf(op: string, t: Tensor, axis = 0): number {
+  if (t.rank === 0) fail("shape", op, "a 0-d tensor has no axis.", "Reshape it to [1] first.");
+  return normalizeAxis(op, axis, t.rank);
+}
+
+/** The largest number below x. */
+function before(dtype: FloatDType, x: number): number {
+  const bytes = dtypes[dtype].bytes as 2 | 4 | 8;
+  const memory = new DataView(new ArrayBuffer(8));
+  dtypes[dtype].write(memory, 0, x);
+  const { read, write } = dtypes[({ 2: "i16", 4: "i32", 8: "i64" } as const)[bytes]];
+  const bits = BigInt(read(memory, 0));
+  const sign = -(1n << BigInt(8 * bytes - 1));
+  const moved = x > 0 ? bits - 1n : x < 0 ? bits + 1n : sign + 1n;
+  write(memory, 0, bytes === 8 ? moved : Number(moved));
+  return dtypes[dtype].read(memory, 0) as number;
+}
+
+/** A parameter as the two words of its slot. */
+function wordsOf(dtype: DrawDType, x: number): number[] {
+  const memory = new DataView(new ArrayBuffer(8));
+  dtypes[dtype].write(memory, 0, x);
+  return [memory.getInt32(0, true), memory.getInt32(4, true)];
+}
+
+const wordsOfBits = (x: bigint): number[] => [Number(x & 0xffffffffn), Number(x >> 32n)];
+
+/** offset + low in the dtype; both wrap alike. */
+function shifted(offsets: Tensor, low: bigint, dtype: DType): Tensor {
+  const { big, wrap } = dtypes[dtype];
+  const converted = offsets.to(dtype);
+  if (low === 0n) return converted;
+  const scalar = big ? low : (wrap(Number(BigInt.asIntN(32, low))) as number);
+  return namedOp("add", [converted, scalar], { out: converted });
+}
+
+/** The probabilities, checked. */
+function probabilities(op: string, p: Tensor | readonly number[], n: number): Float64Array {
+  const values =
+    p instanceof Tensor ? scope(() => liveTensor(op, p).to("f64").toTypedArray()) : listOf(op, p);
+  const remedy = "Give one for each choice, none below 0, with a sum of 1.";
+  if (values.length !== n) fail("value", op, `${values.length} probabilities for ${n} choices.`, remedy);
+  const wrong = values.findIndex((x) => !(x >= 0));
+  if (wrong >= 0) fail("value", op, `p[${wrong}] is ${values[wrong]}.`, remedy);
+  const sum = values.reduce((a, b) => a + b, 0);
+  if (!(Math.abs(sum - 1) <= 1e-6)) fail("value", op, `the probabilities add up to ${sum}.`, remedy);
+  return values;
+}
+
+function listOf(op: string, p: readonly number[]): Float64Array {
+  if (!Array.isArray(p) || p.some((x) => typeof x !== "number"))
+    fail("value", op, `p is ${describe(p)}.`, "Give a tensor or an array of numbers.");
+  return Float64Array.from(p);
+}
+
+/** Where the share of each choice ends in [0, 1]. */
+function cumulative(op: string, p: Float64Array): Tensor {
+  const ends = new Float64Array(p.length);
+  p.reduce((sum, x, i) => {
+    ends[i] = sum + x;
+    return ends[i];
+  }, 0);
+  const total = ends[ends.length - 1];
+  // The last that can be chosen takes what rounding leaves.
+  return new Tensor(fromData(ends.map((x) => (x === total ? 1 : x / total)) as unknown as Nested, {}, op));
+}
