@@ -28,6 +28,7 @@ const layers = [
   "explain",
   "io",
   "index",
+  "methods",
   "turbo",
 ];
 

@@ -1,0 +1,80 @@
+/**
+ * import "strided/methods": the library's functions of a tensor as methods of every tensor, for those who like to chain.
+ * An entry of its own, because methods cannot be left out of a bundle one by one.
+ */
+import type { DType } from "./dtype.ts";
+import { isclose, nanToNum } from "./library/elementwise.ts";
+import { gather, put, scatterAdd, take, takeAlongAxis } from "./library/indexing.ts";
+import { repeat, tile } from "./library/join.ts";
+import { ravel, roll, rot90, split, unstack } from "./library/manipulate.ts";
+import { booleanMask, compress, nonzero } from "./library/mask.ts";
+import { pad } from "./library/pad.ts";
+import { dot, trace, vecdot } from "./library/products.ts";
+import { searchsorted } from "./library/search.ts";
+import { unique } from "./library/sets.ts";
+import { argsort, sort, topk } from "./library/sort.ts";
+import {
+  cumulativeProd,
+  cumulativeSum,
+  diff,
+  median,
+  percentile,
+  ptp,
+  quantile,
+} from "./library/statistics.ts";
+import { Tensor } from "./tensor.ts";
+
+/** Every row becomes a method of its name; the tensor is the function's first argument. */
+const methods = {
+  argsort,
+  booleanMask,
+  compress,
+  cumulativeProd,
+  cumulativeSum,
+  diff,
+  dot,
+  gather,
+  isclose,
+  median,
+  nanToNum,
+  nonzero,
+  pad,
+  percentile,
+  ptp,
+  put,
+  quantile,
+  ravel,
+  repeat,
+  roll,
+  rot90,
+  scatterAdd,
+  searchsorted,
+  sort,
+  split,
+  take,
+  takeAlongAxis,
+  tile,
+  topk,
+  trace,
+  unique,
+  unstack,
+  vecdot,
+};
+
+// biome-ignore lint/suspicious/noExplicitAny: whatever its first argument is, that is the tensor
+type Method<F> = F extends (t: any, ...rest: infer Rest) => infer R ? (...rest: Rest) => R : never;
+export type TensorMethods = { [Name in keyof typeof methods]: Method<(typeof methods)[Name]> };
+
+declare module "./tensor.ts" {
+  interface Tensor<D extends DType> extends TensorMethods {}
+}
+
+for (const [name, fn] of Object.entries(methods)) {
+  Object.defineProperty(Tensor.prototype, name, {
+    value(this: Tensor, ...rest: unknown[]) {
+      return (fn as (t: Tensor, ...rest: unknown[]) => unknown)(this, ...rest);
+    },
+    writable: true,
+    configurable: true,
+  });
+}

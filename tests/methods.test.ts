@@ -1,0 +1,37 @@
+/** import "strided/methods": the library's functions as methods. */
+import { describe, expect, it } from "vitest";
+import * as strided from "../src/index.ts";
+import { arange, Tensor, tensor } from "../src/index.ts";
+
+const own = new Set(Object.getOwnPropertyNames(Tensor.prototype));
+await import("../src/methods.ts");
+const added = Object.getOwnPropertyNames(Tensor.prototype).filter((name) => !own.has(name));
+
+describe("strided/methods", () => {
+  it("adds these, and replaces none that a tensor has of its own", () => {
+    expect(added.sort().join(" ")).toMatchInlineSnapshot(`"argsort booleanMask compress cumulativeProd cumulativeSum diff dot gather isclose median nanToNum nonzero pad percentile ptp put quantile ravel repeat roll rot90 scatterAdd searchsorted sort split take takeAlongAxis tile topk trace unique unstack vecdot"`);
+    for (const name of added) expect(strided[name as keyof typeof strided], name).toBeTypeOf("function");
+  });
+
+  it("chain, and do what the functions do", () => {
+    const t = tensor([3, 1, 2, 1]);
+    expect(t.sort().take([0, -1]).toArray()).toEqual([1, 3]);
+    expect(t.argsort().toArray()).toEqual([1n, 3n, 2n, 0n]);
+    expect(t.median().item()).toBe(1.5);
+    expect(t.unique().toArray()).toEqual(strided.unique(t).toArray());
+    expect(arange(6).reshape(2, 3).pad(1).roll(1, { axis: 0 }).shape).toEqual([4, 5]);
+    expect(t.booleanMask(t.greater(1)).toArray()).toEqual([3, 2]);
+    expect(t.dot(t).item()).toBe(15);
+  });
+
+  it("are not listed among a tensor's own keys", () => {
+    expect(Object.keys(tensor([1]))).not.toContain("sort");
+    const keys: string[] = [];
+    for (const key in tensor([1])) keys.push(key);
+    expect(keys).not.toContain("sort");
+  });
+
+  it("check their arguments as the functions do", () => {
+    expect(() => tensor([1, 2]).take([5])).toThrow(/take/);
+  });
+});
