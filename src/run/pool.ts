@@ -27,6 +27,8 @@ const TASKS = 11;
 const SPIN = 12;
 /** 0: a task is a descriptor for the export "run"; 1: a task is the address of a tape of calls. */
 const TAPED = 13;
+/** Counts the calls of tapes: signs of life during long tasks. */
+const BEAT = 14;
 /** Byte position of the job's code, behind the words. */
 const CODE_AT = 1024;
 
@@ -36,7 +38,7 @@ export const MOST_TASKS = INDEX_MASK;
 const MOST_WORKERS = 64;
 /** Longer code stays with the caller. Memory that nobody writes to costs nothing. */
 const CODE_ROOM = 1 << 20;
-/** A worker that holds one task for longer than this is taken for dead. */
+/** A worker that shows no sign of life for longer than this while it holds a task is taken for dead. */
 const PATIENCE_MS = 900;
 const MOST_PAUSE_MS = 50;
 /** How long a worker looks for the next job before it sleeps, in microseconds. */
@@ -195,11 +197,11 @@ export class Pool {
 
   /** Waits for the tasks that workers hold. */
   #finish(control: Int32Array, others: number): void {
-    let last = Atomics.load(control, COMPLETED);
+    let last = -1;
     let waited = 0;
     let before = 0;
-    for (let spins = 0; last < others; spins++) {
-      const now = Atomics.load(control, COMPLETED);
+    for (let spins = 0; Atomics.load(control, COMPLETED) < others; spins++) {
+      const now = (Atomics.load(control, COMPLETED) + Atomics.load(control, BEAT)) | 0;
       if (now !== last) {
         last = now;
         waited = 0;

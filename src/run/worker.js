@@ -20,6 +20,8 @@ const TASKS = 11;
 const SPIN = 12;
 /** 0: a task is a descriptor for the export "run"; 1: a task is a tape of calls. */
 const TAPED = 13;
+/** Counts the calls of tapes: signs of life during long tasks. */
+const BEAT = 14;
 /** Byte position of the job's code, behind the words. */
 const CODE_AT = 1024;
 
@@ -69,6 +71,7 @@ function work({ memory, control, id }) {
       const start = at + 2;
       at = start + tape[at + 1];
       call(...tape.subarray(start, at));
+      Atomics.add(control, BEAT, 1);
     }
   };
 
