@@ -43,7 +43,12 @@ export function messageOf(operation: string, fact: string, remedy?: string): str
 
 /** `[2, 3]`, the way shapes and indices are written in every message. */
 export function list(values: readonly (number | bigint | string | null)[]): string {
-  return `[${values.join(", ")}]`;
+  return `[${values.map(shown).join(", ")}]`;
+}
+
+/** A value where a number should be, as it prints; what does not print as one is described. */
+export function shown(value: unknown): string {
+  return ["symbol", "function", "object"].includes(typeof value) ? describe(value) : String(value);
 }
 
 /** What a caller passed, in words: `null`, `the string "x"`, `an array`, `a function`. */
@@ -54,6 +59,31 @@ export function describe(value: unknown): string {
   if (typeof value === "number" || typeof value === "boolean") return `the ${typeof value} ${value}`;
   if (typeof value === "object") return Array.isArray(value) ? "an array" : "an object";
   return `a ${typeof value}`;
+}
+
+/** A misspelt option would otherwise do nothing, silently. */
+export function checkKeys(operation: string, options: object, names: readonly string[]): void {
+  for (const key in options) if (!names.includes(key)) failKey(operation, key, names);
+}
+
+function failKey(operation: string, key: string, names: readonly string[]): never {
+  const nearest = [...names].sort((a, b) => distance(key, a) - distance(key, b))[0];
+  const guess = distance(key, nearest) <= 2 ? `Did you mean ${nearest}? ` : "";
+  const known = names.length === 1 ? `The only one is ${names[0]}` : `There are ${names.join(", ")}`;
+  return fail("value", operation, `there is no option ${JSON.stringify(key)}.`, `${guess}${known}.`);
+}
+
+/** How many letters have to be changed, added or left out; capitals do not count. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (const [i, letter] of [...a.toLowerCase()].entries()) {
+    const next = [i + 1];
+    for (const [j, other] of [...b.toLowerCase()].entries()) {
+      next.push(Math.min(next[j] + 1, row[j + 1] + 1, row[j] + (letter === other ? 0 : 1)));
+    }
+    row = next;
+  }
+  return row[b.length];
 }
 
 /** A bug of ours, not of the caller: says so. */

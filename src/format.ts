@@ -6,7 +6,8 @@
  *      [104, 106]]
  */
 import { type DType, dtypes, toScalar, type Value } from "./dtype.ts";
-import { list } from "./errors.ts";
+import { describe, fail, list } from "./errors.ts";
+import { checkOptions } from "./ops/arguments.ts";
 import { isContiguous, type View } from "./view/view.ts";
 
 export interface FormatOptions {
@@ -18,6 +19,17 @@ export interface FormatOptions {
   readonly digits?: number;
   /** Rows longer than this many columns go on in the next line. Default 100. */
   readonly lineWidth?: number;
+}
+
+const names = ["threshold", "edge", "digits", "lineWidth"] as const;
+
+export function checkFormat(operation: string, options: FormatOptions = {}): void {
+  checkOptions(operation, options, "{ digits: 3 }", names);
+  for (const name of names) {
+    const value: unknown = options[name];
+    if (value === undefined || typeof value === "number") continue;
+    fail("value", operation, `${name} is ${describe(value)}.`, "Give a number, such as { digits: 3 }.");
+  }
 }
 
 export type Reader = (byteOffset: number) => Value;

@@ -4,34 +4,180 @@ export { type ArrayOf, type DType, dtypeNames, promoted as promote, type ScalarO
 export { configure, type EngineOptions, type MemoryReport, memory, ready } from "./engine.ts";
 export { type ErrorCode, TensorError } from "./errors.ts";
 export {
+  type Access,
   type CopyStep,
   explain,
   type FallbackStep,
+  type Iteration,
+  type IterationOperand,
+  type IterationRow,
   type KernelStep,
   type Report,
+  type RoutineStep,
   type Step,
   type TableOptions,
 } from "./explain/explain.ts";
 export type { FormatOptions } from "./format.ts";
 export { type Kernel, type KernelOptions, kernel } from "./kernel.ts";
-export type {
-  BufferOptions,
-  CreateOptions,
-  GgmlTensor,
-  Nested,
-  Scalar,
-  TensorOptions,
-} from "./ops/create.ts";
-export { type Raw, rawMap, rawMatmul, rawReduce, rawZip } from "./ops/raw.ts";
-export type { ReduceOptions, ScanOptions } from "./ops/reduce.ts";
-export type {
-  ArgOptions,
-  AxisOptions,
-  CumulativeOptions,
-  NormOptions,
-  SoftmaxOptions,
-  SumOptions,
-  VarOptions,
-} from "./ops/reductions.ts";
-export { type MapOptions, type NamedOptions, type Operand, Tensor } from "./tensor.ts";
-export type { SliceItem } from "./view/slice.ts";
+
+/* The library: what is not imported is not bundled. */
+export { complex, complexAbs, complexAngle, complexMul, conj, imag, real } from "./library/complex.ts";
+export {
+  type ConvOptions,
+  type ConvolveMode,
+  type ConvolveOptions,
+  type ConvTransposeOptions,
+  conv1d,
+  conv2d,
+  conv3d,
+  convolve,
+  convTranspose1d,
+  convTranspose2d,
+  correlate,
+  type PerAxis,
+} from "./library/convolution.ts";
+export {
+  asarray,
+  astype,
+  diag,
+  emptyLike,
+  fromFunction,
+  fullLike,
+  identity,
+  type LikeOptions,
+  type MeshgridOptions,
+  meshgrid,
+  type OneHotOptions,
+  oneHot,
+  onesLike,
+  type TriangleOptions,
+  tril,
+  triu,
+  zerosLike,
+} from "./library/creation.ts";
+export {
+  canCast,
+  type DTypeKind,
+  type FloatInfo,
+  finfo,
+  type IntegerInfo,
+  iinfo,
+  isdtype,
+  resultType,
+} from "./library/dtypes.ts";
+export { einsum } from "./library/einsum.ts";
+export {
+  allclose,
+  arrayEqual,
+  type CloseOptions,
+  isclose,
+  type NanToNumOptions,
+  nanToNum,
+  nextafter,
+} from "./library/elementwise.ts";
+export * as fft from "./library/fft.ts";
+export {
+  type AlongOptions,
+  assignAt,
+  assignTake,
+  gather,
+  put,
+  putAlongAxis,
+  scatterAdd,
+  type TakeOptions,
+  take,
+  takeAlongAxis,
+} from "./library/indexing.ts";
+export { type ConcatOptions, concat, hstack, repeat, stack, tile, vstack } from "./library/join.ts";
+export * as linalg from "./library/linalg.ts";
+export {
+  arraySplit,
+  atleast1d,
+  atleast2d,
+  atleast3d,
+  broadcastArrays,
+  broadcastTo,
+  expandDims,
+  flatten,
+  flip,
+  matrixTranspose,
+  moveAxis,
+  permuteDims,
+  type RollOptions,
+  type Rot90Options,
+  ravel,
+  reshape,
+  roll,
+  rot90,
+  split,
+  squeeze,
+  swapAxes,
+  unstack,
+} from "./library/manipulate.ts";
+export { argwhere, assignMask, booleanMask, compress, flatnonzero, nonzero } from "./library/mask.ts";
+export { type PadMode, type PadOptions, type PadWidth, pad } from "./library/pad.ts";
+export {
+  type AvgPoolOptions,
+  avgPool1d,
+  avgPool2d,
+  type MaxPoolOptions,
+  maxPool1d,
+  maxPool2d,
+} from "./library/pooling.ts";
+export {
+  cross,
+  dot,
+  inner,
+  kron,
+  outer,
+  type TensordotOptions,
+  type TraceOptions,
+  tensordot,
+  trace,
+  vecdot,
+} from "./library/products.ts";
+export * as random from "./library/random.ts";
+export { type DigitizeOptions, digitize, type SearchOptions, searchsorted } from "./library/search.ts";
+export {
+  type IntersectOptions,
+  type IsinOptions,
+  intersect1d,
+  isin,
+  type SetOptions,
+  setdiff1d,
+  setxor1d,
+  type Unique,
+  type UniqueOptions,
+  union1d,
+  unique,
+  uniqueAll,
+  uniqueCounts,
+  uniqueInverse,
+  uniqueValues,
+} from "./library/sets.ts";
+export { argsort, lexsort, type SortOptions, sort, type TopkOptions, topk } from "./library/sort.ts";
+export {
+  type AverageOptions,
+  average,
+  type BincountOptions,
+  bincount,
+  type CovOptions,
+  type CumulativeSumOptions,
+  corrcoef,
+  cov,
+  cumulativeProd,
+  cumulativeSum,
+  type DiffOptions,
+  diff,
+  type HistogramOptions,
+  histogram,
+  type InterpOptions,
+  interp,
+  median,
+  percentile,
+  ptp,
+  type QuantileMethod,
+  type QuantileOptions,
+  quantile,
+} from "./library/statistics.ts";
+/* End of the library */

@@ -14,22 +14,22 @@ describe("the public face", () => {
     expect(lines(Object.keys(strided))).toMatchInlineSnapshot(`
       "Tensor TensorError
       abs acos acosh add all any arange argmax argmin asin asinh atan atan2 atanh
-      bitwiseAnd bitwiseNot bitwiseOr bitwiseXor
+      bitwiseAnd bitwiseInvert bitwiseLeftShift bitwiseNot bitwiseOr bitwiseRightShift bitwiseXor
       cbrt ceil clip configure copysign cos cosh countNonzero cumprod cumsum
-      div dtypeNames
+      deg2rad div divide dtypeNames
       empty equal exp exp2 explain expm1 eye
-      floor floorDivide fromBuffer fromGgml full
-      greater greaterEqual
-      hypot
+      floor floorDivide fmax fmin fmod fromBuffer fromGgml full
+      gcd greater greaterEqual
+      heaviside hypot
       isfinite isinf isnan
       kernel
-      leftShift less lessEqual linspace log log10 log1p log2 logSoftmax logicalAnd logicalNot logicalOr logicalXor logsumexp
-      mapReduce matmul max maximum mean memory min minimum mul
-      neg norm notEqual
+      lcm leftShift less lessEqual linspace log log10 log1p log2 logSoftmax logaddexp logaddexp2 logicalAnd logicalNot logicalOr logicalXor logsumexp
+      mapReduce matmul max maximum mean memory min minimum mul multiply
+      neg negative norm notEqual
       ones
-      pow prod promote
-      rawMap rawMatmul rawReduce rawZip ready reciprocal relu remainder rightShift round
-      scope sigmoid sign signbit sin sinh softmax sqrt square std sub sum
+      positive pow prod promote
+      rad2deg rawMap rawMatmul rawReduce rawZip ready reciprocal relu remainder rightShift round
+      scope sigmoid sign signbit sin sinc sinh softmax sqrt square std sub subtract sum
       tan tanh tensor trunc
       variance
       where

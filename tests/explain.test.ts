@@ -1,12 +1,16 @@
 /** What explain says, as a newcomer reads it; and the documents' iteration tables, number by number. */
 import { beforeAll, describe, expect, it } from "vitest";
+import { engine } from "../src/engine.ts";
 import { arange, configure, explain, kernel, matmul, tensor, zeros, zip } from "../src/index.ts";
+import { emitBulkCopy } from "../src/wasm/bulk.ts";
 
 beforeAll(() => configure({ threads: 1 }));
 
-/** The report without what depends on whether a kernel was seen before. */
+/** The report without what differs from run to run: what was compiled before, and how long it took. */
 const text = (run: () => unknown) =>
-  `\n${String(explain(run)).replace(/, (compiled now|known already)/g, "")}\n`;
+  `\n${String(explain(run))
+    .replace(/[;,] (compiled|known) .*/g, "")
+    .replace(/\n {3}time .*/g, "")}\n`;
 const table = (run: () => unknown) => `\n${explain(run).table()}\n`;
 
 describe("the iteration tables of the documents", () => {
@@ -150,28 +154,28 @@ describe("what ran, in words", () => {
   const m = () => arange(12).reshape(3, 4);
   it("aligned operands", () =>
     expect(text(() => m().add(m()))).toMatchInlineSnapshot(`
-    "
-    1. add  (x0 + x1)
-       out  f32 [3, 4], strides [4, 1]: contiguous
-       a    f32 [3, 4], strides [4, 1]: contiguous
-       b    f32 [3, 4], strides [4, 1]: contiguous
-       loops    3 × 4, walked as 12
-       code     SIMD WebAssembly, 4 lanes × 4 a turn
-       threads  1: one thread was asked for
-       moved    144 B
-    "
-  `));
+      "
+      1. add: a + b
+         out      f32 [3, 4], strides [4, 1]: contiguous
+         a        f32 [3, 4], strides [4, 1]: contiguous
+         b        f32 [3, 4], strides [4, 1]: contiguous
+         loops    3 × 4, walked as one loop of 12
+         code     SIMD WebAssembly, 4 elements at once, 16 a turn of the loop
+         threads  1, because one thread was asked for
+         memory   96 B read, 48 B written
+      "
+    `));
   it("a broadcast column", () =>
     expect(text(() => m().mul(arange(3).reshape(3, 1)))).toMatchInlineSnapshot(`
       "
-      1. mul  (x0 * x1)
-         out  f32 [3, 4], strides [4, 1]: contiguous
-         a    f32 [3, 4], strides [4, 1]: contiguous
-         b    f32 [3, 4], strides [1, 0]: one element for the whole row
+      1. mul: a * b
+         out      f32 [3, 4], strides [4, 1]: contiguous
+         a        f32 [3, 4], strides [4, 1]: contiguous
+         b        f32 [3, 4], strides [1, 0]: broadcast, one element serves the whole row
          loops    3 × 4
-         code     SIMD WebAssembly, 4 lanes × 4 a turn
-         threads  1: one thread was asked for
-         moved    108 B
+         code     SIMD WebAssembly, 4 elements at once, 16 a turn of the loop
+         threads  1, because one thread was asked for
+         memory   60 B read, 48 B written
       "
     `));
   it("a slice", () =>
@@ -183,42 +187,42 @@ describe("what ran, in words", () => {
       ),
     ).toMatchInlineSnapshot(`
       "
-      1. map  (x) => x * x
-         out  f32 [3, 2], strides [2, 1]: contiguous
-         in   f32 [3, 2], strides [4, 2]: strided, lane by lane
-         loops    3 × 2, walked as 6
-         code     SIMD WebAssembly, 4 lanes × 4 a turn
-         threads  1: one thread was asked for
-         moved    48 B
+      1. map: (x) => x * x
+         out      f32 [3, 2], strides [2, 1]: contiguous
+         in       f32 [3, 2], strides [4, 2]: elements 2 apart, picked up one by one
+         loops    3 × 2, walked as one loop of 6
+         code     SIMD WebAssembly, 4 elements at once, 16 a turn of the loop
+         threads  1, because one thread was asked for
+         memory   24 B read, 24 B written
       "
     `));
   it("transposed", () => {
     expect(text(() => zeros([32, 32]).T.add(zeros([32, 32])))).toMatchInlineSnapshot(`
       "
-      1. add  (x0 + x1)
-         out  f32 [32, 32], strides [32, 1]: contiguous
-         a    f32 [32, 32], strides [1, 32]: contiguous along the other axis, transposed in registers
-         b    f32 [32, 32], strides [32, 1]: contiguous
+      1. add: a + b
+         out      f32 [32, 32], strides [32, 1]: contiguous
+         a        f32 [32, 32], strides [1, 32]: contiguous along the other axis, turned round in registers
+         b        f32 [32, 32], strides [32, 1]: contiguous
          loops    32 × 32
-         code     SIMD WebAssembly, tiles of 4 × 4
-         threads  1: one thread was asked for
-         moved    12 KiB
+         code     SIMD WebAssembly, tiles of 4 × 4 elements
+         threads  1, because one thread was asked for
+         memory   8 KiB read, 4 KiB written
       "
     `);
   });
   it("reversed", () =>
     expect(text(() => m().slice(":", "::-1").add(m()))).toMatchInlineSnapshot(`
-    "
-    1. add  (x0 + x1)
-       out  f32 [3, 4], strides [4, 1]: contiguous
-       a    f32 [3, 4], strides [4, -1], offset 3: reversed, vectors turned round
-       b    f32 [3, 4], strides [4, 1]: contiguous
-       loops    3 × 4
-       code     SIMD WebAssembly, 4 lanes × 4 a turn
-       threads  1: one thread was asked for
-       moved    144 B
-    "
-  `));
+      "
+      1. add: a + b
+         out      f32 [3, 4], strides [4, 1]: contiguous
+         a        f32 [3, 4], strides [4, -1], offset 3: backwards, vectors are turned round
+         b        f32 [3, 4], strides [4, 1]: contiguous
+         loops    3 × 4
+         code     SIMD WebAssembly, 4 elements at once, 16 a turn of the loop
+         threads  1, because one thread was asked for
+         memory   96 B read, 48 B written
+      "
+    `));
   it("a function that reads an outer variable", () => {
     const k = 3;
     expect(text(() => m().map((x) => x * k))).toMatchInlineSnapshot(`
@@ -229,26 +233,46 @@ describe("what ran, in words", () => {
                       ^
            Pass it: kernel(fn, { k }).
 
-      2. map  (x) => x * k
-         out  f32 [3, 4], strides [4, 1]: contiguous
-         in   f32 [3, 4], strides [4, 1]: contiguous
-         loops    3 × 4, walked as 12
+      2. map: (x) => x * k
+         out      f32 [3, 4], strides [4, 1]: contiguous
+         in       f32 [3, 4], strides [4, 1]: contiguous
+         loops    3 × 4, walked as one loop of 12
          code     the JavaScript function itself, called for each element
-         threads  1: one thread was asked for
-         moved    96 B
+         threads  1, because one thread was asked for
+         memory   48 B read, 48 B written
+      "
+    `);
+  });
+  it("a function that calls something unknown", () => {
+    const clamp = (x: number) => Math.min(x, 5);
+    expect(text(() => m().map((x) => clamp(x) + 1))).toMatchInlineSnapshot(`
+      "
+      1. map calls the function for each element, because it was not compiled:
+         map: cannot compile this call; only Math.* functions are known.
+           (x) => clamp(x) + 1
+                  ^^^^^^^^
+           Write clamp inside the function, or pass it: kernel(fn, { clamp }).
+
+      2. map: (x) => clamp(x) + 1
+         out      f32 [3, 4], strides [4, 1]: contiguous
+         in       f32 [3, 4], strides [4, 1]: contiguous
+         loops    3 × 4, walked as one loop of 12
+         code     the JavaScript function itself, called for each element
+         threads  1, because one thread was asked for
+         memory   48 B read, 48 B written
       "
     `);
   });
   it("a conversion", () =>
     expect(text(() => m().to("f16"))).toMatchInlineSnapshot(`
       "
-      1. to  x => f16(x)
-         out  f16 [3, 4], strides [4, 1]: contiguous
-         in   f32 [3, 4], strides [4, 1]: contiguous
-         loops    3 × 4, walked as 12
-         code     SIMD WebAssembly, 4 lanes × 4 a turn
-         threads  1: one thread was asked for
-         moved    72 B
+      1. to: x => f16(x)
+         out      f16 [3, 4], strides [4, 1]: contiguous
+         in       f32 [3, 4], strides [4, 1]: contiguous
+         loops    3 × 4, walked as one loop of 12
+         code     SIMD WebAssembly, 4 elements at once, 16 a turn of the loop
+         threads  1, because one thread was asked for
+         memory   48 B read, 24 B written
       "
     `));
   it("an overlapping assignment", () => {
@@ -257,75 +281,79 @@ describe("what ran, in words", () => {
       "
       1. assign copied 20 B: source and destination overlap, so the source is copied first.
 
-      2. assign  x => x
-         out  f32 [5], strides [1]: contiguous
-         in   f32 [5], strides [1]: contiguous
+      2. assign: x => x
+         out      f32 [5], strides [1]: contiguous
+         in       f32 [5], strides [1]: contiguous
          loops    5
-         code     WebAssembly
-         threads  1: one thread was asked for
-         moved    40 B
+         code     WebAssembly's memory.copy, the bytes as they are
+         threads  1, because one thread was asked for
+         memory   20 B read, 20 B written
 
-      3. assign  x => x
-         out  f32 [5], strides [1], offset 1: contiguous
-         in   f32 [5], strides [1]: contiguous
+      3. assign: x => x
+         out      f32 [5], strides [1], offset 1: contiguous
+         in       f32 [5], strides [1]: contiguous
          loops    5
-         code     WebAssembly
-         threads  1: one thread was asked for
-         moved    40 B
+         code     WebAssembly's memory.copy, the bytes as they are
+         threads  1, because one thread was asked for
+         memory   20 B read, 20 B written
       "
     `);
   });
   it("a fold along the inner axis, and along the outer one", () => {
-    expect(text(() => m().sum({ axis: 1 }))).toMatchInlineSnapshot(`
+    const wide = arange(128).reshape(2, 64);
+    expect(text(() => wide.sum({ axis: 1 }))).toMatchInlineSnapshot(`
       "
-      1. sum  (x0 + x1)
-         out  f32 [3], strides [1]: contiguous
-         in   f32 [3, 4], strides [4, 1]: contiguous
-         loops    3 × 4
-         code     SIMD WebAssembly, folded in fixed blocks, whatever the threads
-         threads  1: one thread was asked for
-         moved    60 B
+      1. sum: acc + in
+         out      f32 [2], strides [1]: contiguous
+         in       f32 [2, 64], strides [64, 1]: contiguous
+         loops    2 × 64
+         code     SIMD WebAssembly, 4 elements at once, 16 a turn of the loop
+                  4 parts of one result side by side, grouped the same way on any number of threads
+         threads  1, because one thread was asked for
+         memory   512 B read, 8 B written
       "
     `);
     expect(text(() => m().reduce((acc, x) => acc * 2 + x, { axis: 0 }))).toMatchInlineSnapshot(`
       "
-      1. reduce  (acc, x) => acc * 2 + x
-         out  f32 [4], strides [1]: contiguous
-         in   f32 [3, 4], strides [4, 1]: contiguous
-         loops    3 × 4, walked as 4 × 3
-         code     SIMD WebAssembly, folded in the order of the elements
-         threads  1: one thread was asked for
-         moved    64 B
+      1. reduce: (acc, x) => acc * 2 + x
+         out      f32 [4], strides [1]: contiguous
+         in       f32 [3, 4], strides [4, 1]: contiguous
+         loops    3 × 4, walked as 4 × 3, the folded ones inside
+         code     SIMD WebAssembly, 4 elements at once, 16 a turn of the loop
+                  4 results side by side, each in the order of its elements
+         threads  1, because one thread was asked for
+         memory   48 B read, 16 B written
       "
     `);
   });
   it("a product of a transposed matrix", () =>
     expect(text(() => m().T.matmul(m()))).toMatchInlineSnapshot(`
-    "
-    1. matmul  out[i, j] = Σ a[i, k] · b[k, j]
-       out  f32 [4, 4], strides [4, 1]: contiguous
-       a    f32 [4, 3], strides [1, 4]: read through its own strides
-       b    f32 [3, 4], strides [4, 1]: contiguous
-       loops    4 × 4 × 3
-       code     SIMD WebAssembly, operands read where they lie, tiles of 4 × 8
-       threads  1: one thread was asked for
-       moved    160 B
-    "
-  `));
+      "
+      1. matmul: out[i, j] = Σ a[i, k] · b[k, j]
+         out      f32 [4, 4], strides [4, 1]: contiguous
+         a        f32 [4, 3], strides [1, 4]: read through its own strides, without a copy
+         b        f32 [3, 4], strides [4, 1]: contiguous
+         loops    4 × 4 × 3
+         code     SIMD WebAssembly, 4 elements at once
+                  operands read where they lie, tiles of 4 × 8
+         threads  1, because one thread was asked for
+         memory   96 B read, 64 B written
+      "
+    `));
   it("a reshape that must copy", () =>
     expect(text(() => m().T.reshape(12))).toMatchInlineSnapshot(`
-    "
-    1. reshape copied 48 B: no strides lay [4, 3] with strides [1, 4] out as [12].
+      "
+      1. reshape copied 48 B: no strides lay [4, 3] with strides [1, 4] out as [12].
 
-    2. reshape  x => x
-       out  f32 [4, 3], strides [3, 1]: contiguous
-       in   f32 [4, 3], strides [1, 4]: strided, lane by lane
-       loops    4 × 3
-       code     SIMD WebAssembly, 4 lanes × 4 a turn
-       threads  1: one thread was asked for
-       moved    96 B
-    "
-  `));
+      2. reshape: x => x
+         out      f32 [4, 3], strides [3, 1]: contiguous
+         in       f32 [4, 3], strides [1, 4]: elements 4 apart, picked up one by one
+         loops    4 × 3
+         code     SIMD WebAssembly, 4 elements at once, 16 a turn of the loop
+         threads  1, because one thread was asked for
+         memory   48 B read, 48 B written
+      "
+    `));
   it("views alone", () =>
     expect(text(() => m().T.slice("1:").flip())).toMatchInlineSnapshot(`
     "
@@ -339,14 +367,14 @@ describe("reports", () => {
     const report = explain(() => kernel((x: number) => Math.max(x * 2, 0))(arange(4)));
     expect(report.result.toArray()).toEqual([0, 2, 4, 6]);
     expect(report.passes()).toMatchInlineSnapshot(`
-      "── function
-      %0 = input f32 #0
-      %1 = const f32 2
-      %2 = mul f32 %0 %1
-      %3 = const f32 0
-      %4 = max f32 %2 %3
+      "── function: what the function says, with dtypes
+      %0 = input f32 #0    x
+      %1 = const f32 2     2
+      %2 = mul f32 %0 %1   x * 2
+      %3 = const f32 0     0
+      %4 = max f32 %2 %3   Math.max(x * 2, 0)
       return f32 %4
-      ── simplify
+      ── simplify: exact algebra on what the function says
       %0 = input f32 #0
       %1 = const f32 2
       %2 = mul f32 %0 %1
@@ -360,6 +388,222 @@ describe("reports", () => {
       kind: "kernel",
       operation: "kernel",
     });
+  });
+  it("say what was compiled and what was known, how long it took and how fast it was", () => {
+    const f = kernel((x: number) => x * 3.25 + 7.5);
+    const x = arange(1 << 18);
+    const [first, again] = [explain(() => f(x)), explain(() => f(x))];
+    expect(String(first)).toMatch(/code {5}SIMD .*; compiled in [\d.]+ [mµ]s$/m);
+    expect(String(again)).toMatch(/code {5}SIMD .*; known already$/m);
+    expect(String(again)).toMatch(/time {5}[\d.]+ [mµ]s, [\d.]+ GB\/s$/m);
+    const product = explain(() => matmul(zeros([128, 128]), zeros([128, 128])));
+    expect(String(product)).toMatch(/time {5}[\d.]+ [mµ]s, [\d.]+ GFLOP\/s$/m);
+    expect(product.kernels[0]).toMatchObject({ flops: 2 * 128 ** 3, rate: { unit: "GFLOP/s" } });
+    for (let i = 0; i < 200; i++) f(x).dispose();
+    expect(String(explain(() => f(x)))).toMatch(/known already, optimised by V8$/m);
+  });
+  it("show the loops before and after they were joined and reordered", () => {
+    const a = arange(24).reshape(2, 3, 4);
+    expect(`\n${explain(() => a.add(arange(4))).loops()}\n`).toMatchInlineSnapshot(`
+      "
+      ── as asked for, steps in elements
+      for 2: out +12, a +12, b +0
+        for 3: out +4, a +4, b +0
+          for 4: out +1, a +1, b +1
+      ── as walked
+      for 6: out +4, a +4, b +0
+        for 4: out +1, a +1, b +1
+      "
+    `);
+    expect(`\n${explain(() => a.sum({ axis: 1 })).loops()}\n`).toMatchInlineSnapshot(`
+      "
+      ── as asked for, steps in elements
+      for 2: out +4, in +12
+        for 3: out +0, in +4
+          for 4: out +1, in +1
+      ── as walked
+      for 2: out +4, in +12
+        for 4: out +1, in +1
+          for 3: out +0, in +4
+      "
+    `);
+  });
+  it("show folds as programs too, and matrix products as WebAssembly", () => {
+    const fold = explain(() => arange(6).reduce((acc, x) => acc * 2 + x));
+    expect(fold.passes()).toMatchInlineSnapshot(`
+      "── function: what the function says, with dtypes
+      %0 = input f32 #0    acc
+      %1 = const f32 2     2
+      %2 = mul f32 %0 %1   acc * 2
+      %3 = input f32 #1    x
+      %4 = add f32 %2 %3   acc * 2 + x
+      return f32 %4"
+    `);
+    expect(fold.wat()).toMatch(/f32x4|f32\.mul/);
+    expect(explain(() => matmul(zeros([8, 8]), zeros([8, 8]))).wat()).toMatch(/f32x4\.mul/);
+  });
+  it("hold all of it as data, plain enough for JSON", () => {
+    const x = arange(24).reshape(4, 6).slice(":", "::2");
+    const { steps } = JSON.parse(JSON.stringify(explain(() => x.map((v) => v + 3))));
+    const [{ time, compileTime, rate, wat, ...rest }] = steps;
+    expect([typeof time, typeof compileTime, typeof wat]).toEqual(["number", "number", "string"]);
+    expect(rate === null || rate.value > 0).toBe(true);
+    expect(rest).toMatchInlineSnapshot(`
+      {
+        "backend": "wasm",
+        "bytes": 96,
+        "bytesRead": 48,
+        "bytesWritten": 48,
+        "cached": false,
+        "flops": null,
+        "form": "elementwise",
+        "kind": "kernel",
+        "layoutKey": "CS",
+        "loops": {
+          "after": [
+            12,
+          ],
+          "before": [
+            4,
+            3,
+          ],
+        },
+        "nest": {
+          "after": [
+            {
+              "size": 12,
+              "steps": [
+                1,
+                2,
+              ],
+            },
+          ],
+          "before": [
+            {
+              "size": 4,
+              "steps": [
+                3,
+                6,
+              ],
+            },
+            {
+              "size": 3,
+              "steps": [
+                1,
+                2,
+              ],
+            },
+          ],
+        },
+        "note": null,
+        "operands": [
+          {
+            "dtype": "f32",
+            "name": "out",
+            "offset": 0,
+            "shape": [
+              4,
+              3,
+            ],
+            "step": 1,
+            "strides": [
+              3,
+              1,
+            ],
+            "walk": "contiguous",
+          },
+          {
+            "dtype": "f32",
+            "name": "in",
+            "offset": 0,
+            "shape": [
+              4,
+              3,
+            ],
+            "step": 2,
+            "strides": [
+              6,
+              2,
+            ],
+            "walk": "strided",
+          },
+        ],
+        "operation": "map",
+        "passes": [
+          {
+            "name": "function",
+            "says": "what the function says, with dtypes",
+            "text": "%0 = input f32 #0
+      %1 = const f32 3
+      %2 = add f32 %0 %1
+      return f32 %2",
+          },
+        ],
+        "source": "(v) => v + 3",
+        "spans": [
+          {
+            "end": 2,
+            "node": 0,
+            "start": 1,
+            "text": "v",
+          },
+          {
+            "end": 12,
+            "node": 1,
+            "start": 11,
+            "text": "3",
+          },
+          {
+            "end": 12,
+            "node": 2,
+            "start": 7,
+            "text": "v + 3",
+          },
+        ],
+        "threads": {
+          "own": 0,
+          "shared": false,
+          "tasks": 0,
+          "threads": 1,
+          "wanted": 1,
+          "why": "one thread was asked for",
+        },
+        "tier": "first",
+        "vector": {
+          "lanes": 4,
+          "tiled": false,
+          "unroll": 4,
+        },
+      }
+    `);
+  });
+  it("include code written by hand", () => {
+    const [from, to] = [arange(64), zeros(64)];
+    const tasks = [0, 1, 2, 3].map((i) => [to.storage.address + 64 * i, from.storage.address + 64 * i, 64]);
+    const copy = () => {
+      engine().routines.run("copy for the test", ({ shared }) => emitBulkCopy(shared), tasks, 0);
+      return to.neg();
+    };
+    expect(text(copy)).toMatchInlineSnapshot(`
+      "
+      1. copy for the test: code written by hand, 4 tasks
+         code     WebAssembly
+         threads  1, because one thread was asked for
+
+      2. neg: neg(in)
+         out      f32 [64], strides [1]: contiguous
+         in       f32 [64], strides [1]: contiguous
+         loops    64
+         code     SIMD WebAssembly, 4 elements at once, 16 a turn of the loop
+         threads  1, because one thread was asked for
+         memory   256 B read, 256 B written
+      "
+    `);
+    const { routines, steps } = explain(copy);
+    expect(routines[0]).toMatchObject({ name: "copy for the test", tasks: 4, cached: true });
+    expect(routines[0].wat).toMatch("memory.copy");
+    expect(steps.map((s) => s.kind)).toEqual(["routine", "kernel"]);
+    expect(to.toArray()).toEqual(from.toArray());
   });
   it("stop listening when the function throws, and nest", () => {
     expect(() => explain(() => zeros(2).add(zeros(3)))).toThrow(/add/);

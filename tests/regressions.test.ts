@@ -1,7 +1,36 @@
 /** Mistakes that users found, each with the test that would have caught it. */
+import { availableParallelism } from "node:os";
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
-import { arange, kernel, ones, promote, tensor, zeros } from "../src/index.ts";
+import { engine } from "../src/engine.ts";
+import {
+  arange,
+  dtypeNames,
+  explain,
+  eye,
+  fromBuffer,
+  fromGgml,
+  kernel,
+  linspace,
+  mapReduce,
+  memory,
+  norm,
+  ones,
+  promote,
+  scope,
+  softmax,
+  Tensor,
+  tensor,
+  zeros,
+  zip,
+} from "../src/index.ts";
+import { fromJSON } from "../src/ops/json.ts";
+import { Pool } from "../src/run/pool.ts";
+import { Recent } from "../src/run/recent.ts";
+import { refused } from "./refused.ts";
+
+// biome-ignore lint/suspicious/noExplicitAny: what plain JavaScript may pass
+type Any = any;
 
 describe("once wrong, now right", () => {
   it("a tensor's shape and strides cannot be changed from outside: kernels trust them", () => {
@@ -83,5 +112,230 @@ describe("once wrong, now right", () => {
     expect(long.slice("1:65").toArray()).toEqual(new Array(64).fill(6));
     expect(double(a.to("f64")).dtype).toBe("f64");
     expect(double(a).dtype).toBe("f32");
+  });
+
+  it("an option that does not exist is an error that names those that do", () => {
+    const t = arange(6).reshape(2, 3);
+    expect(refused(() => t.sum({ axes: 0 } as Any))).toMatchInlineSnapshot(`
+      "(value) sum: there is no option "axes".
+        Did you mean axis? There are axis, keepdims, dtype."
+    `);
+    expect(refused(() => t.reduce((a, x) => a + x, { keepDims: true } as Any))).toMatchInlineSnapshot(`
+      "(value) reduce: there is no option "keepDims".
+        Did you mean keepdims? There are axis, init, keepdims, dtype, associative."
+    `);
+    expect(refused(() => zeros([2], { type: "f64" } as Any))).toMatchInlineSnapshot(`
+      "(value) zeros: there is no option "type".
+        Did you mean dtype? The only one is dtype."
+    `);
+    const one = { nosuch: 1 } as Any;
+    const calls: (() => unknown)[] = [
+      () => tensor([1], one),
+      () => ones([1], one),
+      () => arange(3, one),
+      () => linspace(0, 1, 3, one),
+      () => eye(2, one),
+      () => fromBuffer(new Float32Array(2), { dtype: "f32", shape: [2], ...one }),
+      () => t.map((x) => x, one),
+      () => zip([t], (x) => x, one),
+      () => t.add(1, one),
+      () => t.exp(one),
+      () => t.scan((a, x) => a + x, { axis: 0, ...one }),
+      () => t.mean(one),
+      () => t.var(one),
+      () => t.argmax(one),
+      () => t.cumsum({ axis: 0, ...one }),
+      () => norm(t, one),
+      () => softmax(t, one),
+      () => mapReduce([t], (x) => x, one),
+      () => t.diagonal(one),
+      () => t.toString(one),
+      () => kernel((x: number) => x, {}, one),
+      () => explain(() => t.neg()).table(one),
+    ];
+    for (const call of calls) expect(refused(call)).toMatch(/there is no option "nosuch"/);
+  });
+
+  it("a `let` that is assigned before its declaration does not compile, as it does not run", () => {
+    const source = new Function("return (x) => { y = x; let y = 2; return y; }")();
+    expect(refused(() => kernel(source))).toMatchInlineSnapshot(`
+      "(kernel) kernel: the function assigns to "y" before its declaration.
+        (x) => { y = x; let y = 2; return y; }
+                 ^
+        JavaScript throws here; move the declaration up."
+    `);
+    const late = new Function("return (x) => { if (x > 0) { y = 1; } let y = 2; return y; }")();
+    expect(() => arange(3).map(late)).toThrow(ReferenceError);
+    const fine = new Function("return (x) => { let y = 1; if (x > 0) { y = 3; } return y; }")();
+    expect(kernel(fine)(arange(2)).toArray()).toEqual([1, 3]);
+  });
+
+  it("symbols and detached buffers are described, never a raw TypeError", () => {
+    const s: Any = Symbol("s");
+    const t = arange(4).reshape(2, 2);
+    const gone = new Float32Array(4);
+    structuredClone(gone.buffer, { transfer: [gone.buffer] });
+    expect(refused(() => tensor(gone))).toMatchInlineSnapshot(`
+      "(value) tensor: the buffer is detached: its memory has been transferred to somebody else.
+        Make the tensor before the transfer, or from a copy."
+    `);
+    for (const call of [
+      () => tensor(gone, { dtype: "f64" }),
+      () => fromBuffer(gone, { dtype: "f32", shape: [0] }),
+      () => fromBuffer(gone.buffer, { dtype: "f32", shape: [0] }),
+      () => fromGgml({ type: "f32", ne: [0], data: gone }),
+      () => t.assign(gone as Any),
+    ])
+      expect(refused(call)).toMatch(/the buffer is detached/);
+    expect(refused(() => t.swapAxes(s, 0))).toMatchInlineSnapshot(`
+      "(axis) swapAxes: axis a symbol is not an integer.
+        Use -2 … 1."
+    `);
+    for (const call of [
+      () => t.get(s, 0),
+      () => t.slice(s),
+      () => t.diagonal({ offset: s }),
+      () => t.cumsum({ axis: s }),
+      () => t.toString({ digits: s }),
+      () => eye(s),
+      () => fromGgml({ type: s, ne: [1], data: new Float32Array(1) }),
+      () => explain(() => t.neg()).table({ rows: s }),
+      () => explain(() => t.neg()).wat(s),
+      () => explain(() => t.neg()).passes(s),
+    ])
+      expect(refused(call)).toMatch(/symbol/i);
+  });
+
+  it("asStrided speaks of elements, as it is asked in elements", () => {
+    const t = arange(6);
+    expect(refused(() => t.asStrided([2, 4], [3, 1]))).toMatchInlineSnapshot(`
+      "(bounds) asStrided: the view reaches elements 0 … 6, its storage has 0 … 5.
+        Every element must lie inside: shape [2, 4], strides [3, 1], offset 0."
+    `);
+    expect(refused(() => t.asStrided([2], [-1], 0))).toMatchInlineSnapshot(`
+      "(bounds) asStrided: the view reaches elements -1 … 0, its storage has 0 … 5.
+        Every element must lie inside: shape [2], strides [-1], offset 0."
+    `);
+    expect(refused(() => t.asStrided([2, 2], [1]))).toMatchInlineSnapshot(`
+      "(shape) asStrided: shape [2, 2] and strides [1] differ in length.
+        Give one stride for each axis."
+    `);
+    expect(refused(() => t.asStrided([2], [1], -3))).toMatchInlineSnapshot(`
+      "(value) asStrided: offset -3 is not an offset.
+        Offsets are integers from 0."
+    `);
+    expect(refused(() => t.asStrided([2], [0.5]))).toMatchInlineSnapshot(`
+      "(value) asStrided: 0.5 is no whole number of elements.
+        Strides and the offset count elements."
+    `);
+    expect(refused(() => t.asStrided([0], [1], 100))).toMatchInlineSnapshot(`
+      "(bounds) asStrided: the empty view begins at element 100, its storage has 6.
+        Every element must lie inside: shape [0], strides [1], offset 100."
+    `);
+    expect(t.asStrided([0], [1], 6).toArray()).toEqual([]);
+    expect(t.asStrided([2, 3], [1, 2]).toArray()).toEqual([
+      [0, 2, 4],
+      [1, 3, 5],
+    ]);
+  });
+
+  it("the temporary of assignFlat is among the copies of a report", () => {
+    const src = arange(12).reshape(3, 4).T;
+    const { copies } = explain(() => zeros([2, 6]).assignFlat(src));
+    expect(copies).toEqual([
+      {
+        kind: "copy",
+        operation: "assignFlat",
+        bytes: 48,
+        why: "no strides see the source's [4, 3] as [2, 6], so it is brought into row-major order first",
+      },
+    ]);
+  });
+
+  it("STRIDED_THREADS that is no number of threads is an error at the first use", () => {
+    const { heap } = engine();
+    const before = process.env.STRIDED_THREADS;
+    const wanted = (text: string) => {
+      process.env.STRIDED_THREADS = text;
+      return new Pool(heap, undefined).status().wanted;
+    };
+    try {
+      expect(refused(() => wanted("many"))).toMatchInlineSnapshot(`
+        "(value) STRIDED_THREADS: "many" is no number of threads.
+          Set it to a whole number from 1 on, or leave it out for every core."
+      `);
+      for (const text of ["0", "-1", "1.5", "1e400"]) {
+        expect(refused(() => wanted(text))).toMatch(`"${text}" is no number of threads`);
+      }
+      expect(wanted("")).toBe(availableParallelism());
+      expect(wanted("2")).toBe(2);
+    } finally {
+      if (before === undefined) delete process.env.STRIDED_THREADS;
+      else process.env.STRIDED_THREADS = before;
+    }
+  });
+
+  it("code of kernels is no tensor: memory() counts none after work on threads", () => {
+    engine().pool.waitUntilReady();
+    const before = memory();
+    scope(() => {
+      const big = arange(1 << 20);
+      for (let i = 0; i < 3; i++) big.map((x) => Math.sqrt(x * x + 1.25)).sum();
+    });
+    expect(memory().tensors).toBe(before.tensors);
+    expect(memory().bytes).toBe(before.bytes);
+  });
+
+  it("kernels that nobody used for the longest time make room for new ones", () => {
+    const map = new Recent<number>(3);
+    for (const [key, value] of [
+      ["a", 1],
+      ["b", 2],
+      ["c", 3],
+    ] as const)
+      map.set(key, value);
+    expect(map.get("a")).toBe(1);
+    map.set("d", 4);
+    expect(["a", "b", "c", "d"].map((key) => map.get(key))).toEqual([1, undefined, 3, 4]);
+    map.set("c", 5);
+    expect([map.size, map.get("c")]).toEqual([3, 5]);
+  });
+
+  it("a tensor goes to JSON and back, 64-bit integers, NaN and -0 included", () => {
+    const back = (t: Tensor) => new Tensor(fromJSON(JSON.stringify(t)));
+    for (const dtype of dtypeNames) {
+      const t = tensor(
+        [
+          [1, 0, 1],
+          [0, 1, 1],
+        ],
+        { dtype },
+      ).T;
+      expect(back(t)).toMatchObject({ dtype, shape: [3, 2] });
+      expect(back(t).toArray()).toEqual(t.toArray());
+    }
+    for (const t of [
+      tensor([NaN, -0, Infinity, -Infinity, 0.1]),
+      tensor([2n ** 63n - 1n, -(2n ** 63n)]),
+      tensor(new BigUint64Array([2n ** 64n - 1n])),
+      zeros([2, 0, 3]),
+      tensor(5),
+    ]) {
+      expect(back(t).toArray()).toEqual(t.toArray());
+      expect(new Tensor(fromJSON(t.toJSON())).toArray()).toEqual(t.toArray());
+    }
+    const broken: Any[] = [
+      "{",
+      1,
+      null,
+      {},
+      { dtype: "f32", shape: [2], data: [1] },
+      { dtype: "f32", shape: [1], data: ["x"] },
+      { dtype: "i32", shape: [1], data: [1.5] },
+      { dtype: "u8", shape: [1], data: [300] },
+      { dtype: "i64", shape: [1], data: ["9223372036854775808"] },
+      { dtype: "bool", shape: [1], data: [1] },
+    ];
+    for (const json of broken) expect(refused(() => fromJSON(json))).toMatch(/fromJSON/);
   });
 });

@@ -348,6 +348,14 @@ class Lowering {
         "A kernel only returns a value.",
       );
     }
+    const before = this.#paths.get(slot);
+    if (before?.kind === "unusable" && before.undeclared) {
+      this.#refuse(
+        target,
+        `the function assigns to "${target.name}" before its declaration.`,
+        "JavaScript throws here; move the declaration up.",
+      );
+    }
     if (slot.constant) this.#refuse(target, `the function assigns to the constant "${target.name}".`);
     this.#paths.set(slot, value);
   }
@@ -414,7 +422,7 @@ class Lowering {
       } else if (s.type === "VariableDeclaration" && s.kind !== "var") {
         for (const name of declaredNames(s)) {
           const why = `the function reads "${name}" before its declaration.`;
-          this.#declare(scope, name, s.kind === "const", { kind: "unusable", why });
+          this.#declare(scope, name, s.kind === "const", { kind: "unusable", why, undeclared: true });
         }
       }
     }

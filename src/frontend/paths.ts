@@ -13,7 +13,7 @@ export type Val =
   | { readonly kind: "node"; readonly id: Id }
   | { readonly kind: "nothing"; readonly name: "undefined" | "null" }
   /** A `let` before its line, or a variable that holds different kinds of things on different paths. */
-  | { readonly kind: "unusable"; readonly why: string }
+  | { readonly kind: "unusable"; readonly why: string; readonly undeclared?: true }
   | { readonly kind: "function"; readonly node: FunctionNode; readonly scope: Scope }
   | {
       readonly kind: "template";

@@ -163,22 +163,20 @@ function matmulInto(out: Strided, a: Strided, b: Strided): Strided {
  * out += a·b or out -= a·b, on matrices with equal batch axes, of one float dtype. out must not overlap the others.
  * For algorithms that work on blocks: nothing is checked.
  */
-export function accumulateProduct(
-  how: "add" | "subtract",
-  out: Strided,
-  a: Strided,
-  b: Strided,
-  operation = "matmul",
-): void {
+export function accumulateProduct(how: "add" | "subtract", out: Strided, a: Strided, b: Strided): void {
   const e = engine();
+  const operation = "matmul";
   const plan = planOf(out.frame, a.frame, b.frame);
   if (plan.m === 0 || plan.n === 0 || plan.k === 0) return;
-  const problem = gemmProblem(plan, { ...out, frame: single(out.frame) }, a, b);
+  const target = { ...out, frame: single(out.frame) };
+  const problem = gemmProblem(plan, target, a, b);
   const simd = e.kernels.simd && detectFeatures().simd;
   if (simd && (canAccumulate(problem, false) || canAccumulate(problem, true))) {
+    announce(plan, target, a, b, how === "add" ? "+=" : "-=");
     const kernels = gemmOf(e.heap, e.pool);
     const gemm = kernels.run(problem, { accumulate: how === "add" ? ADD : SUBTRACT });
-    e.listener?.({ kind: "kernel", operation, backend: "wasm", detail: { gemm, parallel: kernels.shared } });
+    const detail = { gemm, parallel: kernels.shared };
+    e.listener?.({ kind: "kernel", operation, backend: "wasm", detail });
     return;
   }
   const product = allocate(operation, out.dtype, out.frame.shape);
@@ -222,17 +220,7 @@ function single(v: View): View {
 function multiply(plan: MatmulPlan, out: Strided, a: Strided, b: Strided): void {
   const e = engine();
   const operation = "matmul";
-  e.listener?.({
-    kind: "operation",
-    operation,
-    form: "matmul",
-    source: "out[i, j] = Σ a[i, k] · b[k, j]",
-    out,
-    inputs: [
-      { dtype: a.dtype, storage: a.storage, frame: plan.a },
-      { dtype: b.dtype, storage: b.storage, frame: plan.b },
-    ],
-  });
+  announce(plan, out, a, b, "=");
   if (plan.k === 1 && e.kernels.simd) {
     const program = outerProgram(out.dtype, a.dtype, b.dtype);
     const views = [out.frame, broadcastTo(plan.a, out.frame.shape), broadcastTo(plan.b, out.frame.shape)];
@@ -250,6 +238,20 @@ function multiply(plan: MatmulPlan, out: Strided, a: Strided, b: Strided): void 
   const kernels = gemmOf(e.heap, e.pool);
   const gemm = kernels.run(problem);
   e.listener?.({ kind: "kernel", operation, backend: "wasm", detail: { gemm, parallel: kernels.shared } });
+}
+
+function announce(plan: MatmulPlan, out: Strided, a: Strided, b: Strided, sign: "=" | "+=" | "-="): void {
+  engine().listener?.({
+    kind: "operation",
+    operation: "matmul",
+    form: "matmul",
+    source: `out[i, j] ${sign} Σ a[i, k] · b[k, j]`,
+    out,
+    inputs: [
+      { dtype: a.dtype, storage: a.storage, frame: plan.a },
+      { dtype: b.dtype, storage: b.storage, frame: plan.b },
+    ],
+  });
 }
 
 function gemmProblem(plan: MatmulPlan, out: Strided, a: Strided, b: Strided): GemmProblem {

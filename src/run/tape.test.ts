@@ -25,7 +25,7 @@ it("a worker that is seconds behind is waited for while its tape moves on", { ti
   const turnsFor = Math.max(1, Math.floor((2 ** 26 * 100) / (performance.now() - start)));
 
   // The caller takes the first tape and is done two seconds before whoever takes the second.
-  const tapes = [4, 80].map((calls, i) => {
+  const tapes = [4, 50].map((calls, i) => {
     const tape: number[] = [];
     const record = taped.record(tape);
     for (let k = 0; k < calls; k++) record.spin(turnsFor, counts + 64 * i);
@@ -33,6 +33,6 @@ it("a worker that is seconds behind is waited for while its tape moves on", { ti
   });
   pool.run(taped.kernel, writeTapes(heap, tapes, "test"), 4, 2);
   const seen = new Int32Array(heap.buffer);
-  expect([seen[counts / 4], seen[counts / 4 + 16]]).toEqual([5, 80]);
+  expect([seen[counts / 4], seen[counts / 4 + 16]]).toEqual([5, 50]);
   expect(pool.status().why).toBe(null);
 });

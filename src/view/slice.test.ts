@@ -247,7 +247,7 @@ test("mistakes name the operation, the fact, the values and the remedy", () => {
       Use an integer, "start:stop:step", [start, stop, step], null (new axis) or "...".
     slice: 1n is not an index.
       Use an integer, "start:stop:step", [start, stop, step], null (new axis) or "...".
-    slice: [object Object] is not an index.
+    slice: an object is not an index.
       Use an integer, "start:stop:step", [start, stop, step], null (new axis) or "...".
     slice: 0 takes 1 axis of [].
       A 0-d tensor has no axis to index.

@@ -5,7 +5,7 @@
  * (keeps it), null (a new axis of size 1), "..." (all axes that no other item takes). Axes left over stay
  * whole.
  */
-import { fail, list } from "../errors.ts";
+import { fail, list, shown } from "../errors.ts";
 import { checkShape, normalizeIndex } from "./layout.ts";
 import { rearranged, type View } from "./view.ts";
 
@@ -167,5 +167,5 @@ function write(items: readonly SliceItem[]): string {
 function writeItem(item: unknown): string {
   if (Array.isArray(item)) return list(item.map(writeItem));
   if (typeof item === "string") return JSON.stringify(item);
-  return typeof item === "bigint" ? `${item}n` : String(item);
+  return typeof item === "bigint" ? `${item}n` : shown(item);
 }

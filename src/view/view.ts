@@ -5,7 +5,7 @@
  * and leaves its argument alone. Slicing is in slice.ts, reshaping in reshape.ts; whether the bytes exist
  * is checked by the storage. A view without elements keeps the offset it came from: it points nowhere new.
  */
-import { fail, list } from "../errors.ts";
+import { fail, list, shown } from "../errors.ts";
 import { checkShape, extentOf, normalizeAxes, normalizeAxis, rowMajorStrides, sizeOf } from "./layout.ts";
 
 export interface View {
@@ -250,7 +250,7 @@ export function diagonal(view: View, offset = 0, axis1 = 0, axis2 = 1): View {
     fail(
       "value",
       "diagonal",
-      `offset ${offset} is not an integer.`,
+      `offset ${shown(offset)} is not an integer.`,
       "0 is the main diagonal, 1 the one above it.",
     );
   }
@@ -312,6 +312,67 @@ export function slidingWindow(
   const shape = [...starts, ...sizes];
   checkShape("slidingWindow", shape);
   return { ...view, shape, strides: [...view.strides, ...along.map((d) => view.strides[d])] };
+}
+
+/**
+ * Any shape, strides and offset over a storage of so many bytes, counted in elements: and so is what is wrong with them.
+ * Where the offset is inherited it may lie between elements (foreign memory).
+ */
+export function asStridedElements(
+  view: View,
+  shape: readonly number[],
+  strides: readonly number[],
+  offset: number,
+  storageBytes: number,
+): View {
+  const { itemBytes } = view;
+  const inherited = offset === view.offset / itemBytes;
+  for (const x of inherited ? strides : [...strides, offset]) {
+    if (Number.isSafeInteger(x) && Number.isSafeInteger(x * itemBytes)) continue;
+    fail(
+      "value",
+      "asStrided",
+      `${shown(x)} is no whole number of elements.`,
+      "Strides and the offset count elements.",
+    );
+  }
+  if (offset < 0) {
+    fail("value", "asStrided", `offset ${offset} is not an offset.`, "Offsets are integers from 0.");
+  }
+  checkShape("asStrided", shape);
+  if (strides.length !== shape.length) {
+    fail(
+      "shape",
+      "asStrided",
+      `shape ${list(shape)} and strides ${list(strides)} differ in length.`,
+      "Give one stride for each axis.",
+    );
+  }
+  checkElements(shape, strides, offset, Math.floor(storageBytes / itemBytes));
+  const byteStrides = strides.map((s) => s * itemBytes);
+  return asStrided(view, shape, byteStrides, inherited ? view.offset : offset * itemBytes);
+}
+
+/** Exact, also where the reach is beyond 2^53. */
+function checkElements(
+  shape: readonly number[],
+  strides: readonly number[],
+  offset: number,
+  count: number,
+): void {
+  if (!Number.isInteger(offset)) return;
+  const rule = `Every element must lie inside: shape ${list(shape)}, strides ${list(strides)}, offset ${offset}.`;
+  if (shape.includes(0)) {
+    const fact = `the empty view begins at element ${offset}, its storage has ${count}.`;
+    if (offset > count) fail("bounds", "asStrided", fact, rule);
+    return;
+  }
+  const steps = shape.map((n, d) => BigInt(strides[d]) * BigInt(n - 1));
+  const low = steps.reduce((sum, x) => (x < 0n ? sum + x : sum), BigInt(offset));
+  const high = steps.reduce((sum, x) => (x > 0n ? sum + x : sum), BigInt(offset));
+  if (low >= 0n && high < BigInt(count)) return;
+  const has = count === 0 ? "none" : `0 … ${count - 1}`;
+  fail("bounds", "asStrided", `the view reaches elements ${low} … ${high}, its storage has ${has}.`, rule);
 }
 
 /**

@@ -8,6 +8,8 @@ export interface LaneRow {
   readonly splat: LoadOp;
   readonly mul: PlainOp;
   readonly add: PlainOp;
+  /** Floats only: sums may be taken away from what is there. */
+  readonly sub: PlainOp | null;
   /** a·b + c at once, where relaxed SIMD has it. */
   readonly madd: PlainOp | null;
   readonly scalar: {
@@ -16,10 +18,18 @@ export interface LaneRow {
     readonly store: StoreOp;
     readonly mul: PlainOp;
     readonly add: PlainOp;
+    readonly sub: PlainOp;
   };
 }
 
-const i32 = { type: "i32", load: "i32.load", store: "i32.store", mul: "i32.mul", add: "i32.add" } as const;
+const i32 = {
+  type: "i32",
+  load: "i32.load",
+  store: "i32.store",
+  mul: "i32.mul",
+  add: "i32.add",
+  sub: "i32.sub",
+} as const;
 
 export const laneRows = {
   f32: {
@@ -27,22 +37,39 @@ export const laneRows = {
     splat: "v128.load32_splat",
     mul: "f32x4.mul",
     add: "f32x4.add",
+    sub: "f32x4.sub",
     madd: "f32x4.relaxed_madd",
-    scalar: { type: "f32", load: "f32.load", store: "f32.store", mul: "f32.mul", add: "f32.add" },
+    scalar: {
+      type: "f32",
+      load: "f32.load",
+      store: "f32.store",
+      mul: "f32.mul",
+      add: "f32.add",
+      sub: "f32.sub",
+    },
   },
   f64: {
     bytes: 8,
     splat: "v128.load64_splat",
     mul: "f64x2.mul",
     add: "f64x2.add",
+    sub: "f64x2.sub",
     madd: "f64x2.relaxed_madd",
-    scalar: { type: "f64", load: "f64.load", store: "f64.store", mul: "f64.mul", add: "f64.add" },
+    scalar: {
+      type: "f64",
+      load: "f64.load",
+      store: "f64.store",
+      mul: "f64.mul",
+      add: "f64.add",
+      sub: "f64.sub",
+    },
   },
   i32: {
     bytes: 4,
     splat: "v128.load32_splat",
     mul: "i32x4.mul",
     add: "i32x4.add",
+    sub: null,
     madd: null,
     scalar: i32,
   },
@@ -51,8 +78,16 @@ export const laneRows = {
     splat: "v128.load64_splat",
     mul: "i64x2.mul",
     add: "i64x2.add",
+    sub: null,
     madd: null,
-    scalar: { type: "i64", load: "i64.load", store: "i64.store", mul: "i64.mul", add: "i64.add" },
+    scalar: {
+      type: "i64",
+      load: "i64.load",
+      store: "i64.store",
+      mul: "i64.mul",
+      add: "i64.add",
+      sub: "i64.sub",
+    },
   },
   // 0 and 1 in 32-bit lanes: "or" of "and"s.
   bool: {
@@ -60,6 +95,7 @@ export const laneRows = {
     splat: "v128.load32_splat",
     mul: "v128.and",
     add: "v128.or",
+    sub: null,
     madd: null,
     scalar: { ...i32, mul: "i32.and", add: "i32.or" },
   },

@@ -5,9 +5,10 @@
  *     packed: a is k groups of mr lanes, b is k groups of nr lanes
  *     direct: a is read at a + i·aRow + p·aStep, b at b + p·bStep (nr lanes side by side)
  */
-import type { GemmTile } from "../optimize/gemm.ts";
+import { type GemmTile, SUBTRACT } from "../optimize/gemm.ts";
 import type { FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
 import { bump, type LaneRow, multiplyAdd } from "./gemm-lanes.ts";
+import type { PlainOp } from "./opcodes.ts";
 
 /** Parameters: k, a, b, c, cRow, accumulate. k > 0. */
 export function emitPackedTile(m: ModuleBuilder, lane: LaneRow, tile: GemmTile): FuncBuilder {
@@ -68,17 +69,30 @@ export function emitPackedTile(m: ModuleBuilder, lane: LaneRow, tile: GemmTile):
   else rest();
 
   const rows = rowPointers(f, c, cRow, mr);
+  const update = (op: PlainOp) => {
+    for (let r = 0; r < mr; r++) {
+      sums[r].forEach((sum, j) => {
+        f.get(rows[r])
+          .load("v128.load", 16 * j, 4)
+          .get(sum)
+          .op(op)
+          .set(sum);
+      });
+      storeRow(f, rows[r], sums[r]);
+    }
+  };
+  const { add, sub } = lane;
   f.get(accumulate).if(
     () => {
-      for (let r = 0; r < mr; r++) {
-        sums[r].forEach((sum, j) => {
-          f.get(sum)
-            .get(rows[r])
-            .load("v128.load", 16 * j, 4)
-            .op(lane.add)
-            .set(sum);
-        });
-        storeRow(f, rows[r], sums[r]);
+      if (sub === null) update(add);
+      else {
+        f.get(accumulate)
+          .i32(SUBTRACT)
+          .op("i32.eq")
+          .if(
+            () => update(sub),
+            () => update(add),
+          );
       }
     },
     () => {

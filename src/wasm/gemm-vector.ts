@@ -6,18 +6,18 @@
  *     axpy   y[i,:] += Σ_p x[i,p]·b[p,:], where a row's elements lie side by side: 4 steps of k at a time
  */
 import { type DType, dtypes } from "../dtype.ts";
-import { laneDType, laneOf } from "../optimize/gemm.ts";
+import { laneDType, laneOf, SUBTRACT } from "../optimize/gemm.ts";
 import type { Callable, FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
 import { type GemmModuleOptions, newModule } from "./gemm.ts";
 import { bump, type LaneRow, laneRows, multiplyAdd, repeat } from "./gemm-lanes.ts";
 import { Converter, emitPack, emitStore } from "./gemm-pack.ts";
-import type { LaneOp } from "./opcodes.ts";
+import type { LaneOp, PlainOp } from "./opcodes.ts";
 
 /** What emitVectorGemm exports. Addresses and strides are bytes. */
 export interface VectorGemm {
   /** k elements of the vector, `step` apart, into dense lanes (the second stride and `one` = 1 are not used). */
   gather(dst: number, src: number, unused: number, step: number, one: number, k: number): void;
-  /** y (lanes, yStep apart) = a·x, or += where `accumulate` is 1. */
+  /** y (lanes, yStep apart) = a·x, += where `accumulate` is 1, -= where it is 2. */
   dots(
     rows: number,
     k: number,
@@ -188,7 +188,19 @@ function emitRows(
     });
   });
   for (const total of totals) {
-    f.get(accumulate).if(() => f.get(total).get(y).load(scalar.load).op(scalar.add).set(total));
+    const update = (op: PlainOp) => f.get(y).load(scalar.load).get(total).op(op).set(total);
+    f.get(accumulate).if(() => {
+      if (lane.sub === null) update(scalar.add);
+      else {
+        f.get(accumulate)
+          .i32(SUBTRACT)
+          .op("i32.eq")
+          .if(
+            () => update(scalar.sub),
+            () => update(scalar.add),
+          );
+      }
+    });
     f.get(y).get(total).store(scalar.store);
     bump(f, y, yStep);
   }

@@ -6,7 +6,7 @@
  *     emitDirectGemm   run: small products as they lie, a whole run of batches in one call
  */
 import type { DType } from "../dtype.ts";
-import { type GemmLane, type GemmTile, laneDType, laneOf } from "../optimize/gemm.ts";
+import { type GemmLane, type GemmTile, laneDType, laneOf, SUBTRACT } from "../optimize/gemm.ts";
 import { type Callable, type FuncBuilder, type Local, ModuleBuilder } from "./assembler.ts";
 import { bump, type LaneRow, laneRows, repeat } from "./gemm-lanes.ts";
 import { emitPack, emitStore } from "./gemm-pack.ts";
@@ -29,7 +29,7 @@ export interface PackedGemm {
   packA(dst: number, src: number, strideI: number, strideK: number, count: number, k: number): void;
   /** Panels of nr columns of b. */
   packB(dst: number, src: number, strideI: number, strideK: number, count: number, k: number): void;
-  /** c (m × n lanes, columns side by side) = a·b, or += where `accumulate` is 1. k > 0. */
+  /** c (m × n lanes, columns side by side) = a·b, += where `accumulate` is 1, -= where it is 2. k > 0. */
   block(
     m: number,
     n: number,
@@ -199,16 +199,29 @@ function emitEdge(m: ModuleBuilder, lane: LaneRow, { mr, nr }: GemmTile): FuncBu
   least(f, columns, nr);
   const to = f.local("i32", "to");
   const from = f.local("i32", "from");
+  const there = f.local(scalar.type, "there");
   repeat(f, rows, () => {
     f.get(c).set(to).get(scratch).set(from);
     repeat(f, columns, () => {
-      f.get(to).get(from).load(scalar.load);
+      f.get(to);
       f.get(accumulate).if(
         [scalar.type],
         () => f.get(to).load(scalar.load),
         () => zero(f, lane),
       );
-      f.op(scalar.add).store(scalar.store);
+      if (lane.sub === null) f.get(from).load(scalar.load).op(scalar.add);
+      else {
+        f.set(there);
+        f.get(accumulate)
+          .i32(SUBTRACT)
+          .op("i32.eq")
+          .if(
+            [scalar.type],
+            () => f.get(there).get(from).load(scalar.load).op(scalar.sub),
+            () => f.get(there).get(from).load(scalar.load).op(scalar.add),
+          );
+      }
+      f.store(scalar.store);
       bump(f, to, lane.bytes);
       bump(f, from, lane.bytes);
     });

@@ -261,6 +261,7 @@ export const lowering = {
   isFinite: "decomposed",
   isInf: "decomposed",
   signbit: "decomposed",
+  gcd: "decomposed",
   imul: "decomposed",
   clz32: "decomposed",
   toInt32: "decomposed",

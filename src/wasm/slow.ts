@@ -19,6 +19,7 @@ const table: Record<string, Emit> = {
     lane === "f32" ? throughDouble(module, name, 2, other) : remainder(module, name),
   ipow: (module, name, lane) => integerPower(module, name, lane, true),
   upow: (module, name, lane) => integerPower(module, name, lane, false),
+  gcd: (module, name, lane) => commonDivisor(module, name, lane),
   sin: (module, name, lane, other) => angle(module, name, lane, "sin", other),
   cos: (module, name, lane, other) => angle(module, name, lane, "cos", other),
   tan: (module, name, lane, other) => angle(module, name, lane, "tan", other),
@@ -135,6 +136,24 @@ function split(f: FuncBuilder, bits: Local, exponent: Local): void {
 }
 
 /* Integer power ---------------------------------------------------------------------------------------- */
+
+/** Euclid's algorithm on unsigned integers: (x, y) becomes (y, x mod y) until y is 0. */
+function commonDivisor(module: ModuleBuilder, name: string, lane: Lane): Callable {
+  const int = lane === "i32" || lane === "i64" ? lane : unreachable(`${name} is for integers`);
+  const f = module.func(name, { x: int, y: int }, [int]);
+  const [x, y] = f.params;
+  const before = f.local(int, "before");
+  f.block((done) => {
+    f.loop((next) => {
+      f.get(y).op(`${int}.eqz`).brIf(done);
+      f.get(y).set(before);
+      f.get(x).get(y).op(`${int}.rem_u`).set(y);
+      f.get(before).set(x);
+      f.br(next);
+    });
+  });
+  return f.get(x);
+}
 
 /** x^n, wrapping; a negative n gives what 1 / x^-n truncates to: ±1 for x = ±1, else 0. */
 function integerPower(module: ModuleBuilder, name: string, lane: Lane, signed: boolean): Callable {

@@ -1,243 +1,47 @@
 /** Compiled folds and scans equal interpreted ones: random functions, dtypes, layouts, axes and sizes. */
 import fc from "fast-check";
 import { afterAll, describe, expect, it, test } from "vitest";
-import { type DType, dtypes, isFloat, type Value } from "../../src/dtype.ts";
+import { type DType, dtypes } from "../../src/dtype.ts";
 import { engine } from "../../src/engine.ts";
 import { ones, type Tensor, tensor, zeros } from "../../src/index.ts";
 import { Builder } from "../../src/ir/build.ts";
-import { evaluator } from "../../src/ir/eval.ts";
-import { createStorage } from "../../src/memory/storage.ts";
 import { callableOf } from "../../src/ops/function.ts";
-import { foldRunner, mapReduce, runFold, scan } from "../../src/ops/reduce.ts";
+import { mapReduce, scan } from "../../src/ops/reduce.ts";
 import * as named from "../../src/ops/reductions.ts";
 import { allocate, type Strided } from "../../src/ops/strided.ts";
 import { type Fold, makeFold } from "../../src/optimize/reduce.ts";
-import { interpretReduce, interpretScan } from "../../src/run/interpret.ts";
 import type { Pool } from "../../src/run/pool.ts";
 import { FoldRunner } from "../../src/run/reduce.ts";
-import { canCompile } from "../../src/run/reduce-lower.ts";
 import { noParams } from "../../src/run/reduce-tasks.ts";
-import { planLoops } from "../../src/view/loops.ts";
-import { contiguousView, type View } from "../../src/view/view.ts";
 import { disassemble } from "../../src/wasm/wat.ts";
-import { dtype, elementOf, exact, exactProgram, expressions } from "./random.ts";
+import { compareFold, compareScan, type FoldCase, foldCases, layout, place, read } from "./folds.ts";
 
 let cases = 0;
 afterAll(() => console.log(`compiled folds equal interpreted ones: ${cases} cases`));
 
-/* Layouts -------------------------------------------------------------------------------------------------------- */
-
-interface Layout {
-  readonly shape: readonly number[];
-  /** Axes from the outermost in memory to the innermost. */
-  readonly order: readonly number[];
-  /** Elements from one index to the next, over the dense step: 0 repeats, negative walks backwards. */
-  readonly steps: readonly number[];
-}
-
-const sizes = fc.oneof(
-  { weight: 3, arbitrary: fc.integer({ min: 1, max: 5 }) },
-  { weight: 2, arbitrary: fc.constantFrom(7, 8, 16, 17, 19, 37) },
-);
-const layout: fc.Arbitrary<Layout> = fc.integer({ min: 1, max: 4 }).chain((rank) =>
-  fc
-    .record({
-      shape: fc.array(sizes, { minLength: rank, maxLength: rank }),
-      order: fc.shuffledSubarray(
-        Array.from({ length: rank }, (_, d) => d),
-        { minLength: rank, maxLength: rank },
-      ),
-      steps: fc.array(fc.constantFrom(1, 1, 1, 2, -1, 0), { minLength: rank, maxLength: rank }),
-    })
-    .filter(({ shape }) => shape.reduce((a, b) => a * b, 1) <= 3000),
-);
-
-function place(d: DType, l: Layout, values: readonly Value[]): Strided {
-  const { bytes, write } = dtypes[d];
-  const strides = new Array<number>(l.shape.length);
-  let step = bytes;
-  let offset = 0;
-  for (const axis of [...l.order].reverse()) {
-    strides[axis] = step * l.steps[axis];
-    if (l.steps[axis] < 0) offset += step * (l.shape[axis] - 1);
-    step *= Math.max(1, l.shape[axis] * Math.max(1, Math.abs(l.steps[axis])));
-  }
-  const storage = createStorage(engine().heap, step, "test");
-  for (let p = 0, i = 0; p + bytes <= step; p += bytes, i++) {
-    write(engine().heap.view, storage.address + p, values[i % values.length]);
-  }
-  const frame: View = { shape: l.shape, strides, offset, itemBytes: bytes };
-  return { dtype: d, storage, frame, readOnly: false };
-}
-
-const valuesOf = (d: DType) => fc.array(elementOf(d), { minLength: 5, maxLength: 31 });
-const read = (t: Strided): Value[] => {
-  const { bytes, read: one } = dtypes[t.dtype];
-  return Array.from({ length: t.storage.bytes / bytes }, (_, i) =>
-    one(engine().heap.view, t.storage.address + i * bytes),
-  );
-};
-const pick = (v: View, folded: readonly boolean[], which: boolean): View => ({
-  ...v,
-  shape: v.shape.filter((_, d) => folded[d] === which),
-  strides: v.strides.filter((_, d) => folded[d] === which),
-});
-
-/* Folds in order --------------------------------------------------------------------------------------------------- */
-
-interface Setup {
-  readonly source: string;
-  readonly types: readonly [acc: DType, x: DType];
-  readonly k: number | boolean;
-  readonly layout: Layout;
-  readonly mask: number;
-  readonly values: readonly Value[];
-  readonly init: Value | null;
-}
-
-const anyDType: fc.Arbitrary<DType> = fc.oneof(
-  { weight: 6, arbitrary: dtype },
-  { weight: 1, arbitrary: fc.constantFrom<DType>("f16", "bf16") },
-);
-const setup = (source: fc.Arbitrary<string>): fc.Arbitrary<Setup> =>
-  fc.tuple(anyDType, anyDType).chain(([acc, x]) =>
-    fc.record({
-      source: source.map((e) => `(x, y, k) => ${e}`),
-      types: fc.constant([acc, x] as const),
-      k: fc.constantFrom(2, 0.25, -3, true),
-      layout,
-      mask: fc.nat(15),
-      values: valuesOf(x),
-      init: fc.option(elementOf(acc)),
-    }),
-  );
-
-function compareFold(s: Setup): void {
-  const made = exactProgram(s.source, s.k, s.types, s.types[0]);
-  if (made === null) return;
-  const { program, params } = made;
-  const [d] = s.types;
-  const fold = makeFold(program, d, { startless: s.init === null });
-  // Sums and products of floats are carried in f64: they are compared elsewhere.
-  if (fold.carry !== d && !(d === "f16" || d === "bf16")) return;
-  if (fold.algebra !== null && (fold.algebra.op === "add" || fold.algebra.op === "mul") && isFloat(d)) return;
-  expect(canCompile(fold)).toBe(true);
-  const t = place(s.types[1], s.layout, s.values);
-  const folded = s.layout.shape.map((_, axis) => ((s.mask >> axis) & 1) === 1);
-  const keptShape = s.layout.shape.filter((_, axis) => !folded[axis]);
-  const [want, got] = [allocate("test", d, keptShape), allocate("test", d, keptShape)];
-  try {
-    const nest = planLoops([want.frame, pick(t.frame, folded, false)]);
-    const offsets = [nest.offsets[0] + want.storage.address, nest.offsets[1] + t.storage.address];
-    interpretReduce(
-      engine().heap.view,
-      { ...nest, offsets },
-      planLoops([pick(t.frame, folded, true)], { keepOrder: true }),
-      [d, s.types[1]],
-      evaluator(program, params),
-      d,
-      s.init,
-    );
-    runFold({
-      operation: "test",
-      fold,
-      params: { ...noParams, step: params },
-      sources: [{ of: t, view: t.frame }],
-      shape: s.layout.shape,
-      isFolded: folded,
-      init: s.init,
-      out: { of: got, view: contiguousView(keptShape, dtypes[d].bytes) },
-    });
-    expect(read(got), `${s.source} on ${s.types}`).toEqual(read(want));
-    cases++;
-  } finally {
-    for (const x of [t, want, got]) x.storage.release();
-  }
-}
+/* Folds and scans in order --------------------------------------------------------------------------------------- */
 
 describe("any function, any axes, any layout", () => {
-  const random = fc.oneof(
-    expressions(exact),
-    expressions(exact).map((e) => `(x + ${e.replaceAll("x", "y")})`),
-    fc
-      .tuple(fc.constantFrom("max", "min"), expressions(exact))
-      .map(
-        ([op, e]) =>
-          `Math.${op}(x, ${e.replaceAll("Math.max", "Math.MAX").replace(/\bx\b/g, "y").replaceAll("MAX", "max")})`,
-      ),
-    fc
-      .tuple(fc.constantFrom("&", "|", "^", "*", "&&", "||"), expressions(exact))
-      .map(([op, e]) => `(x ${op} ${e.replace(/\bx\b/g, "y")})`),
-  );
+  const run = (compare: (c: FoldCase) => boolean, numRuns: number) =>
+    fc.assert(
+      fc.property(foldCases, (c) => {
+        if (compare(c)) cases++;
+      }),
+      { numRuns },
+    );
 
-  test("in SIMD", { timeout: 300_000 }, () => {
-    fc.assert(fc.property(setup(random), compareFold), { numRuns: 3000 });
-  });
+  test("in SIMD", { timeout: 300_000 }, () => run(compareFold, 3000));
 
   test("in scalar code", { timeout: 300_000 }, () => {
     engine().kernels.simd = false;
     try {
-      fc.assert(fc.property(setup(random), compareFold), { numRuns: 1500 });
+      run(compareFold, 1500);
     } finally {
       engine().kernels.simd = true;
     }
   });
 
-  test("scans keep every step", { timeout: 300_000 }, () => {
-    fc.assert(
-      fc.property(setup(random), (s) => {
-        const made = exactProgram(s.source, s.k, s.types, s.types[0]);
-        if (made === null) return;
-        const { program, params } = made;
-        const [d] = s.types;
-        const t = place(s.types[1], s.layout, s.values);
-        const axis = s.mask % s.layout.shape.length;
-        const folded = s.layout.shape.map((_, a) => a === axis);
-        const want = allocate("test", d, s.layout.shape);
-        const fold = makeFold(program, d, { ordered: true });
-        expect(canCompile(fold)).toBe(true);
-        const nest = planLoops([pick(want.frame, folded, false), pick(t.frame, folded, false)]);
-        const offsets = [nest.offsets[0] + want.storage.address, nest.offsets[1] + t.storage.address];
-        interpretScan(
-          engine().heap.view,
-          { ...nest, offsets },
-          s.layout.shape[axis],
-          [want.frame.strides[axis], t.frame.strides[axis]],
-          [d, s.types[1]],
-          evaluator(program, params),
-          d,
-          s.init,
-        );
-        const got = allocate("test", d, s.layout.shape);
-        const kept = planLoops([pick(t.frame, folded, false), pick(got.frame, folded, false)]);
-        foldRunner(engine()).run({
-          fold,
-          params: { ...noParams, step: params },
-          itemBytes: [t.frame.itemBytes],
-          addresses: [kept.offsets[0] + t.storage.address],
-          out: kept.offsets[1] + got.storage.address,
-          kept: kept.shape.map((size, k) => ({
-            size,
-            inputs: [kept.strides[0][k]],
-            out: kept.strides[1][k],
-          })),
-          folded: [
-            {
-              size: s.layout.shape[axis],
-              inputs: [t.frame.strides[axis]],
-              out: got.frame.strides[axis],
-            },
-          ],
-          start: s.init === null ? null : fold.enter(s.init),
-          every: true,
-        });
-        expect(read(got), `${s.source} on ${s.types}`).toEqual(read(want));
-        for (const x of [t, want, got]) x.storage.release();
-        cases++;
-      }),
-      { numRuns: 1500 },
-    );
-  });
+  test("scans keep every step", { timeout: 300_000 }, () => run(compareScan, 1500));
 });
 
 /* Sums ---------------------------------------------------------------------------------------------------------------- */
@@ -562,7 +366,8 @@ describe("named reductions", () => {
     const turned = t.permute(2, 0, 1).slice("::-1", ":", "::2");
     const whole = turned.contiguous();
     for (const axis of [0, 1, 2]) {
-      expect(read(named.softmax(turned, { axis }))).toEqual(read(named.softmax(whole, { axis })));
+      // Dense rows are done in one visit, others in several: the last bit may differ.
+      close(named.softmax(turned, { axis }), read(named.softmax(whole, { axis })).map(Number), 2e-7);
       expect(read(named.argReduce("argmax", turned, { axis }))).toEqual(
         read(named.argReduce("argmax", whole, { axis })),
       );
@@ -651,7 +456,8 @@ describe("the kernels", () => {
     expect(kinds(() => t.sum({ axis: 0 }))).toEqual(["columns"]);
     expect(kinds(() => t.T.sum({ axis: 1 }))).toEqual(["columns"]);
     expect(kinds(() => t.sum())).toEqual(["rows"]);
-    expect(kinds(() => ones(100_000).sum())).toEqual(["runs"]);
+    const long = ones(100_000);
+    expect(kinds(() => long.sum())).toEqual(["runs"]);
     expect(kinds(() => t.reduce((a, x) => a * 2 + x, { axis: 1 }))).toEqual(["columns"]);
   });
 

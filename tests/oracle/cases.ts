@@ -87,7 +87,11 @@ export interface Case<I = TensorInput, P = object, E = Expected> {
 
 export function loadCases(family: Family): Case<unknown, unknown, unknown>[] {
   const file = new URL(`./cases/${family}.jsonl.gz`, import.meta.url);
-  const lines = gunzipSync(readFileSync(file)).toString("utf8").split("\n");
+  return parseCases(gunzipSync(readFileSync(file)).toString("utf8"));
+}
+
+export function parseCases(text: string): Case<unknown, unknown, unknown>[] {
+  const lines = text.split("\n");
   return lines.filter((line) => line !== "").map((line) => JSON.parse(line));
 }
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { buildSync } from "esbuild";
 import { beforeAll, expect, test } from "vitest";
 import { engine } from "../../src/engine.ts";
-import { arange, configure, kernel, type Tensor, zeros, zip } from "../../src/index.ts";
+import { arange, configure, explain, kernel, type Tensor, zeros, zip } from "../../src/index.ts";
 import { Pool } from "../../src/run/pool.ts";
 import { ModuleBuilder } from "../../src/wasm/assembler.ts";
 
@@ -62,7 +62,7 @@ test("conversions and copies too, in place and out of place", () => {
   expect(Buffer.compare(bits(c), bits(a.mul(2)))).toBe(0);
 });
 
-test("a million small operations beside large ones lose nothing", () => {
+test("small operations beside large ones lose nothing", () => {
   const counter = zeros(64);
   const big = zeros(1 << 17);
   const inc = kernel((x: number) => x + 1);
@@ -81,6 +81,18 @@ test("worker.js, which imports nothing, has the pool's own words for the control
   const pool = words("pool.ts");
   expect(words("worker.js").length).toBeGreaterThan(14);
   for (const word of words("worker.js")) expect(pool).toContain(word);
+});
+
+test("explain says who did what", () => {
+  const x = arange(1 << 20);
+  const report = explain(() => x.map((v) => Math.sqrt(v * v + 1)).sum());
+  const [map, sum] = report.kernels.map((k) => k.threads);
+  expect(map).toMatchObject({ threads: 3, wanted: 3, why: null, shared: true });
+  expect(map.tasks).toBeGreaterThan(3);
+  expect(map.own).toBeLessThanOrEqual(map.tasks);
+  expect(sum.shared).toBe(true);
+  expect(String(report)).toMatch(/threads {2}3 share \d+ tasks: \d+ done here, \d+ by others/);
+  expect(String(explain(() => zeros(3).neg()))).toMatch("threads  1, too little work to share");
 });
 
 test("small operations stay in the calling thread", () => {
@@ -124,9 +136,38 @@ test("a kernel that traps in a worker is an error at the call", () => {
   expect(() => pool.run(sabotage("trap"), 1024, 64, 6)).toThrow(/a kernel failed in a worker thread/);
 });
 
-function runProgram(name: string, env: Record<string, string> = {}) {
+test("a kernel that traps in the calling thread leaves the pool in order", () => {
+  const pool = new Pool(engine().heap, 2);
+  pool.waitUntilReady(10_000);
+  const calm = calmly();
+  const failing = { bytes: calm.bytes, run: () => expect.fail("a trap") };
+  let traps = 0;
+  for (let round = 0; round < 50; round++) {
+    try {
+      // The worker may be quick enough to do it all.
+      pool.run(failing, 1024, 64, 1000);
+    } catch (error) {
+      expect(String(error)).toMatch("a trap");
+      traps++;
+    }
+    pool.run(calm, 1024, 64, 50);
+  }
+  expect(traps).toBeGreaterThan(0);
+  expect(pool.status()).toEqual({ threads: 2, wanted: 2, why: null });
+  pool.stop();
+});
+
+/** A module whose "run" does nothing. */
+function calmly(): { bytes: Uint8Array; run: () => void } {
+  const module = new ModuleBuilder();
+  module.importMemory("e", "m", { min: 2, max: 65536, shared: true });
+  module.func("run", { d: "i32" }, [], { export: true });
+  return { bytes: module.toBytes(), run: () => {} };
+}
+
+function runProgram(name: string, env: Record<string, string> = {}, args: readonly string[] = []) {
   const program = fileURLToPath(new URL(`./${name}`, import.meta.url));
-  return spawnSync(process.execPath, ["--import", "tsx", program], {
+  return spawnSync(process.execPath, ["--import", "tsx", program, ...args], {
     encoding: "utf8",
     timeout: 60_000,
     env: { ...process.env, ...env },
@@ -142,6 +183,25 @@ test("a program that used the pool ends by itself", () => {
 test("STRIDED_THREADS=1 starts no worker", () => {
   const { status, stdout } = runProgram("program.ts", { STRIDED_THREADS: "1" });
   expect({ status, stdout }).toEqual({ status: 0, stdout: "1 threads, sum 3145728\n" });
+});
+
+test("a million small operations leave memory flat, and 5,000 kernels keep it bounded", () => {
+  const { status, stdout, stderr } = runProgram("flat.ts");
+  expect(stderr).not.toMatch(/Error/);
+  expect(status).toBe(0);
+  const { million, kernels, ...rest } = JSON.parse(stdout);
+  expect(rest).toEqual({ right: true, wrong: 0, threads: 2, kept: 1024 });
+  expect(million.heapBytes).toBe(0);
+  expect(million.rss).toBeLessThan(32);
+  expect(kernels.heapBytes).toBe(0);
+  expect(kernels.rss).toBeLessThan(160);
+});
+
+test("a soak of three seconds: ten Node workers with threads of their own lose nothing", () => {
+  const { status, stdout } = runProgram("../../scripts/soak.ts", {}, ["3"]);
+  console.log(stdout);
+  expect(stdout).toMatch("nothing was lost");
+  expect(status).toBe(0);
 });
 
 test("several Node workers each use strided at once, and none loses a result", () => {

@@ -1,0 +1,133 @@
+/** strided itself. The library is given from outside: the build of the day, of another commit, or the sources in tests. */
+import type { Tensor } from "../../../src/index.ts";
+import { reading } from "../inputs.ts";
+import type { About, Adapter, DTypeName, Prepare, Prepared, Task, Values } from "../types.ts";
+import { compileConstant, ggml } from "../workloads.ts";
+
+export type Library = typeof import("../../../src/index.ts");
+
+const typed = (t: Tensor): Values => t.toTypedArray() as Values;
+
+export function stridedAdapter(load: () => Promise<{ lib: Library; about: About }>): Adapter {
+  let lib: Library;
+
+  const from = (values: Values, shape: readonly number[], dtype: DTypeName): Tensor =>
+    lib.tensor(values, { shape, dtype });
+  const operands = (task: Task, inputs: readonly Values[]) =>
+    inputs.map((v, k) => from(v, task.inputs[k].shape, task.inputs[k].dtype));
+
+  /** Writes into an existing tensor. */
+  const into =
+    (make: (out: Tensor, a: Tensor, b: Tensor, task: Task) => () => unknown): Prepare =>
+    (task, inputs) => {
+      const made = operands(task, inputs);
+      const out = lib.zeros(task.out.shape, { dtype: task.out.dtype }) as Tensor;
+      const run = make(out, made[0], made[1], task) as () => void;
+      const dispose = () => {
+        for (const t of [...made, out]) t.dispose();
+      };
+      return { run, read: reading(run, () => typed(out)), dispose };
+    };
+
+  /** Makes a new tensor at every call, and lets it go. */
+  const fresh =
+    (make: (a: Tensor, b: Tensor, task: Task) => () => Tensor): Prepare =>
+    (task, inputs) => {
+      const made = operands(task, inputs);
+      const call = make(made[0], made[1], task);
+      return {
+        run: () => call().dispose(),
+        read: () => typed(call()),
+        dispose: () => {
+          for (const t of made) t.dispose();
+        },
+      };
+    };
+
+  const axisOf = (task: Task) => (task.axis === null || task.axis === undefined ? {} : { axis: task.axis });
+
+  return {
+    start: async () => {
+      const { lib: loaded, about } = await load();
+      lib = loaded;
+      return about;
+    },
+    settle: () => lib.ready(),
+    ops: {
+      add: into((out, a, b) => () => lib.add(a, b, { out })),
+      exp: into((out, a) => () => lib.exp(a, { out })),
+      tanhSquare: into((out, a) => {
+        const f = lib.kernel((x) => Math.tanh(x * x + 1));
+        return () => f.into(out, a);
+      }),
+      everySecond: into((out, a, b) => {
+        const even = a.slice(":", "::2");
+        return () => lib.add(even, b, { out });
+      }),
+      transposedAdd: into((out, a, b) => {
+        const turned = a.T;
+        return () => lib.add(turned, b, { out });
+      }),
+      reversedAdd: into((out, a, b) => {
+        const back = a.slice(":", "::-1");
+        return () => lib.add(back, b, { out });
+      }),
+      sum: fresh((a, _, task) => () => a.sum(axisOf(task))),
+      max: fresh((a, _, task) => () => a.max(axisOf(task))),
+      softmax: fresh((a) => () => lib.softmax(a)),
+      logsumexp: fresh((a) => () => lib.logsumexp(a, { axis: 1 })),
+      matmul: fresh((a, b) => () => a.matmul(b)),
+      matmulTransposed: fresh((a, b) => {
+        const turned = a.T;
+        return () => turned.matmul(b);
+      }),
+      permuteCopy: into((out, a, _, task) => {
+        const turned = a.permute(task.axes!);
+        return () => out.assign(turned);
+      }),
+      cast: into((out, a) => () => out.assign(a)),
+      ggmlCopy: (task, [values]) => {
+        const src = lib.fromGgml({ type: "f32", ne: [...ggml.ne], nb: [...ggml.nb], data: values });
+        const dst = lib.zeros(task.out.shape);
+        const run = () => void dst.assignFlat(src);
+        return { run, read: reading(run, () => typed(dst)) };
+      },
+      gelu: into((out, a) => {
+        const gelu = lib.kernel((x) => 0.5 * x * (1 + Math.tanh(0.7978845608 * (x + 0.044715 * x * x * x))));
+        return () => gelu.into(out, a);
+      }),
+      addNew: fresh((a, b) => () => lib.add(a, b)),
+      compile: (task, inputs): Prepared => {
+        const [a] = operands(task, inputs);
+        let count = 0;
+        return {
+          run: () => a.map(newFunction(count++)).dispose(),
+          read: () => typed(a.map(newFunction(null))),
+        };
+      },
+    },
+  };
+}
+
+/** A function whose text was never seen: nothing of it can be in a cache. */
+export function newFunction(count: number | null): (x: number) => number {
+  const c = count === null ? compileConstant : count + 0.125;
+  const text = `return Math.max(x * ${c} + 1, x - ${c}) / 3`;
+  return new Function("x", text) as (x: number) => number;
+}
+
+/** The library from a folder of its built files, with what turbo switched on. */
+export async function loadBuilt(folder: string, turbo: boolean): Promise<{ lib: Library; about: About }> {
+  const load = (file: string): Promise<unknown> => import(new URL(file, `file://${folder}/`).href);
+  const switched = turbo
+    ? ((await load("turbo.js")) as { turbo: { name: string; on: boolean }[] }).turbo
+    : [];
+  const lib = (await load("index.js")) as Library;
+  const on = switched.filter((feature) => feature.on).map((feature) => feature.name);
+  const threads = process.env.STRIDED_THREADS ?? "all";
+  const how = turbo ? `turbo: ${on.join(", ") || "nothing to switch on here"}` : "as it comes";
+  return {
+    lib,
+    about: { version: "", setup: `${how}; ${threads === "1" ? "1 thread" : `${threads} threads`}` },
+  };
+}

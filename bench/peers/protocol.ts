@@ -1,0 +1,25 @@
+/** What parent and child say to each other, one line of JSON each. */
+import type { Difference } from "./inputs.ts";
+import type { About, Task } from "./types.ts";
+
+export type Command =
+  /** Load the library; with a task, also its first result, and how long both took. */
+  | { readonly do: "start"; readonly adapter: string; readonly first?: Task }
+  | { readonly do: "prepare"; readonly task: Task }
+  /** Compare the result with a file of raw bytes. */
+  | { readonly do: "check"; readonly file: string }
+  | { readonly do: "write"; readonly file: string }
+  | { readonly do: "warm"; readonly turn: number; readonly longest: number }
+  | { readonly do: "turn"; readonly calls: number }
+  | { readonly do: "peak"; readonly calls: number }
+  | { readonly do: "drop" };
+
+export interface Reply {
+  readonly error?: string;
+  readonly missing?: string;
+  readonly about?: About;
+  readonly difference?: Difference;
+  readonly calls?: number;
+  readonly ms?: number;
+  readonly bytes?: number;
+}

@@ -1,0 +1,257 @@
+/** The page of results. Every number, win and loss in it is computed from the run; only the reasons are written by hand. */
+import type { ContestantResult, WorkloadResult } from "../peers/run.ts";
+import type { Group } from "../peers/types.ts";
+import { groups } from "../peers/workloads.ts";
+import {
+  bestMatches,
+  draw,
+  figureOf,
+  label,
+  type Match,
+  matches,
+  outcomeOf,
+  type Report,
+  representative,
+} from "./report.ts";
+
+/** Reasons by "workload contestant", "group contestant", "workload" or "group". */
+export type Notes = Readonly<Record<string, string>>;
+
+export function markdown(report: Report, notes: Notes): string {
+  const sections = [
+    opening(report),
+    score(report),
+    ...(Object.keys(groups) as Group[]).map((group) => groupSection(report, group)),
+    losses(report, notes),
+    method(report),
+    contestantTable(report),
+  ];
+  return `${sections.filter((s) => s !== "").join("\n\n")}\n`;
+}
+
+function table(rows: readonly (readonly string[])[], left = 1): string {
+  const line = (cells: readonly string[]) => `| ${cells.map((c) => c.replaceAll("|", "\\|")).join(" | ")} |`;
+  const rule = rows[0].map((_, c) => (c < left ? "---" : "---:"));
+  return [line(rows[0]), line(rule), ...rows.slice(1).map(line)].join("\n");
+}
+
+function opening(report: Report): string {
+  const { machine, commit, date } = report;
+  const state =
+    commit === null
+      ? ""
+      : `, commit ${commit.hash}${commit.changed ? " with changes that are not committed" : ""}`;
+  const nodes = [machine.node, machine.newerNode].filter((v) => v !== null).join(" and ");
+  const noise = report.workloads.map((w) => w.busy ?? 0);
+  const busiest = Math.max(0, ...noise);
+  const quiet =
+    busiest > 0.3
+      ? `**The machine was not quiet:** just before some workloads up to ${busiest.toFixed(1)} of its cores were busy with something else, so small differences mean nothing.`
+      : "Nothing else was running.";
+  const size =
+    report.size === "full" ? "" : `\n\n**Sizes are reduced (${report.size}): a trial run, not a result.**`;
+  return `<!-- Written by npm run bench:peers. Do not edit: reasons for losses go into notes.json. -->
+
+# Benchmarks
+
+strided beside the libraries one would otherwise use, all in one run, taking turns, each in a process of its own.
+Everything was verified against ${report.reference} before it was timed. [How it was measured](#how-it-was-measured) and
+[who took part](#contestants) are below; the raw figures are in [results.json](results.json).
+
+![Speed relative to a plain loop, by workload and library](chart.svg)
+
+strided ${report.version}${state}. ${date} UTC, ${machine.cpu}, ${machine.cores} cores,
+${Math.round(machine.memory / 2 ** 30)} GiB, ${machine.system}, Node ${nodes}. The run took ${Math.round(report.seconds / 60)} minutes. ${quiet}${size}`;
+}
+
+/** One row a peer: how often strided is ahead. */
+function score(report: Report): string {
+  const [all, single] = [matches(report), matches(report, true)];
+  const best = bestMatches(report);
+  const rows = [["against", "wins", "draws", "losses", "typical ratio", "best", "worst"]];
+  for (const c of report.contestants.filter((c) => !c.ours)) {
+    const of = (list: readonly Match[]) => list.filter((m) => m.theirs.id === c.id);
+    rows.push(...scoreRow(label(c), of(all)));
+    if (c.threads === 1) rows.push(...scoreRow(`${label(c)}; strided on 1 thread`, of(single)));
+    if (c.runtime === "python")
+      rows.push(...scoreRow(`${c.name}; strided turbo on ${best[0]?.ours.runtimeLabel}`, of(best)));
+  }
+  if (rows.length === 1) return "";
+  const ours = representative(report, "own");
+  const margin = Math.round((draw - 1) * 100);
+  return `## Wins and losses
+
+strided as it comes, on all ${ours?.threads ?? report.machine.cores} threads where nothing else is said, in the runtime the other one runs in (against
+Python: on ${ours?.runtimeLabel}). A ratio above 1 means strided is that many times faster, or smaller; within ${margin} % is a draw. Each
+workload counts once; the typical ratio is the median.
+
+${table(rows)}`;
+}
+
+function scoreRow(name: string, list: readonly Match[]): string[][] {
+  if (list.length === 0) return [];
+  const count = (outcome: Match["outcome"]) => String(list.filter((m) => m.outcome === outcome).length);
+  const sorted = list.map((m) => m.ratio).sort((a, b) => a - b);
+  const ratios = [sorted[sorted.length >> 1], sorted[sorted.length - 1], sorted[0]].map(times);
+  return [[name, count("win"), count("draw"), count("loss"), ...ratios]];
+}
+
+const times = (ratio: number) => (ratio >= 100 ? `${ratio.toFixed(0)}×` : `${ratio.toPrecision(2)}×`);
+
+/** Numbers reasons as they come up. */
+class Footnotes {
+  readonly #numbers = new Map<string, number>();
+  mark(reason: string): string {
+    if (!this.#numbers.has(reason)) this.#numbers.set(reason, this.#numbers.size + 1);
+    return `<sup>${this.#numbers.get(reason)}</sup>`;
+  }
+  toString(): string {
+    return [...this.#numbers].map(([reason, n]) => `<sup>${n}</sup> ${reason}`).join("; ");
+  }
+}
+
+function groupSection(report: Report, group: Group): string {
+  const list = report.workloads.filter((w) => w.group === group);
+  if (list.length === 0) return "";
+  const footnotes = new Footnotes();
+  const taking = report.contestants.filter((c) => c.missing === undefined);
+  const rows = [["", ...list.map((w) => w.title)]];
+  for (const c of taking) {
+    const name = c.ours ? `**${label(c)}**` : label(c);
+    rows.push([name, ...list.map((w) => cell(report, w, c, footnotes))]);
+  }
+  const share = shareRow(report, list);
+  if (share !== null) rows.push(share);
+  const unit = list.some((w) => w.flops > 0) ? "GFLOP/s, more is better" : "time a call, less is better";
+  const notes = `${footnotes}`;
+  const { title, about } = groups[group];
+  const sizes = list.every((w) => same(w.inputs[0].shape, list[0].inputs[0].shape))
+    ? `, ${list[0].inputs[0].shape.join("×")}`
+    : "";
+  const what = group === "start" || group === "kernels" ? "less is better" : unit;
+  return `## ${title}\n\n${about}${group === "kernels" ? "" : sizes}; ${what}. The best of a column is bold.\n\n${table(rows)}${notes === "" ? "" : `\n\n${notes}`}`;
+}
+
+const same = (a: readonly number[], b: readonly number[]) => a.join() === b.join();
+
+function cell(report: Report, w: WorkloadResult, c: ContestantResult, footnotes: Footnotes): string {
+  const outcome = outcomeOf(w, c.id);
+  if (outcome === undefined) return "";
+  if ("none" in outcome) {
+    const prefix = { missing: "", slow: "", wrong: "wrong result: ", failed: "failed: " }[outcome.none];
+    return `–${footnotes.mark(`${prefix}${outcome.why}`)}`;
+  }
+  const once =
+    outcome.rounds === 1 && w.measure === "call" ? footnotes.mark("one call, it is that slow") : "";
+  const text = `${quantity(w, outcome.median)}${once}`;
+  const least = Math.min(...report.contestants.map((o) => figureOf(w, o.id)?.median ?? Infinity));
+  return outcome.median === least ? `**${text}**` : text;
+}
+
+/** A figure in the unit of its workload. */
+export function quantity(w: WorkloadResult, median: number): string {
+  if (w.measure === "memory") return `${Math.round(median / 2 ** 20)} MiB`;
+  if (w.flops > 0) return significant(w.flops / median / 1e6);
+  if (median >= 1000) return `${significant(median / 1000)} s`;
+  if (median >= 1) return `${significant(median)} ms`;
+  return median >= 0.001 ? `${significant(median * 1000)} µs` : `${(median * 1e6).toFixed(0)} ns`;
+}
+
+const significant = (x: number) => (x >= 100 ? x.toFixed(0) : x >= 10 ? x.toFixed(1) : x.toFixed(2));
+
+/** How near strided comes to what the machine can do: copying for memory-bound work, multiply-adds for products. */
+function shareRow(report: Report, list: readonly WorkloadResult[]): string[] | null {
+  const ours = representative(report, "own");
+  const turbo = representative(report, "newer", { turbo: true }) ?? ours;
+  const { all } = report.limits;
+  const products = list.some((w) => w.flops > 0);
+  if (ours === undefined || turbo === undefined || list[0].group === "kernels" || list[0].group === "start")
+    return null;
+  const share = (w: WorkloadResult): string => {
+    const median = Math.min(...[ours, turbo].map((c) => figureOf(w, c.id)?.median ?? Infinity));
+    if (median === Infinity) return "";
+    if (products) return all.multiplyAdd === null ? "" : percent(w.flops / median / 1e6 / all.multiplyAdd);
+    return percent(w.bytes / median / 1e6 / all.copy);
+  };
+  const against = products ? "of the multiply-add peak" : "of memcpy's bandwidth";
+  return [`_strided's better one, ${against}_`, ...list.map(share)];
+}
+
+const percent = (x: number) => `${Math.round(x * 100)} %`;
+
+function reason(notes: Notes, m: Match): string {
+  const { id, group } = m.workload;
+  const { adapter } = m.theirs;
+  const keys = [`${id} ${adapter}`, `${group} ${adapter}`, id, group];
+  const key = keys.find((k) => notes[k] !== undefined);
+  return key === undefined ? "Not looked into yet." : notes[key];
+}
+
+function losses(report: Report, notes: Notes): string {
+  const all = matches(report).filter((m) => m.outcome === "loss");
+  const best = bestMatches(report);
+  const head = "## Where strided loses, and why";
+  if (all.length === 0)
+    return `${head}\n\nNowhere in this run, against anyone, by more than ${Math.round((draw - 1) * 100)} %.`;
+  const line = (m: Match) => {
+    const [a, b] = [m.ours, m.theirs].map((c) => quantity(m.workload, figureOf(m.workload, c.id)!.median));
+    const unit = m.workload.flops > 0 ? " GFLOP/s" : "";
+    const turbo = best.find((x) => x.workload.id === m.workload.id && x.theirs.id === m.theirs.id);
+    const also =
+      turbo === undefined
+        ? ""
+        : ` With turbo on ${turbo.ours.runtimeLabel} it is ${times(turbo.ratio)} the speed.`;
+    const name = m.workload.group === "matmul" ? `matmul ${m.workload.title}` : m.workload.title;
+    return `- **${name}** against ${label(m.theirs)}: ${times(m.ratio)} the speed (${a}${unit} against ${b}${unit}).${also} ${reason(notes, m)}`;
+  };
+  const kinds: [string, (m: Match) => boolean][] = [
+    ["JavaScript", (m) => m.theirs.runtime !== "python"],
+    ["Python", (m) => m.theirs.runtime === "python"],
+  ];
+  const parts = kinds.map(([title, of]) => {
+    const list = all.filter(of).sort((a, b) => a.ratio - b.ratio);
+    const none = `Nowhere in this run by more than ${Math.round((draw - 1) * 100)} %.`;
+    return `### Against ${title}\n\n${list.length === 0 ? none : list.map(line).join("\n")}`;
+  });
+  return `${head}\n\nThe largest losses first.\n\n${parts.join("\n\n")}`;
+}
+
+function method(report: Report): string {
+  const { settings, limits } = report;
+  const peak = (x: number | null) => (x === null ? "not measured" : `${x.toFixed(0)} GFLOP/s`);
+  return `## How it was measured
+
+- **The same inputs everywhere**, made from one formula in every process, to the bit. Workloads are a table
+  (\`bench/peers/workloads.ts\`); an adapter says how a library's users would write each one.
+- **Verified first.** Every element of every contestant's result was compared with ${report.reference}. A wrong result
+  is reported as such and not timed.
+- **Turns.** Each contestant lives in a process of its own; in up to ${settings.rounds} rounds each gets a turn of at least ${settings.turn} ms, in
+  rotating order. Out of its turn a process is stopped by the system, so that idle threads cannot disturb anybody. The
+  first call of a turn is not counted. Figures are medians over the rounds; results.json also has spread and least.
+- **Existing outputs** are used where a library can (\`out=\`, \`into\`, loops); where it cannot, a call includes making the
+  result, and strided's reductions and matrix products do so too. Data stays where the library keeps it: only
+  onnxruntime-web copies JavaScript arrays in and out at each call, because that is how it is called.
+- **Threads**: strided with 1 and with all; the others with as many as they can use in Node, or in Python.
+- **Start** is measured in fresh processes from the import to the first sum of 64 elements, without the time that Node or
+  Python itself takes to start; **peak memory** is that of a fresh process after five calls, the runtime included.
+- **Limits of this machine**, measured ${limits.how}: memcpy ${limits.one.copy.toFixed(1)} GB/s with one thread and ${limits.all.copy.toFixed(1)} GB/s with all (bytes read plus bytes
+  written), reading ${limits.one.read.toFixed(1)} and ${limits.all.read.toFixed(1)} GB/s, f32 multiply-adds ${peak(limits.one.multiplyAdd)} and ${peak(limits.all.multiplyAdd)}. Work
+  that fits in the caches can be above memcpy's bandwidth.
+
+To run it yourself:
+
+\`\`\`sh
+npm ci && npm run bench:setup    # installs the contestants, once
+npm run bench:peers              # about ${Math.max(1, Math.round(report.seconds / 60))} minutes on this machine; writes this page
+\`\`\``;
+}
+
+function contestantTable(report: Report): string {
+  const rows = [["contestant", "version", "runs on", "set up"]];
+  for (const c of report.contestants) {
+    const setup = c.missing === undefined ? c.setup : `**takes no part:** ${c.missing}`;
+    const version = c.version !== "" ? c.version : c.ours ? report.version : "";
+    rows.push([c.ours ? `**${label(c)}**` : label(c), version, c.runtimeLabel || c.runtime, setup]);
+  }
+  return `## Contestants\n\n${table(rows, 4)}`;
+}

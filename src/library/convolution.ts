@@ -1,0 +1,399 @@
+/**
+ * Convolutions as in neural networks (cross-correlations, as torch has them), and NumPy's convolve and correlate.
+ *
+ * A convolution is a matrix product: weights [O, K] times windows [K, P], where K runs over channels and taps and P over
+ * the windows of an image. The windows are a view, and no view of two axes: instead of copying them out, lists of byte
+ * offsets lead the packing of the product to where they lie (convolution-run.ts).
+ */
+import { scope } from "../api.ts";
+import { type DType, dtypes, promote } from "../dtype.ts";
+import { engine } from "../engine.ts";
+import { describe, fail, list } from "../errors.ts";
+import { checkOptions } from "../ops/arguments.ts";
+import { allocate } from "../ops/strided.ts";
+import { laneBytes, laneDType, laneOf } from "../optimize/gemm.ts";
+import { liveTensor, Tensor } from "../tensor.ts";
+import { sizeOf } from "../view/layout.ts";
+import { reshape } from "../view/reshape.ts";
+import { type ConvPlan, runConvolution } from "./convolution-run.ts";
+
+/** One number for every spatial axis, or one for each. */
+export type PerAxis = number | readonly number[];
+
+export interface ConvOptions {
+  /** One number for each output channel. */
+  readonly bias?: Tensor;
+  /** Steps from one window to the next; default 1. */
+  readonly stride?: PerAxis;
+  /** Zeros before and after each axis, or "valid" (none) or "same" (as many outputs as inputs); default 0. */
+  readonly padding?: PerAxis | "same" | "valid";
+  /** Steps from one tap to the next; default 1. */
+  readonly dilation?: PerAxis;
+  /** Channels are split into so many groups, each with weights of its own; default 1. */
+  readonly groups?: number;
+}
+
+const optionNames = ["bias", "stride", "padding", "dilation", "groups"] satisfies (keyof ConvOptions)[];
+
+/** input [N, C, L] or [C, L], weight [O, C / groups, k] → [N, O, L']. */
+export function conv1d(input: Tensor, weight: Tensor, options: ConvOptions = {}): Tensor {
+  return convolution("conv1d", 1, input, weight, options);
+}
+/** input [N, C, H, W] or [C, H, W], weight [O, C / groups, kh, kw] → [N, O, H', W']. */
+export function conv2d(input: Tensor, weight: Tensor, options: ConvOptions = {}): Tensor {
+  return convolution("conv2d", 2, input, weight, options);
+}
+/** input [N, C, D, H, W] or [C, D, H, W], weight [O, C / groups, kd, kh, kw] → [N, O, D', H', W']. */
+export function conv3d(input: Tensor, weight: Tensor, options: ConvOptions = {}): Tensor {
+  return convolution("conv3d", 3, input, weight, options);
+}
+
+export interface ConvTransposeOptions {
+  /** One number for each output channel. */
+  readonly bias?: Tensor;
+  /** Steps that each element of the input is worth in the output; default 1. */
+  readonly stride?: PerAxis;
+  /** What the convolution that this turns round had; takes as much from both ends. Default 0. */
+  readonly padding?: PerAxis;
+  /** More elements behind, where several lengths lead to one; default 0. */
+  readonly outputPadding?: PerAxis;
+  readonly dilation?: PerAxis;
+  readonly groups?: number;
+}
+
+/** input [N, C, L] or [C, L], weight [C, O / groups, k]: shapes as conv1d turned round. */
+export function convTranspose1d(input: Tensor, weight: Tensor, options: ConvTransposeOptions = {}): Tensor {
+  return transposed("convTranspose1d", 1, input, weight, options);
+}
+/** input [N, C, H, W] or [C, H, W], weight [C, O / groups, kh, kw]: shapes as conv2d turned round. */
+export function convTranspose2d(input: Tensor, weight: Tensor, options: ConvTransposeOptions = {}): Tensor {
+  return transposed("convTranspose2d", 2, input, weight, options);
+}
+
+/** Which part of a convolution of n and m elements: all n + m - 1, the middle max(n, m), or where both overlap wholly. */
+export type ConvolveMode = "full" | "same" | "valid";
+export interface ConvolveOptions {
+  readonly mode?: ConvolveMode;
+}
+
+/** Of two 1-D tensors, as numpy.convolve: out[k] = Σ a[i]·v[k - i]; default mode "full". */
+export function convolve(a: Tensor, v: Tensor, options: ConvolveOptions = {}): Tensor {
+  const [x, w] = signals("convolve", a, v, options);
+  return scope(() => {
+    const [long, short] = x.size >= w.size ? [x, w] : [w, x];
+    return slide("convolve", long, short.flip(), options.mode ?? "full");
+  });
+}
+/** Of two 1-D tensors, as numpy.correlate: out[k] = Σ a[i + k]·v[i]; default mode "valid". */
+export function correlate(a: Tensor, v: Tensor, options: ConvolveOptions = {}): Tensor {
+  const [x, w] = signals("correlate", a, v, options);
+  const mode = options.mode ?? "valid";
+  return scope(() =>
+    x.size >= w.size ? slide("correlate", x, w, mode) : slide("correlate", w, x, mode).flip().clone(),
+  );
+}
+
+function signals(operation: string, a: Tensor, v: Tensor, options: ConvolveOptions): [Tensor, Tensor] {
+  checkOptions(operation, options, '{ mode: "same" }', ["mode"]);
+  const both = [liveTensor(operation, a), liveTensor(operation, v)] as [Tensor, Tensor];
+  for (const t of both) {
+    if (t.rank === 1 && t.size > 0) continue;
+    fail("shape", operation, `an operand is ${list(t.shape)}.`, "Both must have one axis, with elements.");
+  }
+  const { mode } = options;
+  if (mode !== undefined && !["full", "same", "valid"].includes(mode)) {
+    fail("value", operation, `mode is ${describe(mode)}.`, 'Use "full", "same" or "valid".');
+  }
+  return both;
+}
+
+/** The shorter one slides along the longer one. */
+function slide(operation: string, long: Tensor, short: Tensor, mode: ConvolveMode): Tensor {
+  const m = short.size;
+  const padding = { full: [m - 1, m - 1], same: [m >> 1, m - 1 - (m >> 1)], valid: [0, 0] } as const;
+  const [before, after] = padding[mode];
+  const padded = long.size + before + after;
+  const plan: ConvPlan = {
+    batch: 1,
+    channels: 1,
+    outChannels: 1,
+    groups: 1,
+    kernel: [m],
+    stride: [1],
+    dilation: [1],
+    padding: [[before, after]],
+    padded: [padded],
+    out: [padded - m + 1],
+  };
+  const dtype = promote(long.dtype, short.dtype);
+  return sumWindows(operation, plan, long.expandDims([0, 1]), short.expandDims([0, 1]), null, dtype).view(-1);
+}
+
+/* Turned round ------------------------------------------------------------------------------------------ */
+
+/** A convolution of the input with zeros between its elements and around them, by the weights seen backwards. */
+function transposed(
+  operation: string,
+  rank: number,
+  input: Tensor,
+  weight: Tensor,
+  options: ConvTransposeOptions,
+): Tensor {
+  checkOptions(operation, options, "{ stride: 2 }", [...optionNames, "outputPadding"]);
+  const x = liveTensor(operation, input);
+  const w = liveTensor(operation, weight);
+  const { groups = 1, bias } = options;
+  checkCount(operation, "groups", groups, 1);
+  const single = x.rank === rank + 1;
+  const channels = x.shape[single ? 0 : 1];
+  if (
+    (!single && x.rank !== rank + 2) ||
+    w.rank !== rank + 2 ||
+    w.shape[0] !== channels ||
+    channels % groups
+  ) {
+    fail(
+      "shape",
+      operation,
+      `the input is ${list(x.shape)}, the weight ${list(w.shape)}, in ${groups} ${groups === 1 ? "group" : "groups"}.`,
+      "The input is [batch, channels, …] and the weight [channels, output channels / groups, …]; groups divides the channels.",
+    );
+  }
+  const given = {
+    stride: perAxis(operation, "stride", options.stride ?? 1, rank, 1),
+    dilation: perAxis(operation, "dilation", options.dilation ?? 1, rank, 1),
+    padding: perAxis(operation, "padding", options.padding ?? 0, rank, 0),
+    outputPadding: perAxis(operation, "outputPadding", options.outputPadding ?? 0, rank, 0),
+  };
+  const kernel = w.shape.slice(2);
+  const reach = kernel.map((k, d) => given.dilation[d] * (k - 1) - given.padding[d]);
+  return scope(() => {
+    const wide = spread(operation, single ? x.expandDims(0) : x, given, reach);
+    const turned = w
+      .reshape(groups, channels / groups, w.shape[1], ...kernel)
+      .swapAxes(1, 2)
+      .reshape(groups * w.shape[1], channels / groups, ...kernel)
+      .flip(kernel.map((_, d) => d + 2));
+    const { dilation } = given;
+    const made = convolution(operation, rank, wide, turned, {
+      dilation,
+      groups,
+      ...(bias === undefined ? {} : { bias }),
+    });
+    return single ? made.squeeze(0) : made;
+  });
+}
+
+/** The input with stride - 1 zeros between its elements, and `reach` around them; where that is negative, cut. */
+function spread(
+  operation: string,
+  x: Tensor,
+  given: { readonly stride: readonly number[]; readonly outputPadding: readonly number[] },
+  reach: readonly number[],
+): Tensor {
+  const { stride, outputPadding } = given;
+  const sizes = x.shape.slice(2);
+  const after = reach.map((r, d) => r + outputPadding[d]);
+  const full = sizes.map(
+    (n, d) => Math.max(0, (n - 1) * stride[d] + 1) + Math.max(0, reach[d]) + Math.max(0, after[d]),
+  );
+  const wide = new Tensor(allocate(operation, x.dtype, [...x.shape.slice(0, 2), ...full], undefined, true));
+  engine().listener?.({
+    kind: "copy",
+    operation,
+    bytes: wide.storage.bytes,
+    why: "zeros are put between the elements and around them",
+  });
+  const places = sizes.map((n, d) => {
+    const first = Math.max(0, reach[d]);
+    return [first, first + Math.max(0, (n - 1) * stride[d] + 1), stride[d]] as const;
+  });
+  wide.slice(":", ":", ...places).assign(x);
+  const kept = full.map((n, d) => [Math.max(0, -reach[d]), Math.max(0, n + Math.min(0, after[d]))] as const);
+  return wide.slice(":", ":", ...kept);
+}
+
+/* The plan --------------------------------------------------------------------------------------------- */
+
+function planConvolution(
+  operation: string,
+  rank: number,
+  input: readonly number[],
+  weight: readonly number[],
+  options: ConvOptions,
+): ConvPlan {
+  const axes = ["length", "height, width", "depth, height, width"][rank - 1];
+  if (input.length !== rank + 2) {
+    fail(
+      "shape",
+      operation,
+      `the input is ${list(input)}.`,
+      `It must be [batch, channels, ${axes}], or the same without the batch.`,
+    );
+  }
+  if (weight.length !== rank + 2) {
+    fail(
+      "shape",
+      operation,
+      `the weight is ${list(weight)}.`,
+      `It must be [output channels, channels / groups, ${axes}].`,
+    );
+  }
+  const [batch, channels, ...sizes] = input;
+  const [outChannels, perGroup, ...kernel] = weight;
+  const groups = options.groups ?? 1;
+  checkCount(operation, "groups", groups, 1);
+  if (channels !== perGroup * groups || outChannels % groups !== 0) {
+    fail(
+      "shape",
+      operation,
+      `${channels} input and ${outChannels} output channels do not fit weights of ${perGroup} channels in ${groups} ${groups === 1 ? "group" : "groups"}.`,
+      "The input has groups × (the weight's second size) channels, and the weight's first size is a multiple of groups.",
+    );
+  }
+  const stride = perAxis(operation, "stride", options.stride ?? 1, rank, 1);
+  const dilation = perAxis(operation, "dilation", options.dilation ?? 1, rank, 1);
+  const padding = paddingOf(operation, options.padding ?? 0, kernel, stride, dilation);
+  const padded = sizes.map((n, d) => n + padding[d][0] + padding[d][1]);
+  const out = padded.map((n, d) => {
+    const window = dilation[d] * (kernel[d] - 1) + 1;
+    if (kernel[d] > 0 && window <= n) return Math.floor((n - window) / stride[d]) + 1;
+    return fail(
+      "shape",
+      operation,
+      kernel[d] === 0
+        ? `the weight ${list(weight)} has no taps.`
+        : `a window of ${window} does not fit into ${n} (axis ${d + 2}: ${sizes[d]} and padding ${padding[d][0]} + ${padding[d][1]}).`,
+      kernel[d] === 0
+        ? "Its last sizes must be at least 1."
+        : "Use a smaller kernel or dilation, or padding.",
+    );
+  });
+  return { batch, channels, outChannels, groups, kernel, stride, dilation, padding, padded, out };
+}
+
+/** A whole number from `least` on. */
+export function checkCount(operation: string, name: string, value: unknown, least: number): void {
+  if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= 2 ** 31) return;
+  fail("value", operation, `${name} is ${describe(value)}.`, `Use a whole number from ${least} on.`);
+}
+
+/** One whole number for each of `rank` axes. */
+export function perAxis(
+  operation: string,
+  name: string,
+  value: unknown,
+  rank: number,
+  least: number,
+): readonly number[] {
+  const all = Array.isArray(value) ? value : new Array(rank).fill(value);
+  if (all.length !== rank) {
+    fail(
+      "value",
+      operation,
+      `${name} has ${all.length} entries.`,
+      `Give one number, or ${rank === 1 ? "one in an array" : `${rank}, one a spatial axis`}.`,
+    );
+  }
+  for (const x of all) checkCount(operation, name, x, least);
+  return all;
+}
+
+function paddingOf(
+  operation: string,
+  padding: unknown,
+  kernel: readonly number[],
+  stride: readonly number[],
+  dilation: readonly number[],
+): (readonly [number, number])[] {
+  if (padding === "valid") return kernel.map(() => [0, 0]);
+  if (padding === "same") {
+    if (stride.some((s) => s !== 1)) {
+      fail(
+        "value",
+        operation,
+        `padding "same" with stride ${list(stride)}.`,
+        "Only windows at every position give as many outputs as inputs; give the padding as numbers.",
+      );
+    }
+    return kernel.map((k, d) => {
+      const total = dilation[d] * Math.max(0, k - 1);
+      return [total >> 1, total - (total >> 1)];
+    });
+  }
+  if (typeof padding === "string") {
+    fail("value", operation, `padding is ${describe(padding)}.`, 'Use numbers, "same" or "valid".');
+  }
+  return perAxis(operation, "padding", padding, kernel.length, 0).map((p) => [p, p]);
+}
+
+/* The call --------------------------------------------------------------------------------------------- */
+
+function convolution(
+  operation: string,
+  rank: number,
+  input: Tensor,
+  weight: Tensor,
+  options: ConvOptions,
+): Tensor {
+  checkOptions(operation, options, "{ stride: 2, padding: 1 }", optionNames);
+  const given = liveTensor(operation, input);
+  const w = liveTensor(operation, weight);
+  const bias = options.bias === undefined ? null : liveTensor(operation, options.bias);
+  return scope(() => {
+    const single = given.rank === rank + 1;
+    const x = single ? given.expandDims(0) : given;
+    const plan = planConvolution(operation, rank, x.shape, w.shape, options);
+    if (bias !== null) checkBias(operation, plan, bias);
+    const dtypesOf = [x, w, ...(bias === null ? [] : [bias])].map((t) => t.dtype);
+    const dtype = dtypesOf.reduce(promote);
+    const out = sumWindows(operation, plan, x, w, bias, dtype);
+    return single ? out.squeeze(0) : out;
+  });
+}
+
+function checkBias(operation: string, { outChannels }: ConvPlan, bias: Tensor): void {
+  if (bias.rank === 1 && bias.shape[0] === outChannels) return;
+  fail(
+    "shape",
+    operation,
+    `the bias is ${list(bias.shape)}.`,
+    `Give one number for each output channel: shape [${outChannels}].`,
+  );
+}
+
+/** Sums are made in lanes of 32 or 64 bits; narrower dtypes are rounded once, at the end. */
+function sumWindows(
+  operation: string,
+  plan: ConvPlan,
+  x: Tensor,
+  w: Tensor,
+  bias: Tensor | null,
+  dtype: DType,
+): Tensor {
+  const lane = laneOf(dtype);
+  const sums = dtypes[dtype].bytes === laneBytes(lane) ? dtype : laneDType(lane);
+  const shape = [plan.batch, plan.outChannels, ...plan.out];
+  const column = bias === null ? null : bias.reshape(-1, ...plan.out.map(() => 1));
+  const product = pointwise(plan, x, w, dtype);
+  if (product !== null) {
+    if (column !== null) product.add(column, { out: product });
+    return product;
+  }
+  const isEmpty = plan.channels === 0;
+  const out = new Tensor(allocate(operation, sums, shape, undefined, isEmpty && column === null));
+  if (column !== null) out.assign(column);
+  if (out.size > 0 && !isEmpty) runConvolution(operation, plan, out, x, w, column !== null);
+  return out.to(dtype);
+}
+
+/** Kernels of one tap at every pixel are plain matrix products; null where this is none. */
+function pointwise(plan: ConvPlan, x: Tensor, w: Tensor, dtype: DType): Tensor | null {
+  const { batch, channels, outChannels, groups } = plan;
+  if (plan.kernel.some((k) => k !== 1) || plan.stride.some((s) => s !== 1)) return null;
+  if (plan.padding.some(([p]) => p > 0) || x.dtype !== dtype || w.dtype !== dtype) return null;
+  const pixels = [batch, groups, channels / groups, sizeOf(plan.out)];
+  if (reshape(x.frame, pixels) === null) return null;
+  const weights = w.reshape(groups, outChannels / groups, channels / groups);
+  return weights.matmul(x.view(pixels)).view(batch, outChannels, ...plan.out);
+}

@@ -1,0 +1,300 @@
+/** New tensors after a model or a rule. Those from values, and the plain ones (zeros, arange …), are in api.ts. */
+import { arange, eye, scope, tensor } from "../api.ts";
+import { checkDType, type DType, dtypes, isInteger } from "../dtype.ts";
+import { describe, fail, list } from "../errors.ts";
+import { TemplateBuilder } from "../frontend/template.ts";
+import type { Template } from "../ir/node.ts";
+import { checkOptions } from "../ops/arguments.ts";
+import { assign, copyTo } from "../ops/copy.ts";
+import { full as fullOf, type Nested, type Scalar, shapeOf } from "../ops/create.ts";
+import { elementwise } from "../ops/elementwise.ts";
+import { Callable, callableOf } from "../ops/function.ts";
+import { allocate, filled, type Strided } from "../ops/strided.ts";
+import { liveTensor, Tensor } from "../tensor.ts";
+import { normalizeAxis } from "../view/layout.ts";
+import { kOrderPermutation, viewInOrder } from "../view/loops.ts";
+
+/* After a model ---------------------------------------------------------------------------------------- */
+
+export interface LikeOptions<E extends DType = DType> {
+  /** Default: the model's. */
+  readonly dtype?: E;
+  /** Default: the model's, and laid out as the model is. */
+  readonly shape?: number | readonly number[];
+}
+
+/** Shape and dtype of the model, every element `value`. */
+export function fullLike<D extends DType, E extends DType = D>(
+  t: Tensor<D>,
+  value: Scalar,
+  options: LikeOptions<E> = {},
+): Tensor<E> {
+  return like("fullLike", t, value, options);
+}
+export function zerosLike<D extends DType, E extends DType = D>(
+  t: Tensor<D>,
+  options: LikeOptions<E> = {},
+): Tensor<E> {
+  return like("zerosLike", t, 0, options);
+}
+export function onesLike<D extends DType, E extends DType = D>(
+  t: Tensor<D>,
+  options: LikeOptions<E> = {},
+): Tensor<E> {
+  return like("onesLike", t, 1, options);
+}
+/** Memory as it is: write before you read. */
+export function emptyLike<D extends DType, E extends DType = D>(
+  t: Tensor<D>,
+  options: LikeOptions<E> = {},
+): Tensor<E> {
+  return like("emptyLike", t, null, options);
+}
+
+function like<E extends DType>(op: string, t: Tensor, value: Scalar | null, options: LikeOptions): Tensor<E> {
+  liveTensor(op, t);
+  checkOptions(op, options, '{ dtype: "f64" }', ["dtype", "shape"]);
+  const dtype = checkDType(op, options.dtype ?? t.dtype);
+  const shape = options.shape === undefined ? t.shape : shapeOf(op, options.shape);
+  const made = value === null ? allocate(op, dtype, shape) : fullOf(op, shape, value, dtype);
+  const frame =
+    options.shape === undefined
+      ? viewInOrder(shape, dtypes[dtype].bytes, kOrderPermutation([t.frame], shape))
+      : made.frame;
+  return new Tensor({ ...made, frame }) as Tensor as Tensor<E>;
+}
+
+/** A tensor is taken as it is (another handle on it) or converted; everything else goes to `tensor`. */
+export function asarray(
+  data: Tensor | Nested | ArrayBufferView,
+  options: { readonly dtype?: DType } = {},
+): Tensor {
+  const op = "asarray";
+  checkOptions(op, options, '{ dtype: "f64" }', ["dtype"]);
+  if (!(data instanceof Tensor)) return tensor(data, options);
+  liveTensor(op, data);
+  return data.to(options.dtype ?? data.dtype);
+}
+
+/** The elements converted, always a copy unless { copy: false } finds the dtype there already. */
+export function astype<E extends DType>(
+  t: Tensor,
+  dtype: E,
+  options: { readonly copy?: boolean } = {},
+): Tensor<E> {
+  const op = "astype";
+  liveTensor(op, t);
+  checkOptions(op, options, "{ copy: false }", ["copy"]);
+  checkDType(op, dtype);
+  if (options.copy === false) return t.to(dtype);
+  return new Tensor(copyTo(op, t, dtype, true));
+}
+
+/* Triangles and diagonals ------------------------------------------------------------------------------ */
+
+export interface TriangleOptions {
+  /** The last diagonal that stays (tril) or the first (triu): 0 is the main one, 1 the one above it. */
+  readonly k?: number;
+}
+
+/** The lower triangle of the last two axes; 0 above it. */
+export function tril<D extends DType>(t: Tensor<D>, options: TriangleOptions = {}): Tensor<D> {
+  return triangle("tril", t, options);
+}
+/** The upper triangle of the last two axes; 0 below it. */
+export function triu<D extends DType>(t: Tensor<D>, options: TriangleOptions = {}): Tensor<D> {
+  return triangle("triu", t, options);
+}
+
+function triangle<D extends DType>(op: "tril" | "triu", t: Tensor<D>, options: TriangleOptions): Tensor<D> {
+  liveTensor(op, t);
+  checkOptions(op, options, "{ k: 1 }", ["k"]);
+  const k = diagonalOf(op, options.k);
+  if (t.rank < 2) fail("shape", op, `${list(t.shape)} is no matrix.`, "It needs two axes at least.");
+  const [rows, columns] = t.shape.slice(-2);
+  // Row + k against column; beyond the matrix k makes no difference any more.
+  const shift = Math.min(columns, Math.max(-rows, k));
+  return scope(() => {
+    const i = arange(shift, shift + rows, { dtype: "i32" }).reshape(rows, 1);
+    const j = arange(columns, { dtype: "i32" });
+    return new Tensor(elementwise(op, chosenWhere(op === "tril" ? "ge" : "le", t.dtype), [i, j, t]));
+  }) as Tensor as Tensor<D>;
+}
+
+const callables = new Map<string, Callable>();
+
+function known(name: string, make: () => Template): Callable {
+  let callable = callables.get(name);
+  if (callable === undefined) {
+    callable = new Callable(make(), null, null);
+    callables.set(name, callable);
+  }
+  return callable;
+}
+
+/** x where the test of the first two operands holds, 0 elsewhere. */
+function chosenWhere(test: "ge" | "le", dtype: DType): Callable {
+  return known(`${test} ${dtype}`, () => {
+    const b = new TemplateBuilder();
+    const holds = b.op(test, [b.input(0), b.input(1)]);
+    const x = b.cast(dtype, b.input(2));
+    const result =
+      dtype === "bool" ? b.op("and", [holds, x]) : b.op("select", [holds, x, b.cast(dtype, b.literal(0))]);
+    return b.finish(result, { inputs: 3, name: test });
+  });
+}
+
+function diagonalOf(op: string, k: unknown): number {
+  if (k === undefined) return 0;
+  if (Number.isSafeInteger(k)) return k as number;
+  return fail("value", op, `k is ${describe(k)}.`, "0 is the main diagonal, 1 the one above it.");
+}
+
+/** A vector as the diagonal of a square matrix; the diagonal of a matrix as a vector, which is a view. */
+export function diag<D extends DType>(t: Tensor<D>, options: TriangleOptions = {}): Tensor<D> {
+  const op = "diag";
+  liveTensor(op, t);
+  checkOptions(op, options, "{ k: 1 }", ["k"]);
+  const k = diagonalOf(op, options.k);
+  if (t.rank === 2) return t.diagonal({ offset: k });
+  if (t.rank !== 1) fail("shape", op, `${list(t.shape)} is neither vector nor matrix.`, "Use diagonal.");
+  const n = t.size + Math.abs(k);
+  const out = fullOf(op, [n, n], 0, t.dtype) as Strided<D>;
+  const { strides } = out.frame;
+  const offset = k >= 0 ? k * strides[1] : -k * strides[0];
+  const line = {
+    ...out.frame,
+    shape: [t.size],
+    strides: [strides[0] + strides[1]],
+    offset: t.size === 0 ? 0 : offset,
+  };
+  return new Tensor(filled(out, () => assign(op, { ...out, frame: line }, t)));
+}
+
+/* Grids ------------------------------------------------------------------------------------------------ */
+
+export interface MeshgridOptions {
+  /** "xy" (the default): the first vector runs along axis 1, the second along axis 0. "ij": each along its own. */
+  readonly indexing?: "xy" | "ij";
+  /** Axes of size 1 instead of broadcast ones. */
+  readonly sparse?: boolean;
+}
+
+/** The coordinates of a grid from vectors: views, read-only where they repeat. */
+export function meshgrid<T extends readonly Tensor[]>(
+  vectors: T,
+  options: MeshgridOptions = {},
+): { [K in keyof T]: T[K] } {
+  const op = "meshgrid";
+  checkOptions(op, options, '{ indexing: "ij" }', ["indexing", "sparse"]);
+  const { indexing = "xy", sparse = false } = options;
+  if (indexing !== "xy" && indexing !== "ij") {
+    fail("value", op, `indexing is ${describe(indexing)}.`, 'Use "xy" or "ij".');
+  }
+  if (!Array.isArray(vectors)) {
+    fail("value", op, `expected an array of vectors, got ${describe(vectors)}.`, `${op}([x, y])`);
+  }
+  const all = (vectors as readonly Tensor[]).map((v) => liveTensor(op, v));
+  const wrong = all.find((v) => v.rank > 1);
+  if (wrong !== undefined) fail("shape", op, `${list(wrong.shape)} is no vector.`, "Give 1-d tensors.");
+  const axisOf = (k: number) => (indexing === "xy" && k < 2 && all.length > 1 ? 1 - k : k);
+  const shape = new Array<number>(all.length);
+  for (const [k, v] of all.entries()) shape[axisOf(k)] = v.size;
+  return all.map((v, k) => {
+    const own = shape.map((_, d) => (d === axisOf(k) ? v.size : 1));
+    return scope(() => (sparse ? v.reshape(own) : v.reshape(own).broadcastTo(shape)));
+  }) as never;
+}
+
+/**
+ * Every element is fn of its index: `fromFunction((i, j) => i + j, [3, 4])`. Compiled as any kernel; the indices are
+ * f64, the result f32 (or bool, or i64 for bigints) unless { dtype } says otherwise.
+ */
+export function fromFunction<E extends DType = DType>(
+  fn: (...index: number[]) => number | bigint | boolean,
+  shape: number | readonly number[],
+  options: { readonly dtype?: E } = {},
+): Tensor<E> {
+  const op = "fromFunction";
+  checkOptions(op, options, '{ dtype: "f64" }', ["dtype"]);
+  const callable = callableOf(op, fn);
+  const sizes = shapeOf(op, shape);
+  const asked = options.dtype === undefined ? undefined : checkDType(op, options.dtype);
+  return scope(() => {
+    // Without axes there is no index: one operand that nobody reads, squeezed away again.
+    const along = sizes.length === 0 ? [1] : sizes;
+    const indices = along.map((n, d) =>
+      arange(n, { dtype: "f64" }).reshape(along.map((_, k) => (k === d ? n : 1))),
+    );
+    const compiled =
+      callable.template === null
+        ? null
+        : callable.program(
+            indices.map(() => "f64"),
+            undefined,
+            op,
+          );
+    const dtype = asked ?? (compiled?.dtype === "f64" ? "f32" : undefined);
+    const out = new Tensor(elementwise(op, callable, indices, dtype === undefined ? {} : { dtype }));
+    const made = asked === undefined && out.dtype === "f64" ? out.to("f32") : out;
+    return sizes.length === 0 ? made.reshape([]) : made;
+  }) as Tensor as Tensor<E>;
+}
+
+export interface OneHotOptions<E extends DType = DType> {
+  /** Where the new axis of size `depth` goes; default: last. */
+  readonly axis?: number;
+  readonly on?: Scalar;
+  readonly off?: Scalar;
+  /** Default "f32". */
+  readonly dtype?: E;
+}
+
+/** `on` where the position along the new axis is the index, `off` elsewhere; an index outside 0 … depth - 1 is all off. */
+export function oneHot<E extends DType = "f32">(
+  indices: Tensor | Nested,
+  depth: number,
+  options: OneHotOptions<E> = {},
+): Tensor<E> {
+  const op = "oneHot";
+  checkOptions(op, options, "{ axis: 1 }", ["axis", "on", "off", "dtype"]);
+  if (!(Number.isSafeInteger(depth) && depth >= 0 && depth < 2 ** 31)) {
+    fail("value", op, `the depth is ${describe(depth)}.`, "Use a whole number from 0.");
+  }
+  const dtype = checkDType(op, options.dtype ?? "f32");
+  const { on = 1, off = 0 } = options;
+  return scope(() => {
+    const index = indices instanceof Tensor ? liveTensor(op, indices) : tensor(indices, { dtype: "i64" });
+    if (!isInteger(index.dtype)) {
+      fail("dtype", op, `the indices are ${index.dtype}.`, 'Indices are integers: convert with to("i64").');
+    }
+    const axis = normalizeAxis(op, options.axis ?? -1, index.rank + 1);
+    const places = arange(depth, { dtype: "i32" }).reshape([depth, ...new Array(index.rank - axis).fill(1)]);
+    const callable = hot(dtype).withValues([on, off].map((x) => scalarOf(op, x, dtype)));
+    return new Tensor(elementwise(op, callable, [index.expandDims(axis), places]));
+  }) as Tensor as Tensor<E>;
+}
+
+function hot(dtype: DType): Callable {
+  return known(`hot ${dtype}`, () => {
+    const b = new TemplateBuilder();
+    const [on, off] = [b.cast(dtype, b.param(0)), b.cast(dtype, b.param(1))];
+    const result = b.op("select", [b.op("eq", [b.input(0), b.input(1)]), on, off]);
+    return b.finish(result, { inputs: 2, params: ["on", "off"], name: "oneHot" });
+  });
+}
+
+/** A scalar that the dtype can hold, as the kernel's captured value. */
+function scalarOf(op: string, x: unknown, dtype: DType): Scalar {
+  if (typeof x !== "number" && typeof x !== "bigint" && typeof x !== "boolean") {
+    return fail("value", op, `expected a number, got ${describe(x)}.`, "Give numbers for on and off.");
+  }
+  if (typeof x === "bigint" && !dtypes[dtype].big) return Number(x);
+  return typeof x === "number" && dtypes[dtype].big ? BigInt(Math.trunc(x)) : x;
+}
+
+/** The identity matrix. */
+export const identity = <D extends DType = "f32">(
+  n: number,
+  options: { readonly dtype?: D } = {},
+): Tensor<D> => eye(n, options);

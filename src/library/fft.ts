@@ -1,0 +1,344 @@
+/**
+ * Discrete Fourier transforms, as numpy.fft has them, of complex numbers as pairs (complex.ts). Axes are counted without
+ * the one of the pairs. How a length is transformed is in fft-lengths.ts.
+ */
+import { arange, empty, scope } from "../api.ts";
+import type { DType } from "../dtype.ts";
+import { describe, fail, list } from "../errors.ts";
+import { checkOptions } from "../ops/arguments.ts";
+import { allocate } from "../ops/strided.ts";
+import { liveTensor, Tensor } from "../tensor.ts";
+import { conj, floatOf, pairs } from "./complex.ts";
+import { type Form, transform } from "./fft-lengths.ts";
+import { range } from "./fft-passes.ts";
+
+/** Where 1/n goes: with the inverse, half (as a square root) with both, or with the forward transform. */
+export type FftNorm = "backward" | "ortho" | "forward";
+
+export interface FftOptions {
+  /** Length of the transform: the input is cut, or followed by zeros. Default: what is there. */
+  readonly n?: number;
+  /** Counted without the axis of pairs; default the last. */
+  readonly axis?: number;
+  readonly norm?: FftNorm;
+}
+
+export interface FftnOptions {
+  /** Lengths along `axes`. */
+  readonly shape?: readonly number[];
+  /** Default: all (fftn), or the last two (fft2). */
+  readonly axes?: readonly number[];
+  readonly norm?: FftNorm;
+}
+
+/* The transforms --------------------------------------------------------------------------------------- */
+
+export function fft(z: Tensor, options: FftOptions = {}): Tensor {
+  return alongOne("fft", z, options, { inverse: false, from: "complex", to: "complex" });
+}
+export function ifft(z: Tensor, options: FftOptions = {}): Tensor {
+  return alongOne("ifft", z, options, { inverse: true, from: "complex", to: "complex" });
+}
+/** Of real numbers: the first n/2 + 1 results; the others are their conjugates. */
+export function rfft(x: Tensor, options: FftOptions = {}): Tensor {
+  return alongOne("rfft", x, options, { inverse: false, from: "real", to: "half" });
+}
+/** The inverse of rfft: n real numbers (default 2·(m - 1)) from the first m of their transform. */
+export function irfft(z: Tensor, options: FftOptions = {}): Tensor {
+  return alongOne("irfft", z, options, { inverse: true, from: "half", to: "real" });
+}
+/** Of a signal whose transform is real: n real results from the first n/2 + 1 of its elements. */
+export function hfft(z: Tensor, options: FftOptions = {}): Tensor {
+  const t = pairs("hfft", z);
+  return scope(() =>
+    alongOne("hfft", conj(t), turned("hfft", options), { inverse: true, from: "half", to: "real" }),
+  );
+}
+/** The inverse of hfft. */
+export function ihfft(x: Tensor, options: FftOptions = {}): Tensor {
+  const t = liveTensor("ihfft", x);
+  return scope(() =>
+    conj(alongOne("ihfft", t, turned("ihfft", options), { inverse: false, from: "real", to: "half" })),
+  );
+}
+
+/** hfft is made of an inverse transform, ihfft of a forward one: what scales the one does not scale the other. */
+function turned(operation: string, options: FftOptions): FftOptions {
+  checkOptions(operation, options, '{ norm: "ortho" }');
+  checkNorm(operation, options.norm);
+  const other = { backward: "forward", ortho: "ortho", forward: "backward" } as const;
+  return { ...options, norm: other[options.norm ?? "backward"] };
+}
+
+export function fftn(z: Tensor, options: FftnOptions = {}): Tensor {
+  return alongMany("fftn", z, options, false);
+}
+export function ifftn(z: Tensor, options: FftnOptions = {}): Tensor {
+  return alongMany("ifftn", z, options, true);
+}
+export function fft2(z: Tensor, options: FftnOptions = {}): Tensor {
+  return alongMany("fft2", z, lastTwo("fft2", options), false);
+}
+export function ifft2(z: Tensor, options: FftnOptions = {}): Tensor {
+  return alongMany("ifft2", z, lastTwo("ifft2", options), true);
+}
+/** rfft along the last of `axes`, fft along the others. */
+export function rfftn(x: Tensor, options: FftnOptions = {}): Tensor {
+  return realMany("rfftn", x, options);
+}
+export function rfft2(x: Tensor, options: FftnOptions = {}): Tensor {
+  return realMany("rfft2", x, lastTwo("rfft2", options));
+}
+/** ifft along all of `axes` but the last, irfft along that. */
+export function irfftn(z: Tensor, options: FftnOptions = {}): Tensor {
+  return inverseRealMany("irfftn", z, options);
+}
+export function irfft2(z: Tensor, options: FftnOptions = {}): Tensor {
+  return inverseRealMany("irfft2", z, lastTwo("irfft2", options));
+}
+
+function lastTwo(operation: string, options: FftnOptions): FftnOptions {
+  checkOptions(operation, options, '{ norm: "ortho" }', ["shape", "axes", "norm"]);
+  return options.axes === undefined ? { ...options, axes: [-2, -1] } : options;
+}
+
+/* Sample points ---------------------------------------------------------------------------------------- */
+
+/** The frequencies of fft's results for samples `d` apart: 0, 1, …, -2, -1, each over n·d. */
+export function fftfreq(n: number, options: { readonly d?: number; readonly dtype?: DType } = {}): Tensor {
+  const step = frequencyStep("fftfreq", n, options);
+  return scope(() => {
+    const out = empty(n, { dtype: "f64" });
+    const positive = (n + 1) >> 1;
+    out.slice([0, positive]).assign(arange(positive, { dtype: "f64" }));
+    out.slice([positive, n]).assign(arange(-(n >> 1), 0, { dtype: "f64" }));
+    return out.mul(step).to(options.dtype ?? "f64");
+  });
+}
+/** The frequencies of rfft's results. */
+export function rfftfreq(n: number, options: { readonly d?: number; readonly dtype?: DType } = {}): Tensor {
+  const step = frequencyStep("rfftfreq", n, options);
+  return scope(() =>
+    arange((n >> 1) + 1, { dtype: "f64" })
+      .mul(step)
+      .to(options.dtype ?? "f64"),
+  );
+}
+
+function frequencyStep(operation: string, n: number, options: { readonly d?: number }): number {
+  checkOptions(operation, options, "{ d: 0.01 }", ["d", "dtype"]);
+  checkLength(operation, n);
+  const { d = 1 } = options;
+  if (typeof d !== "number" || !(d !== 0)) {
+    fail("value", operation, `d is ${describe(d)}.`, "Give the distance between samples.");
+  }
+  return 1 / (n * d);
+}
+
+export interface ShiftOptions {
+  /** Default: all. */
+  readonly axes?: number | readonly number[];
+  /** The tensor holds complex numbers as pairs: the last axis is not one of its axes. */
+  readonly pairs?: boolean;
+}
+
+/** Frequency 0 to the middle of each axis. */
+export function fftshift(x: Tensor, options: ShiftOptions = {}): Tensor {
+  return shifted("fftshift", x, options, (n) => n >> 1);
+}
+/** The inverse of fftshift. */
+export function ifftshift(x: Tensor, options: ShiftOptions = {}): Tensor {
+  return shifted("ifftshift", x, options, (n) => n - (n >> 1));
+}
+
+function shifted(operation: string, x: Tensor, options: ShiftOptions, by: (n: number) => number): Tensor {
+  checkOptions(operation, options, "{ axes: [0, 1] }", ["axes", "pairs"]);
+  const t = options.pairs ? pairs(operation, x) : liveTensor(operation, x);
+  const rank = t.rank - (options.pairs ? 1 : 0);
+  const { axes } = options;
+  const given = typeof axes === "number" ? [axes] : axes;
+  const chosen = new Set(given === undefined ? range(rank) : axesOf(operation, given, rank));
+  return scope(() => {
+    const out = new Tensor(allocate(operation, t.dtype, t.shape));
+    /** The two pieces of each axis, or all of it: [from, to] in the input, and where it goes. */
+    const pieces = t.shape.map((n, d) => {
+      const s = n > 0 ? by(n) % n : 0;
+      if (!chosen.has(d) || s === 0) return [[0, n, 0]];
+      return [
+        [0, n - s, s],
+        [n - s, n, 0],
+      ];
+    });
+    const move = (d: number, from: Tensor, to: Tensor): void => {
+      if (d === t.rank) {
+        to.assign(from);
+        return;
+      }
+      const before = new Array(d).fill(":");
+      for (const [start, stop, at] of pieces[d]) {
+        move(
+          d + 1,
+          from.slice(...before, [start, stop], "..."),
+          to.slice(...before, [at, at + stop - start], "..."),
+        );
+      }
+    };
+    if (t.rank === 0) out.assign(t);
+    else move(0, t, out);
+    return out;
+  });
+}
+
+/* Arguments -------------------------------------------------------------------------------------------- */
+
+const norms: readonly unknown[] = ["backward", "ortho", "forward"];
+
+function checkLength(operation: string, n: unknown): void {
+  if (Number.isSafeInteger(n) && (n as number) >= 1 && (n as number) < 2 ** 30) return;
+  fail("value", operation, `n is ${describe(n)}.`, "Use a whole number from 1 on.");
+}
+
+function checkNorm(operation: string, norm: unknown): void {
+  if (norm === undefined || norms.includes(norm)) return;
+  fail("value", operation, `norm is ${describe(norm)}.`, 'Use "backward", "ortho" or "forward".');
+}
+
+/** What a transform is multiplied by. */
+function scaleOf(norm: FftNorm | undefined, n: number, inverse: boolean): number {
+  if (norm === "ortho") return 1 / Math.sqrt(n);
+  return (norm === "forward") === inverse ? 1 : 1 / n;
+}
+
+function axesOf(operation: string, axes: unknown, rank: number): number[] {
+  if (!Array.isArray(axes)) {
+    fail("value", operation, `axes is ${describe(axes)}.`, "Give an array of axes, such as [0, 1].");
+  }
+  return axes.map((axis) => {
+    if (Number.isInteger(axis) && axis >= -rank && axis < rank) return axis < 0 ? axis + rank : axis;
+    return fail(
+      "axis",
+      operation,
+      `axis ${typeof axis === "number" ? axis : describe(axis)} of ${rank} ${rank === 1 ? "axis" : "axes"}.`,
+      rank === 0
+        ? "The tensor has no axis to transform."
+        : `Axes are ${-rank} … ${rank - 1}, pairs not counted.`,
+    );
+  });
+}
+
+function alongOne(operation: string, given: Tensor, options: FftOptions, form: Form): Tensor {
+  checkOptions(operation, options, '{ axis: 0, norm: "ortho" }', ["n", "axis", "norm"]);
+  checkNorm(operation, options.norm);
+  const t = form.from === "real" ? liveTensor(operation, given) : pairs(operation, given);
+  const rank = t.rank - (form.from === "real" ? 0 : 1);
+  const [axis] = axesOf(operation, [options.axis ?? -1], rank);
+  const have = t.shape[axis];
+  const n = options.n ?? (form.from === "half" ? 2 * (have - 1) : have);
+  if (options.n === undefined && n < 1) {
+    fail(
+      "shape",
+      operation,
+      `axis ${axis} of ${list(t.shape)} has ${have} ${have === 1 ? "element" : "elements"}.`,
+      "Give the length as n.",
+    );
+  }
+  checkLength(operation, n);
+  return scope(() => {
+    const lane = floatOf(t.dtype);
+    const source = t.to(lane);
+    const shape = t.shape.slice(0, rank);
+    shape.splice(axis, 1, form.to === "half" ? (n >> 1) + 1 : n);
+    const whole = form.to === "real" ? shape : [...shape, 2];
+    const out = new Tensor(allocate(operation, lane, whole));
+    const scale = scaleOf(options.norm, n, form.inverse);
+    transform({ ...form, operation, t: source, out, axis, n, scale });
+    return out;
+  });
+}
+
+/** Axes and lengths of a transform along several. */
+function several(operation: string, t: Tensor, rank: number, options: FftnOptions, half = false) {
+  checkOptions(operation, options, "{ axes: [0, 1] }", ["shape", "axes", "norm"]);
+  checkNorm(operation, options.norm);
+  const { shape } = options;
+  if (shape !== undefined && !Array.isArray(shape)) {
+    fail("value", operation, `shape is ${describe(shape)}.`, "Give an array with one length for each axis.");
+  }
+  const count = shape?.length;
+  const given = options.axes ?? (count === undefined ? range(rank) : range(count).map((i) => i - count));
+  const axes = axesOf(operation, given, rank);
+  if (shape !== undefined && shape.length !== axes.length) {
+    fail(
+      "value",
+      operation,
+      `${shape.length} lengths for ${axes.length} axes.`,
+      "Give one length for each axis.",
+    );
+  }
+  if (axes.length === 0) fail("value", operation, "no axes.", "Name at least one.");
+  const lengths = axes.map((axis, i) => {
+    const last = half && i === axes.length - 1;
+    return shape?.[i] ?? (last ? 2 * (t.shape[axis] - 1) : t.shape[axis]);
+  });
+  return { axes, lengths };
+}
+
+/** Transforms along one axis after another, the last one first, as NumPy does. */
+function alongMany(operation: string, z: Tensor, options: FftnOptions, inverse: boolean): Tensor {
+  const t = pairs(operation, z);
+  const { axes, lengths } = several(operation, t, t.rank - 1, options);
+  const form = { inverse, from: "complex", to: "complex" } as const;
+  return scope(() => {
+    let at = t;
+    for (let i = axes.length - 1; i >= 0; i--) {
+      const one = optionsFor(options, axes[i], lengths[i]);
+      at = at === t ? alongOne(operation, at, one, form) : again(operation, at, one, form);
+    }
+    return at;
+  });
+}
+
+const optionsFor = ({ norm }: FftnOptions, axis: number, n: number): FftOptions =>
+  norm === undefined ? { axis, n } : { axis, n, norm };
+
+/** One more transform of what is ours already: in place, where the length stays. */
+function again(operation: string, t: Tensor, options: FftOptions, form: Form): Tensor {
+  const { axis, n, norm } = options;
+  if (t.shape[axis!] !== n) return alongOne(operation, t, options, form);
+  checkLength(operation, n);
+  transform({ ...form, operation, t, out: t, axis: axis!, n, scale: scaleOf(norm, n, form.inverse) });
+  return t;
+}
+
+function realMany(operation: string, x: Tensor, options: FftnOptions): Tensor {
+  const t = liveTensor(operation, x);
+  const { axes, lengths } = several(operation, t, t.rank, options);
+  return scope(() => {
+    const last = axes.length - 1;
+    const form = { inverse: false, from: "complex", to: "complex" } as const;
+    let at = alongOne(operation, t, optionsFor(options, axes[last], lengths[last]), {
+      ...form,
+      from: "real",
+      to: "half",
+    });
+    for (let i = last - 1; i >= 0; i--)
+      at = again(operation, at, optionsFor(options, axes[i], lengths[i]), form);
+    return at;
+  });
+}
+
+function inverseRealMany(operation: string, z: Tensor, options: FftnOptions): Tensor {
+  const t = pairs(operation, z);
+  const { axes, lengths } = several(operation, t, t.rank - 1, options, true);
+  return scope(() => {
+    const last = axes.length - 1;
+    const form = { inverse: true, from: "complex", to: "complex" } as const;
+    let at = t;
+    for (let i = 0; i < last; i++) {
+      const one = optionsFor(options, axes[i], lengths[i]);
+      at = at === t ? alongOne(operation, at, one, form) : again(operation, at, one, form);
+    }
+    const end = { inverse: true, from: "half", to: "real" } as const;
+    return alongOne(operation, at, optionsFor(options, axes[last], lengths[last]), end);
+  });
+}

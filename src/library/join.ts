@@ -1,0 +1,254 @@
+/** Joining and repeating: the output is allocated once, and every part is one strided copy into its place. */
+import { tensor } from "../api.ts";
+import { checkDType, type DType, isInteger, promote } from "../dtype.ts";
+import { describe, fail, list } from "../errors.ts";
+import { checkOptions, numberList } from "../ops/arguments.ts";
+import { assign } from "../ops/copy.ts";
+import { allocate, filled, type Strided } from "../ops/strided.ts";
+import { liveTensor, Tensor } from "../tensor.ts";
+import { checkShape, normalizeAxis, sizeOf } from "../view/layout.ts";
+import { contiguousView, expandDims as expandView, type View } from "../view/view.ts";
+import { take } from "./indexing.ts";
+import { atleast1d, atleast2d, rangeOf, tensorList } from "./manipulate.ts";
+
+export interface ConcatOptions<E extends DType = DType> {
+  /** Where they are joined, default 0; null: all elements of each, in row-major order. */
+  readonly axis?: number | null;
+  /** Default: what the dtypes promote to. */
+  readonly dtype?: E;
+}
+type Joined<T extends readonly Tensor[]> = T[number] extends Tensor<infer D> ? D : DType;
+
+/** One after the other along an axis that is there. */
+export function concat<T extends readonly Tensor[], E extends DType = Joined<T>>(
+  tensors: T,
+  options: ConcatOptions<E> = {},
+): Tensor<E> {
+  const op = "concat";
+  const all = tensorList(op, tensors);
+  checkOptions(op, options, "{ axis: 1 }", ["axis", "dtype"]);
+  if (options.axis === null) return flatJoin(op, all, options.dtype) as Tensor<E>;
+  const axis = normalizeAxis(op, options.axis ?? 0, rankOf(op, all));
+  const { shape } = all[0];
+  for (const [i, t] of all.entries()) {
+    if (t.rank === shape.length && t.shape.every((n, d) => d === axis || n === shape[d])) continue;
+    fail(
+      "shape",
+      op,
+      `tensor ${i} is ${list(t.shape)}, tensor 0 is ${list(shape)}.`,
+      `Beside axis ${axis}, all sizes must agree.`,
+    );
+  }
+  return join(
+    op,
+    all.map((t) => t.frame),
+    all,
+    axis,
+    options.dtype,
+  ) as Tensor<E>;
+}
+
+function rankOf(op: string, all: readonly Tensor[]): number {
+  if (all[0].rank > 0) return all[0].rank;
+  return fail("axis", op, "a 0-d tensor has no axis to join along.", "Use stack, or { axis: null }.");
+}
+
+/** One beside the other along a new axis. */
+export function stack<T extends readonly Tensor[], E extends DType = Joined<T>>(
+  tensors: T,
+  options: { readonly axis?: number; readonly dtype?: E } = {},
+): Tensor<E> {
+  const op = "stack";
+  const all = tensorList(op, tensors);
+  checkOptions(op, options, "{ axis: 1 }", ["axis", "dtype"]);
+  const { shape } = all[0];
+  const wrong = all.findIndex((t) => t.rank !== shape.length || t.shape.some((n, d) => n !== shape[d]));
+  if (wrong >= 0) {
+    fail(
+      "shape",
+      op,
+      `tensor ${wrong} is ${list(all[wrong].shape)}, tensor 0 is ${list(shape)}.`,
+      "All shapes must be equal.",
+    );
+  }
+  const axis = normalizeAxis(op, options.axis ?? 0, shape.length + 1);
+  const frames = all.map((t) => expandView(t.frame, axis));
+  return join(op, frames, all, axis, options.dtype) as Tensor<E>;
+}
+
+/** Rows upon rows: vectors count as rows. */
+export const vstack = (tensors: readonly Tensor[]): Tensor =>
+  joinViews("vstack", tensors, atleast2d, () => 0);
+/** Side by side: along the second axis, vectors along their only one. */
+export const hstack = (tensors: readonly Tensor[]): Tensor =>
+  joinViews("hstack", tensors, atleast1d, (rank) => (rank === 1 ? 0 : 1));
+
+function joinViews(
+  op: string,
+  tensors: readonly Tensor[],
+  view: (t: Tensor) => Tensor,
+  axis: (rank: number) => number,
+): Tensor {
+  const parts = tensorList(op, tensors).map(view);
+  try {
+    return concat(parts, { axis: axis(parts[0].rank) });
+  } finally {
+    for (const part of parts) part.dispose();
+  }
+}
+
+function dtypeFor(op: string, all: readonly Strided[], dtype?: DType): DType {
+  return dtype === undefined ? all.map((t) => t.dtype).reduce(promote) : checkDType(op, dtype);
+}
+
+function join(
+  op: string,
+  frames: readonly View[],
+  of: readonly Strided[],
+  axis: number,
+  dtype?: DType,
+): Tensor {
+  const length = frames.reduce((sum, v) => sum + v.shape[axis], 0);
+  const shape = frames[0].shape.map((n, d) => (d === axis ? length : n));
+  const out = allocate(op, dtypeFor(op, of, dtype), shape);
+  return new Tensor(
+    filled(out, () => {
+      let start = 0;
+      for (const [i, frame] of frames.entries()) {
+        const count = frame.shape[axis];
+        assign(op, { ...out, frame: rangeOf(out.frame, axis, start, count) }, { ...of[i], frame });
+        start += count;
+      }
+    }),
+  );
+}
+
+/** Elements in row-major order, tensor after tensor. */
+function flatJoin(op: string, all: readonly Tensor[], dtype?: DType): Tensor {
+  const out = allocate(op, dtypeFor(op, all, dtype), [all.reduce((sum, t) => sum + t.size, 0)]);
+  return new Tensor(
+    filled(out, () => {
+      let start = 0;
+      for (const t of all) {
+        const line = rangeOf(out.frame, 0, start, t.size);
+        assign(op, { ...out, frame: shaped(line, t.shape) }, t);
+        start += t.size;
+      }
+    }),
+  );
+}
+
+/** A dense line in another shape. */
+const shaped = (line: View, shape: readonly number[]): View =>
+  contiguousView(shape, line.itemBytes, line.offset);
+
+/* Repeating -------------------------------------------------------------------------------------------- */
+
+/** The whole tensor again and again: reps times along each axis; missing axes are added in front. */
+export function tile<D extends DType>(t: Tensor<D>, reps: number | readonly number[]): Tensor<D> {
+  const op = "tile";
+  liveTensor(op, t);
+  const given = typeof reps === "number" ? [reps] : numberList(op, "reps", reps);
+  for (const r of given) checkCount(op, r);
+  const rank = Math.max(t.rank, given.length);
+  const times = [...new Array<number>(rank - given.length).fill(1), ...given];
+  const sizes = [...new Array<number>(rank - t.rank).fill(1), ...t.shape];
+  const strides = [...new Array<number>(rank - t.rank).fill(0), ...t.frame.strides];
+  const out = allocate(
+    op,
+    t.dtype,
+    sizes.map((n, d) => n * times[d]),
+  );
+  // Every axis as two, [times, size]: the source has only the second of them.
+  const pairs = sizes.flatMap((n, d) => [times[d], n]);
+  const source: View = {
+    ...t.frame,
+    shape: sizes.flatMap((n) => [1, n]),
+    strides: strides.flatMap((s) => [0, s]),
+  };
+  return new Tensor(filled(out, () => pairwise(op, out, pairs, t, source)));
+}
+
+/** Every element (or slice along the axis) so many times in place: one count for all, or one for each. */
+export function repeat<D extends DType>(
+  t: Tensor<D>,
+  repeats: number | readonly number[] | Tensor,
+  options: { readonly axis?: number } = {},
+): Tensor<D> {
+  const op = "repeat";
+  liveTensor(op, t);
+  checkOptions(op, options, "{ axis: 0 }", ["axis"]);
+  if (options.axis === undefined && t.rank !== 1) {
+    const flat = t.reshape(-1);
+    try {
+      return repeat(flat, repeats, { axis: 0 });
+    } finally {
+      flat.dispose();
+    }
+  }
+  const axis = normalizeAxis(op, options.axis ?? 0, t.rank);
+  if (typeof repeats !== "number") return repeatEach(op, t, countList(op, repeats), axis);
+  checkCount(op, repeats);
+  const shape = t.shape.map((n, d) => (d === axis ? n * repeats : n));
+  const out = allocate(op, t.dtype, shape);
+  const pairs = [...t.shape.slice(0, axis + 1), repeats, ...t.shape.slice(axis + 1)];
+  return new Tensor(filled(out, () => pairwise(op, out, pairs, t, expandView(t.frame, axis + 1))));
+}
+
+/** The dense output, seen with more axes, is the source broadcast. */
+function pairwise(op: string, out: Strided, shape: readonly number[], t: Strided, source: View): void {
+  checkShape(op, shape);
+  if (sizeOf(shape) === 0) return;
+  assign(op, { ...out, frame: shaped(out.frame, shape) }, { ...t, frame: source });
+}
+
+function repeatEach<D extends DType>(
+  op: string,
+  t: Tensor<D>,
+  counts: readonly number[],
+  axis: number,
+): Tensor<D> {
+  const size = t.shape[axis];
+  if (counts.length !== size && counts.length !== 1) {
+    fail(
+      "shape",
+      op,
+      `${counts.length} counts for axis ${axis} of size ${size}.`,
+      "Give one count, or one for each index.",
+    );
+  }
+  if (counts.length === 1) return repeat(t, counts[0], { axis });
+  const total = counts.reduce((a, b) => a + b, 0);
+  checkShape(op, [total]);
+  const cells = new Int32Array(total);
+  for (let i = 0, at = 0; i < size; at += counts[i++]) cells.fill(i, at, at + counts[i]);
+  const index = tensor(cells);
+  try {
+    return take(t, index, { axis });
+  } finally {
+    index.dispose();
+  }
+}
+
+function countList(op: string, repeats: unknown): readonly number[] {
+  let counts: readonly number[];
+  if (repeats instanceof Tensor) {
+    liveTensor(op, repeats);
+    if (!isInteger(repeats.dtype) || repeats.rank > 1) {
+      fail(
+        "value",
+        op,
+        `the counts are ${repeats.dtype} ${list(repeats.shape)}.`,
+        "Give a vector of integers.",
+      );
+    }
+    counts = Array.from(repeats.toTypedArray() as ArrayLike<number | bigint>, Number);
+  } else counts = numberList(op, "repeats", repeats);
+  for (const c of counts) checkCount(op, c);
+  return counts;
+}
+
+function checkCount(op: string, count: number): void {
+  if (Number.isSafeInteger(count) && count >= 0) return;
+  fail("value", op, `${describe(count)} is no count.`, "Use whole numbers from 0.");
+}

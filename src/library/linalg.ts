@@ -1,0 +1,36 @@
+/**
+ * Linear algebra by NumPy's names, for f32 and f64 (integers are computed in f64). Matrices lie in the last two axes;
+ * axes before them are batches.
+ */
+import { liveTensor, type Tensor } from "../tensor.ts";
+import { type TraceOptions, trace as traceOf } from "./products.ts";
+
+export { type CholeskyOptions, cholesky } from "./linalg/cholesky.ts";
+export { type EighOptions, type EighResult, eigh, eigvalsh } from "./linalg/eigh.ts";
+export {
+  cond,
+  type LstsqResult,
+  lstsq,
+  type MatrixNorm,
+  type MatrixNormOptions,
+  matrixNorm,
+  matrixRank,
+  pinv,
+  type RelativeOptions,
+  type VectorNormOptions,
+  vectorNorm,
+} from "./linalg/leastsquares.ts";
+export { type QrOptions, type QrResult, qr } from "./linalg/qr.ts";
+export { det, inv, matrixPower, type SlogdetResult, slogdet, solve } from "./linalg/solve.ts";
+export { type SvdOptions, type SvdResult, svd, svdvals } from "./linalg/svd.ts";
+export { cross, matrixTranspose, multiDot, outer, tensordot, vecdot } from "./products.ts";
+
+/** The sum of a diagonal of the matrices in the last two axes. */
+export function trace(a: Tensor, options: Pick<TraceOptions, "offset" | "dtype"> = {}): Tensor {
+  return traceOf(a, { ...options, axis1: -2, axis2: -1 });
+}
+
+/** A diagonal of the matrices in the last two axes; a view. */
+export function diagonal(a: Tensor, options: { readonly offset?: number } = {}): Tensor {
+  return liveTensor("diagonal", a).diagonal({ ...options, axis1: -2, axis2: -1 });
+}

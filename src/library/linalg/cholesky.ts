@@ -1,0 +1,116 @@
+/** A = L·Lᵀ for symmetric positive definite A, computed as Uᵀ·U: rows are what lies side by side. */
+import { scope, zeros } from "../../api.ts";
+import { fail, list } from "../../errors.ts";
+import { checkOptions } from "../../ops/arguments.ts";
+import type { Tensor } from "../../tensor.ts";
+import { unravel } from "../../view/layout.ts";
+import { emitCholesky, emitTriangle } from "../../wasm/linalg-factor.ts";
+import {
+  addressOf,
+  asBatches,
+  batchOf,
+  block,
+  copyStack,
+  eachMatrix,
+  linalgDType,
+  runRoutine,
+  type Stack,
+  squareArgument,
+  subtractProduct,
+  transposed,
+} from "./blocks.ts";
+import { solveLower } from "./triangular.ts";
+
+/** Rows that a routine factors by itself. */
+const LEAF = 32;
+/** A symmetric update is made of squares up to this size: they do some of the work twice. */
+const SQUARE = 128;
+
+export interface CholeskyOptions {
+  /** Give U with A = Uᵀ·U instead of L with A = L·Lᵀ. */
+  readonly upper?: boolean;
+}
+
+/** Only the triangle on the side of the result is read. */
+export function cholesky(a: Tensor, options: CholeskyOptions = {}): Tensor {
+  checkOptions("cholesky", options, "{ upper: true }");
+  const t = squareArgument("cholesky", a);
+  const upper = options.upper ?? false;
+  return scope(() => {
+    const source = upper ? t : t.swapAxes(-1, -2);
+    const u = copyStack("cholesky", source, linalgDType("cholesky", [t]));
+    const [batch, n] = u.shape;
+    const info = zeros([batch], { dtype: "i32" });
+    if (u.size > 0) {
+      factor(u, info, 0, n);
+      checkPositive(info, batchOf(t));
+      clearLower(u);
+    }
+    const whole = asBatches(u, batchOf(t));
+    return (upper ? whole : whole.swapAxes(-1, -2)).clone();
+  });
+}
+
+function factor(a: Stack, info: Tensor, from: number, to: number): void {
+  const n = to - from;
+  if (n <= LEAF) {
+    const own = block(a, from, to, from, to);
+    const [batch] = a.frame.shape;
+    const tasks = eachMatrix(batch, (i) => [
+      addressOf(own, i),
+      own.frame.strides[1],
+      n,
+      addressOf(info, i),
+      from,
+    ]);
+    runRoutine("cholesky", emitCholesky, a.dtype, tasks, batch * n * n * n * 0.2);
+    return;
+  }
+  const middle = from + LEAF * Math.ceil(n / 2 / LEAF);
+  factor(a, info, from, middle);
+  const right = block(a, from, middle, middle, to);
+  solveLower(transposed(block(a, from, middle, from, middle)), right);
+  subtractSquare(block(a, middle, to, middle, to), right);
+  factor(a, info, middle, to);
+}
+
+/** c -= pᵀ·p, at least on and above the diagonal. */
+function subtractSquare(c: Stack, p: Stack): void {
+  const n = c.frame.shape[1];
+  const k = p.frame.shape[1];
+  if (n <= SQUARE) {
+    subtractProduct(c, transposed(p), p);
+    return;
+  }
+  const half = LEAF * Math.ceil(n / 2 / LEAF);
+  const [left, right] = [block(p, 0, k, 0, half), block(p, 0, k, half, n)];
+  subtractSquare(block(c, 0, half, 0, half), left);
+  subtractProduct(block(c, 0, half, half, n), transposed(left), right);
+  subtractSquare(block(c, half, n, half, n), right);
+}
+
+function checkPositive(info: Tensor<"i32">, batch: readonly number[]): void {
+  const found = info.data.findIndex((x) => x !== 0);
+  if (found < 0) return;
+  const which = batch.length === 0 ? "the matrix" : `matrix ${list(unravel(found, batch))}`;
+  fail(
+    "value",
+    "cholesky",
+    `${which} is not positive definite: pivot ${info.data[found] - 1} is not positive.`,
+    "Check that the matrix is symmetric with positive eigenvalues (eigvalsh); solve and lstsq need neither.",
+  );
+}
+
+/** What lies below the diagonals becomes 0. */
+export function clearLower(t: Stack): void {
+  const [batch, rows, columns] = t.frame.shape;
+  const tasks = eachMatrix(batch, (i) => [addressOf(t, i), t.frame.strides[1], rows, columns, 0]);
+  runRoutine("triangle", emitTriangle, t.dtype, tasks, batch * rows * (20 + columns * 0.1));
+}
+
+/** What lies above the diagonals becomes the mirror image of what lies below. */
+export function mirrorLower(t: Stack): void {
+  const [batch, n] = t.frame.shape;
+  const tasks = eachMatrix(batch, (i) => [addressOf(t, i), t.frame.strides[1], n, n, 1]);
+  runRoutine("triangle", emitTriangle, t.dtype, tasks, batch * n * n);
+}

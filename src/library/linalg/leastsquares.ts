@@ -1,0 +1,272 @@
+/** What follows from singular values: lstsq, pinv, matrixRank, cond, and norms of matrices. */
+import { div, empty, mapReduce, matmul, max, min, scope, sum, where, zeros } from "../../api.ts";
+import type { DType } from "../../dtype.ts";
+import { describe, fail, list } from "../../errors.ts";
+import { checkOptions } from "../../ops/arguments.ts";
+import { liveTensor, type Tensor } from "../../tensor.ts";
+import { normalizeAxes } from "../../view/layout.ts";
+import {
+  batchOf,
+  epsilonOf,
+  type LinalgDType,
+  linalgDType,
+  matrixArgument,
+  squareArgument,
+} from "./blocks.ts";
+import { inverseOrNaN } from "./solve.ts";
+import { singularValues, svd } from "./svd.ts";
+
+/** A limit for singular values, relative to the largest; checked. */
+function relativeLimit(operation: string, rtol: unknown, standard: number): number {
+  if (rtol === undefined) return standard;
+  if (typeof rtol === "number" && rtol >= 0) return rtol;
+  return fail(
+    "value",
+    operation,
+    `rtol is ${describe(rtol)}.`,
+    "Use a number from 0 on: values below rtol × the largest count as 0.",
+  );
+}
+
+const standardLimit = (t: Tensor, dtype: LinalgDType) => Math.max(...t.shape.slice(-2)) * epsilonOf(dtype);
+
+export interface RelativeOptions {
+  /** Singular values up to rtol × the largest count as zero. Default: max(m, n) × the dtype's epsilon. */
+  readonly rtol?: number;
+}
+
+/** The Moore-Penrose inverse. */
+export function pinv(a: Tensor, options: RelativeOptions = {}): Tensor {
+  checkOptions("pinv", options, "{ rtol: 1e-10 }");
+  const t = matrixArgument("pinv", a);
+  const dtype = linalgDType("pinv", [t]);
+  const rtol = relativeLimit("pinv", options.rtol, standardLimit(t, dtype));
+  return scope(() => {
+    const [m, n] = t.shape.slice(-2);
+    if (t.size === 0) return zeros([...batchOf(t), n, m], { dtype });
+    const { u, s, vh } = svd(t, { fullMatrices: false });
+    // V·(1/S)·Uᵀ
+    const scaled = vh.swapAxes(-1, -2).mul(reciprocals(s, rtol).expandDims(-2));
+    return matmul(scaled, u.swapAxes(-1, -2));
+  });
+}
+
+/** 1/s where s counts, 0 elsewhere. */
+function reciprocals(s: Tensor, rtol: number): Tensor {
+  const limit = max(s, { axis: -1, keepdims: true }).mul(rtol);
+  return where(s.greater(limit), div(1, s), 0);
+}
+
+/** How many singular values are larger than rtol × the largest. */
+export function matrixRank(a: Tensor, options: RelativeOptions = {}): Tensor<"i64"> {
+  checkOptions("matrixRank", options, "{ rtol: 1e-10 }");
+  const live = liveTensor("matrixRank", a);
+  if (live.rank < 2) {
+    // As NumPy: a vector has rank 1 unless it is zero.
+    return scope(() => live.notEqual(0).any().to("i64"));
+  }
+  const t = matrixArgument("matrixRank", live);
+  const rtol = relativeLimit("matrixRank", options.rtol, standardLimit(t, linalgDType("matrixRank", [t])));
+  return scope(() => {
+    if (t.size === 0) return zeros(batchOf(t), { dtype: "i64" });
+    const s = singularValues("matrixRank", t);
+    return s.greater(max(s, { axis: -1, keepdims: true }).mul(rtol)).sum({ axis: -1, dtype: "i64" });
+  });
+}
+
+export interface LstsqResult {
+  /** The x of least |b - a·x|, and of least |x| among those. */
+  readonly x: Tensor;
+  /** Sums of squares of b - a·x, a column each; without elements unless a has full rank and more rows than columns. */
+  readonly residuals: Tensor;
+  readonly rank: number;
+  /** Singular values of a. */
+  readonly s: Tensor;
+}
+
+/** Least squares for one matrix a (m × n) and b (m, or m × k). */
+export function lstsq(a: Tensor, b: Tensor, options: RelativeOptions = {}): LstsqResult {
+  checkOptions("lstsq", options, "{ rtol: 1e-10 }");
+  const left = matrixArgument("lstsq", a);
+  const right = liveTensor("lstsq", b);
+  const dtype = linalgDType("lstsq", [left, right]);
+  if (left.rank !== 2 || right.rank < 1 || right.rank > 2 || right.shape[0] !== left.shape[0]) {
+    fail(
+      "shape",
+      "lstsq",
+      `a is ${list(left.shape)}, b is ${list(right.shape)}.`,
+      "a is one matrix m × n, b a vector of m or a matrix m × k.",
+    );
+  }
+  const rtol = relativeLimit("lstsq", options.rtol, standardLimit(left, dtype));
+  return scope(() => {
+    const [m, n] = left.shape;
+    const vector = right.rank === 1;
+    const columns = (vector ? right.expandDims(1) : right).to(dtype);
+    const k = columns.shape[1];
+    if (left.size === 0) {
+      const s = zeros([Math.min(m, n)], { dtype });
+      const x = zeros(vector ? [n] : [n, k], { dtype });
+      return { x, residuals: zeros([0], { dtype }), rank: 0, s };
+    }
+    const { u, s, vh } = svd(left.to(dtype), { fullMatrices: false });
+    const inverse = reciprocals(s, rtol);
+    const rank = inverse.toTypedArray().filter((x) => x !== 0).length;
+    const x = vh.T.matmul(u.T.matmul(columns).mul(inverse.expandDims(1)));
+    const squares = () => {
+      const rest = columns.sub(left.to(dtype).matmul(x));
+      return mapReduce([rest], (r) => r * r, { axis: 0 });
+    };
+    const residuals = rank === n && m > n ? squares() : empty([0], { dtype });
+    return { x: vector ? x.squeeze(1) : x, residuals, rank, s };
+  });
+}
+
+/* Norms -------------------------------------------------------------------------------------------------------- */
+
+export type MatrixNorm = "fro" | "nuc" | 1 | -1 | 2 | -2 | number;
+
+export interface MatrixNormOptions {
+  /**
+   * "fro" (default): root of the sum of squares. "nuc": sum of singular values. 1, -1: largest, smallest column sum of
+   * magnitudes. Infinity, -Infinity: of rows. 2, -2: largest, smallest singular value.
+   */
+  readonly ord?: MatrixNorm;
+  readonly keepdims?: boolean;
+}
+
+export function matrixNorm(a: Tensor, options: MatrixNormOptions = {}): Tensor {
+  checkOptions("matrixNorm", options, '{ ord: "nuc" }');
+  const t = matrixArgument("matrixNorm", a);
+  const ord = options.ord ?? "fro";
+  return scope(() => {
+    const value = normOf(t, ord);
+    return options.keepdims ? value.expandDims([-2, -1]) : value;
+  });
+}
+
+function normOf(t: Tensor, ord: MatrixNorm): Tensor {
+  const dtype = linalgDType("matrixNorm", [t]);
+  const sums = (axis: number) => mapReduce([t], (x) => Math.abs(x), { axis, dtype });
+  switch (ord) {
+    case "fro":
+      return vectorNormOf(t, 2, [-2, -1], dtype);
+    case "nuc":
+      return sum(singularValues("matrixNorm", t), { axis: -1 });
+    case 2:
+      return max(singularValues("matrixNorm", t), { axis: -1 });
+    case -2:
+      return min(singularValues("matrixNorm", t), { axis: -1 });
+    case 1:
+      return max(sums(-2), { axis: -1 });
+    case -1:
+      return min(sums(-2), { axis: -1 });
+    case Number.POSITIVE_INFINITY:
+      return max(sums(-1), { axis: -1 });
+    case Number.NEGATIVE_INFINITY:
+      return min(sums(-1), { axis: -1 });
+    default:
+      return fail(
+        "value",
+        "matrixNorm",
+        `ord is ${describe(ord)}.`,
+        'Use "fro", "nuc", 1, -1, 2, -2, Infinity or -Infinity.',
+      );
+  }
+}
+
+export interface VectorNormOptions {
+  /** The p of (Σ |x|ᵖ)^(1/p); ±Infinity: largest, smallest magnitude; 0: how many are not 0. Default 2. */
+  readonly ord?: number;
+  /** Default: all axes, as one vector. */
+  readonly axis?: number | readonly number[];
+  readonly keepdims?: boolean;
+}
+
+export function vectorNorm(a: Tensor, options: VectorNormOptions = {}): Tensor {
+  checkOptions("vectorNorm", options, "{ ord: 1, axis: 0 }");
+  const t = liveTensor("vectorNorm", a);
+  const ord = options.ord ?? 2;
+  if (typeof ord !== "number" || Number.isNaN(ord)) {
+    fail("value", "vectorNorm", `ord is ${describe(ord)}.`, "Use a number, Infinity or -Infinity.");
+  }
+  const float = t.dtype === "f16" || t.dtype === "bf16" || t.dtype === "f32" ? t.dtype : "f64";
+  const axes = options.axis === undefined ? t.shape.map((_, d) => d) : options.axis;
+  return scope(() => vectorNormOf(t, ord, axes, float, options.keepdims ?? false));
+}
+
+function vectorNormOf(
+  t: Tensor,
+  ord: number,
+  axes: number | readonly number[],
+  dtype: DType,
+  keepdims = false,
+): Tensor {
+  const axis = normalizeAxes("vectorNorm", axes, t.rank);
+  if (axis.length === 0) return (ord === 0 ? t.notEqual(0) : t.abs()).to(dtype);
+  const wide = t.dtype === dtype ? t : t.to(dtype);
+  const how = { axis, keepdims };
+  if (ord === Number.POSITIVE_INFINITY || ord === Number.NEGATIVE_INFINITY) {
+    return mapReduce([wide], (x) => Math.abs(x), { ...how, reduce: ord > 0 ? "max" : "min" });
+  }
+  if (ord === 0) return wide.notEqual(0).sum({ ...how, dtype });
+  if (ord === 1) return mapReduce([wide], (x) => Math.abs(x), how);
+  return scaledPower(wide, ord, how);
+}
+
+/** (Σ |x|ᵖ)^(1/p), with the magnitudes brought near 1: powers would leave the range long before the norm does. */
+function scaledPower(t: Tensor, ord: number, how: { axis: readonly number[]; keepdims: boolean }): Tensor {
+  const { axis } = how;
+  const largest =
+    t.size === 0 ? null : mapReduce([t], (x) => Math.abs(x), { axis, keepdims: true, reduce: "max" });
+  if (largest === null) return ord === 2 ? mapReduce([t], (x) => x * x, how).sqrt() : powered(t, ord, how);
+  const { dtype } = t;
+  const limits =
+    dtype === "f64" ? [2 ** -400, 2 ** 400] : dtype === "f16" ? [2 ** -4, 2 ** 4] : [2 ** -50, 2 ** 50];
+  const safe = scope(() => largest.greater(limits[0]).logicalAnd(largest.less(limits[1])).all().item());
+  if (safe && ord === 2) return mapReduce([t], (x) => x * x, how).sqrt();
+  // 0, NaN and infinities stay as they are.
+  const one = where(largest.greater(0).logicalAnd(largest.isfinite()), largest, 1).to(dtype);
+  const near = t.div(one);
+  const root =
+    ord === 2
+      ? mapReduce([near], (x) => x * x, { axis, keepdims: true }).sqrt()
+      : powered(near, ord, { axis, keepdims: true });
+  const value = root.mul(one);
+  return how.keepdims ? value : value.squeeze(axis);
+}
+
+const powered = (t: Tensor, ord: number, how: { axis: readonly number[]; keepdims: boolean }): Tensor =>
+  t
+    .abs()
+    .pow(ord)
+    .sum(how)
+    .pow(1 / ord);
+
+/** The condition number: norm(a) · norm(a⁻¹); Infinity for singular matrices. `ord` as in matrixNorm, default 2. */
+export function cond(a: Tensor, options: { readonly ord?: MatrixNorm } = {}): Tensor {
+  checkOptions("cond", options, "{ ord: 1 }");
+  const ord = options.ord ?? 2;
+  const t = ord === 2 || ord === -2 ? matrixArgument("cond", a) : squareArgument("cond", a);
+  if (t.size === 0) fail("shape", "cond", `the matrix is ${list(t.shape)}.`, "It must have elements.");
+  const dtype = linalgDType("cond", [t]);
+  return scope(() => {
+    let value: Tensor;
+    if (ord === 2 || ord === -2) {
+      const s = singularValues("cond", t);
+      const [first, last] = [s.slice("...", 0), s.slice("...", -1)];
+      value = ord === 2 ? first.div(last) : last.div(first);
+    } else {
+      value = normOf(t, ord).mul(normOf(inverseOrNaN(t, dtype), ord));
+    }
+    // 0/0, or a matrix without an inverse.
+    const unknown = value.isnan().logicalAnd(
+      t
+        .to(dtype)
+        .isnan()
+        .any({ axis: [-2, -1] })
+        .logicalNot(),
+    );
+    return where(unknown, Number.POSITIVE_INFINITY, value);
+  });
+}

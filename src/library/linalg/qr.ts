@@ -1,0 +1,130 @@
+/** A = Q·R by Householder reflections, a panel at a time. */
+import { empty, scope } from "../../api.ts";
+import { describe, fail } from "../../errors.ts";
+import { checkOptions } from "../../ops/arguments.ts";
+import type { Tensor } from "../../tensor.ts";
+import { emitQrPanel, PANEL } from "../../wasm/linalg-factor.ts";
+import {
+  addressOf,
+  asBatches,
+  asTensor,
+  batchOf,
+  block,
+  copyStack,
+  eachMatrix,
+  type LinalgDType,
+  linalgDType,
+  matrixArgument,
+  newStack,
+  runRoutine,
+  type Stack,
+  setIdentity,
+} from "./blocks.ts";
+import { clearLower } from "./cholesky.ts";
+import { applyReflections, type Reflections, reflectionsOf, TOGETHER } from "./reflections.ts";
+
+export interface QrOptions {
+  /** "reduced": Q is m × k and R is k × n with k = min(m, n). "complete": m × m and m × n. Default "reduced". */
+  readonly mode?: "reduced" | "complete";
+}
+
+export interface QrResult {
+  readonly q: Tensor;
+  readonly r: Tensor;
+}
+
+/** Q with orthonormal columns, R upper triangular; R's diagonal may have any sign. */
+export function qr(a: Tensor, options: QrOptions = {}): QrResult {
+  checkOptions("qr", options, '{ mode: "complete" }');
+  const t = matrixArgument("qr", a);
+  const mode = options.mode ?? "reduced";
+  if (mode !== "reduced" && mode !== "complete") {
+    fail("value", "qr", `mode is ${describe(mode)}.`, 'Use "reduced" or "complete".');
+  }
+  return scope(() => {
+    const [m, n] = t.shape.slice(-2);
+    const rows = mode === "complete" ? m : Math.min(m, n);
+    const work = qrOf("qr", t, linalgDType("qr", [t]));
+    const q = asBatches(orthogonal(work, rows), batchOf(t));
+    const triangle = asTensor(block(work.r, 0, rows, 0, n));
+    clearLower(triangle);
+    return { q: q.isContiguous ? q : q.clone(), r: asBatches(triangle, batchOf(t)).clone() };
+  });
+}
+
+export interface Qr {
+  /** (batch, m, n): R on and above the diagonal, anything below. */
+  readonly r: Tensor<LinalgDType>;
+  /** (batch, m, min(m, n)): the vectors. */
+  readonly v: Tensor<LinalgDType>;
+  /** (batch, min(m, n)). */
+  readonly tau: Tensor<"f64">;
+  /** TOGETHER columns each; missing where nobody needed them yet. */
+  readonly blocks: Reflections[];
+}
+
+/** The factors before Q is made of them; for this scope. */
+export function qrOf(operation: string, a: Tensor, dtype: LinalgDType): Qr {
+  const r = copyStack(operation, a, dtype);
+  const [batch, m, n] = r.shape;
+  const k = Math.min(m, n);
+  const v = newStack(dtype, [batch, m, k], { zeroed: true });
+  const tau = empty([batch, k], { dtype: "f64" });
+  const qr: Qr = { r, v, tau, blocks: [] };
+  if (batch === 0 || k === 0) return qr;
+  const buffer = newStack(dtype, [batch, m + 2, PANEL], { dense: true });
+  for (let from = 0; from < k; from += TOGETHER) {
+    const to = Math.min(k, from + TOGETHER);
+    factorColumns(qr, buffer, from, to);
+    if (to === n) break;
+    qr.blocks.push(together(qr, from, to));
+    scope(() => applyReflections(qr.blocks[qr.blocks.length - 1], block(r, from, m, to, n), true));
+  }
+  return qr;
+}
+
+/** The reflections of some columns. */
+function together({ r, v, tau }: Qr, from: number, to: number): Reflections {
+  return reflectionsOf(block(v, from, r.shape[1], from, to), tau.data.subarray(from), tau.shape[1]);
+}
+
+/** Columns `from` to `to`, panel by panel. */
+function factorColumns(qr: Qr, buffer: Stack, from: number, to: number): void {
+  const { r, v, tau } = qr;
+  const [batch, m] = r.shape;
+  for (let at = from; at < to; at += PANEL) {
+    const end = Math.min(to, at + PANEL);
+    const panel = block(r, at, m, at, end);
+    const vectors = block(v, at, m, at, end);
+    const tasks = eachMatrix(batch, (i) => [
+      addressOf(panel, i),
+      panel.frame.strides[1],
+      m - at,
+      end - at,
+      addressOf(buffer, i),
+      addressOf(vectors, i),
+      vectors.frame.strides[1],
+      addressOf(tau, i) + 8 * at,
+    ]);
+    runRoutine("qr panel", emitQrPanel, r.dtype, tasks, batch * (m - at) * (end - at) * 12);
+    if (end < to) scope(() => applyReflections(together(qr, at, end), block(r, at, m, end, to), true));
+  }
+}
+
+/** The first `columns` columns of Q. */
+export function orthogonal(qr: Qr, columns: number): Tensor<LinalgDType> {
+  const { v } = qr;
+  const [batch, m, k] = v.shape;
+  const q = newStack(v.dtype, [batch, m, columns], { zeroed: true });
+  if (q.size === 0) return q;
+  setIdentity(q);
+  for (let i = Math.ceil(k / TOGETHER) - 1; i >= 0; i--) {
+    const from = i * TOGETHER;
+    scope(() => {
+      const some = qr.blocks[i] ?? together(qr, from, Math.min(k, from + TOGETHER));
+      // What lies left of these columns is still the identity's, and zero in these rows.
+      applyReflections(some, block(q, from, m, from, columns), false);
+    });
+  }
+  return q;
+}

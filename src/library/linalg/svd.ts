@@ -1,0 +1,235 @@
+/**
+ * A = U·S·Vᴴ. Tall matrices are brought to a square R by QR first; R becomes bidiagonal by reflections from both sides,
+ * then diagonal by sweeps of rotations. Wide matrices are computed as their transposes.
+ */
+import { empty, scope } from "../../api.ts";
+import { checkOptions } from "../../ops/arguments.ts";
+import type { Tensor } from "../../tensor.ts";
+import { emitBidiagonal } from "../../wasm/linalg-reduce.ts";
+import { diagonalize } from "./bidiagonal.ts";
+import {
+  addressOf,
+  asBatches,
+  asTensor,
+  batchOf,
+  block,
+  copyStack,
+  eachMatrix,
+  epsilonOf,
+  type LinalgDType,
+  linalgDType,
+  matrixArgument,
+  matrixOf,
+  newStack,
+  runRoutine,
+  type Stack,
+  setIdentity,
+  transposed,
+} from "./blocks.ts";
+import { clearLower } from "./cholesky.ts";
+import { reorderRows, sortedOrder } from "./eigh.ts";
+import { orthogonal, type Qr, qrOf } from "./qr.ts";
+import { multiplyAll } from "./reflections.ts";
+import { Rotations } from "./rotations.ts";
+import { scaleNearOne } from "./scaling.ts";
+
+export interface SvdOptions {
+  /** U is m × m and Vᴴ n × n; else m × k and k × n with k = min(m, n). Default true, as NumPy's. */
+  readonly fullMatrices?: boolean;
+}
+
+export interface SvdResult {
+  readonly u: Tensor;
+  /** Singular values in descending order. */
+  readonly s: Tensor;
+  readonly vh: Tensor;
+}
+
+export function svd(a: Tensor, options: SvdOptions = {}): SvdResult {
+  checkOptions("svd", options, "{ fullMatrices: false }");
+  const t = matrixArgument("svd", a);
+  const full = options.fullMatrices ?? true;
+  return scope(() => {
+    const [m, n] = t.shape.slice(-2);
+    const wide = m < n;
+    const { u, s, vh } = tallSvd("svd", wide ? t.swapAxes(-1, -2) : t, full);
+    return wide ? { u: vh.swapAxes(-1, -2), s, vh: u.swapAxes(-1, -2) } : { u, s, vh };
+  });
+}
+
+/** The singular values alone, in descending order. */
+export function svdvals(a: Tensor): Tensor {
+  return scope(() => singularValues("svdvals", matrixArgument("svdvals", a)));
+}
+
+export function singularValues(operation: string, t: Tensor): Tensor {
+  return scope(() => {
+    const [m, n] = t.shape.slice(-2);
+    const reduced = reduce(operation, m < n ? t.swapAxes(-1, -2) : t);
+    const s = empty([...batchOf(t), Math.min(m, n)], { dtype: reduced.dtype });
+    eachReduced(reduced, (i, d, e) => {
+      diagonalize(operation, d, e, epsilonOf(reduced.dtype), null);
+      writeValues(s, i, d, reduced.factors[i], sortedOrder(d, descending));
+    });
+    return s;
+  });
+}
+
+const descending = (x: number, y: number) => Math.abs(y) - Math.abs(x);
+
+function writeValues(
+  s: Tensor<LinalgDType>,
+  index: number,
+  d: Float64Array,
+  factor: number,
+  order: readonly number[],
+): void {
+  const values = s.data;
+  order.forEach((from, to) => {
+    values[index * d.length + to] = Math.abs(d[from]) / factor;
+  });
+}
+
+function tallSvd(operation: string, t: Tensor, full: boolean): SvdResult {
+  const reduced = reduce(operation, t);
+  const { dtype, right, left, qr, tauLeft, tauRight, factors } = reduced;
+  const [m, n] = t.shape.slice(-2);
+  const batch = batchOf(t);
+  const count = right.shape[0];
+  const s = empty([...batch, n], { dtype });
+  // Row i is column i of U (of the square part), and of V.
+  const ut = newStack(dtype, [count, n, n], { zeroed: true });
+  const vt = newStack(dtype, [count, n, n], { zeroed: true });
+  setIdentity(ut);
+  setIdentity(vt);
+  if (ut.size > 0) {
+    scope(() => {
+      multiplyAll(transposed(left), tauLeft, n, 0, transposed(ut));
+      const vectors = transposed(block(right, 0, n - 1, 0, n));
+      if (n > 1) multiplyAll(vectors, tauRight, n, 1, transposed(vt));
+    });
+  }
+  eachReduced(reduced, (i, d, e) => {
+    const [u, v] = [matrixOf(ut, i), matrixOf(vt, i)];
+    const turn = { left: new Rotations(u), right: new Rotations(v) };
+    diagonalize(operation, d, e, epsilonOf(dtype), turn);
+    turn.left.flush();
+    turn.right.flush();
+    const order = sortedOrder(d, descending);
+    writeValues(s, i, d, factors[i], order);
+    d.forEach((x, row) => {
+      if (x < 0 || Object.is(x, -0)) negateRow(v, row);
+    });
+    reorderRows(u, order);
+    reorderRows(v, order);
+  });
+  return { u: leftVectors(ut, qr, m, full, batch), s, vh: asBatches(vt, batch).clone() };
+}
+
+function negateRow(t: Stack, row: number): void {
+  const tensor = asTensor(block(t, row, row + 1, 0, t.frame.shape[2]));
+  tensor.neg({ out: tensor });
+}
+
+/** Q·U, with the rest of Q where all of it is asked for. */
+function leftVectors(
+  ut: Tensor<LinalgDType>,
+  qr: Qr | null,
+  m: number,
+  full: boolean,
+  batch: readonly number[],
+): Tensor {
+  const square = ut.swapAxes(-1, -2);
+  const [count, n] = ut.shape;
+  if (qr === null) return asBatches(square, batch).clone();
+  const q = orthogonal(qr, full ? m : n);
+  const turned = q.slice(":", ":", [0, n]).matmul(square);
+  if (!full) return turned.view(...batch, m, n);
+  const out = empty([count, m, m], { dtype: ut.dtype });
+  out.slice(":", ":", [0, n]).assign(turned);
+  out.slice(":", ":", [n, null]).assign(q.slice(":", ":", [n, null]));
+  return out.view(...batch, m, m);
+}
+
+interface Reduced {
+  readonly dtype: LinalgDType;
+  /** null: the matrices were square. */
+  readonly qr: Qr | null;
+  /** (batch, n, n), a row a vector: reflections from the left and from the right. */
+  readonly left: Tensor<LinalgDType>;
+  readonly right: Tensor<LinalgDType>;
+  /** batch × n each. */
+  readonly d: Float64Array;
+  readonly e: Float64Array;
+  readonly tauLeft: Float64Array;
+  readonly tauRight: Float64Array;
+  /** What each matrix was multiplied by. */
+  readonly factors: Float64Array;
+}
+
+/** m ≥ n: bidiagonal n × n. */
+function reduce(operation: string, t: Tensor): Reduced {
+  const dtype = linalgDType(operation, [t]);
+  const [m, n] = t.shape.slice(-2);
+  let right: Tensor<LinalgDType>;
+  let qr: Qr | null = null;
+  let factors: Float64Array;
+  if (m === n) {
+    right = copyStack(operation, t, dtype);
+    factors =
+      right.size === 0 ? new Float64Array(right.shape[0]) : scaleNearOne(operation, right, batchOf(t));
+  } else {
+    const scaled = copyStack(operation, t, dtype);
+    factors =
+      scaled.size === 0 ? new Float64Array(scaled.shape[0]) : scaleNearOne(operation, scaled, batchOf(t));
+    qr = qrOf(operation, scaled, dtype);
+    right = asTensor(block(qr.r, 0, n, 0, n));
+    if (right.size > 0) clearLower(right);
+  }
+  const count = right.shape[0];
+  const left = newStack(dtype, [count, n, n], { zeroed: true });
+  const out = empty([4, count, n], { dtype: "f64" });
+  if (right.size > 0) bidiagonal(right, left, out);
+  const values = out.toTypedArray();
+  const part = (k: number) => values.slice(k * count * n, (k + 1) * count * n);
+  return { dtype, qr, left, right, d: part(0), e: part(1), tauLeft: part(2), tauRight: part(3), factors };
+}
+
+/** Matrices of at most this many rows are shared among threads, a matrix a task. */
+const SHARED_ROWS = 200;
+
+function bidiagonal(right: Tensor<LinalgDType>, left: Tensor<LinalgDType>, out: Tensor<"f64">): void {
+  const [count, n] = right.shape;
+  const room = 64 * Math.ceil((2 * n * right.frame.itemBytes + 16) / 64);
+  const space = empty([count, room], { dtype: "u8" });
+  const each = 8 * count * n;
+  const tasks = eachMatrix(count, (i) => {
+    const d = addressOf(out) + 8 * i * n;
+    return [
+      addressOf(right, i),
+      right.frame.strides[1],
+      n,
+      addressOf(left, i),
+      left.frame.strides[1],
+      d,
+      d + each,
+      d + 2 * each,
+      d + 3 * each,
+      addressOf(space, i),
+    ];
+  });
+  const nanoseconds = n <= SHARED_ROWS ? count * (n * n * n + 500) : 0;
+  runRoutine("bidiagonal", emitBidiagonal, right.dtype, tasks, nanoseconds);
+}
+
+/** For each matrix, in a scope of its own. */
+function eachReduced(
+  { right, d, e }: Reduced,
+  visit: (index: number, d: Float64Array, e: Float64Array) => void,
+): void {
+  const [count, n] = right.shape;
+  if (n === 0) return;
+  for (let i = 0; i < count; i++) {
+    scope(() => visit(i, d.slice(i * n, (i + 1) * n), e.slice(i * n, (i + 1) * n)));
+  }
+}

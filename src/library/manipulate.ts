@@ -1,0 +1,304 @@
+/**
+ * Rearranging: views wherever strides can say it (they share memory with their tensor), one strided copy otherwise.
+ * Joining and repeating is in join.ts, padding in pad.ts.
+ */
+import type { DType } from "../dtype.ts";
+import { describe, fail, list } from "../errors.ts";
+import { checkReach } from "../memory/storage.ts";
+import { axisList, checkOptions, numberList } from "../ops/arguments.ts";
+import { assign } from "../ops/copy.ts";
+import { allocate, filled, type Strided, share } from "../ops/strided.ts";
+import { liveTensor, Tensor } from "../tensor.ts";
+import { broadcastShapes } from "../view/broadcast.ts";
+import { normalizeAxes, normalizeAxis } from "../view/layout.ts";
+import * as views from "../view/view.ts";
+import { rearranged, type View } from "../view/view.ts";
+
+/** Another view of t's memory. */
+function viewOf<D extends DType>(op: string, t: Tensor<D>, view: View, readOnly = t.readOnly): Tensor<D> {
+  checkReach(op, view, t.storage);
+  return new Tensor(share(t, view, readOnly));
+}
+
+/** `count` indices of an axis from `start` on, every step-th. */
+export function rangeOf(view: View, axis: number, start: number, count: number, step = 1): View {
+  const shape = view.shape.map((n, d) => (d === axis ? count : n));
+  const strides = view.strides.map((s, d) => (d === axis ? s * step : s));
+  return rearranged(view, shape, strides, view.offset + start * view.strides[axis]);
+}
+
+/** Tensors in an array, one at least. */
+export function tensorList(op: string, tensors: unknown): Tensor[] {
+  if (!Array.isArray(tensors) || tensors.length === 0) {
+    fail(
+      "value",
+      op,
+      Array.isArray(tensors) ? "no tensors." : `expected an array of tensors, got ${describe(tensors)}.`,
+      `Give one at least: ${op}([a, b]).`,
+    );
+  }
+  return tensors.map((t) => liveTensor(op, t));
+}
+
+/* Shape ------------------------------------------------------------------------------------------------ */
+
+/** A view whenever the strides allow it, else a copy; one size may be -1. */
+export const reshape = <D extends DType>(t: Tensor<D>, shape: number | readonly number[]): Tensor<D> =>
+  typed("reshape", t).reshape(...(typeof shape === "number" ? [shape] : [shape as readonly number[]]));
+/** All elements in row-major order along one axis: a view whenever the strides allow it. */
+export const ravel = <D extends DType>(t: Tensor<D>): Tensor<D> => typed("ravel", t).reshape(-1);
+/** As ravel, always a copy. */
+export function flatten<D extends DType>(t: Tensor<D>): Tensor<D> {
+  const op = "flatten";
+  const out = allocate(op, typed(op, t).dtype, t.shape);
+  filled(out, () => assign(op, out, t));
+  return new Tensor({ ...out, frame: views.contiguousView([t.size], t.frame.itemBytes) });
+}
+export const expandDims = <D extends DType>(t: Tensor<D>, axes: number | readonly number[]): Tensor<D> =>
+  typed("expandDims", t).expandDims(axes);
+export const squeeze = <D extends DType>(t: Tensor<D>, axes?: number | readonly number[]): Tensor<D> =>
+  typed("squeeze", t).squeeze(axes);
+/** Repeats along size-1 and new leading axes by stride 0; read-only. */
+export const broadcastTo = <D extends DType>(t: Tensor<D>, shape: readonly number[]): Tensor<D> =>
+  typed("broadcastTo", t).broadcastTo(shape);
+
+/** Every tensor broadcast to the common shape: views, read-only where they repeat. */
+export function broadcastArrays<T extends readonly Tensor[]>(tensors: T): { [K in keyof T]: T[K] } {
+  const op = "broadcastArrays";
+  const all = tensorList(op, tensors);
+  const shape = broadcastShapes(
+    op,
+    all.map((t) => t.shape),
+  );
+  return all.map((t) => t.broadcastTo(shape)) as never;
+}
+
+/** One axis at least: a 0-d tensor becomes a vector of one. */
+export const atleast1d = <D extends DType>(t: Tensor<D>): Tensor<D> => atLeast("atleast1d", t, 1);
+/** Two axes at least: a vector becomes a row. */
+export const atleast2d = <D extends DType>(t: Tensor<D>): Tensor<D> => atLeast("atleast2d", t, 2);
+/** Three axes at least, as NumPy: a vector becomes [1, n, 1], a matrix [m, n, 1]. */
+export const atleast3d = <D extends DType>(t: Tensor<D>): Tensor<D> => atLeast("atleast3d", t, 3);
+
+function atLeast<D extends DType>(op: string, t: Tensor<D>, rank: 1 | 2 | 3): Tensor<D> {
+  typed(op, t);
+  const { length } = t.shape;
+  if (length >= rank) return viewOf(op, t, t.frame);
+  const front = rank === 3 ? (length === 2 ? 0 : 1) : rank - length;
+  const back = rank - length - front;
+  const ones = (count: number) => new Array<number>(count).fill(1);
+  const zeros = (count: number) => new Array<number>(count).fill(0);
+  return viewOf(op, t, {
+    ...t.frame,
+    shape: [...ones(front), ...t.shape, ...ones(back)],
+    strides: [...zeros(front), ...t.frame.strides, ...zeros(back)],
+  });
+}
+
+/* Axes ------------------------------------------------------------------------------------------------- */
+
+export const permuteDims = <D extends DType>(t: Tensor<D>, axes: readonly number[]): Tensor<D> =>
+  typed("permuteDims", t).permute(axes);
+export const swapAxes = <D extends DType>(t: Tensor<D>, a: number, b: number): Tensor<D> =>
+  typed("swapAxes", t).swapAxes(a, b);
+export const moveAxis = <D extends DType>(
+  t: Tensor<D>,
+  source: number | readonly number[],
+  destination: number | readonly number[],
+): Tensor<D> => typed("moveAxis", t).moveAxis(source, destination);
+/** The last two axes change places. */
+export const matrixTranspose = <D extends DType>(t: Tensor<D>): Tensor<D> => {
+  if (typed("matrixTranspose", t).rank < 2) {
+    fail("shape", "matrixTranspose", `${list(t.shape)} is no matrix.`, "It needs two axes at least.");
+  }
+  return t.swapAxes(-1, -2);
+};
+/** Walks the axes (default: all) backwards. */
+export const flip = <D extends DType>(t: Tensor<D>, axes?: number | readonly number[]): Tensor<D> =>
+  typed("flip", t).flip(axes);
+
+export interface Rot90Options {
+  /** How often; negative: clockwise. Default 1. */
+  readonly k?: number;
+  /** The plane, from its first axis towards its second. Default [0, 1]. */
+  readonly axes?: readonly [number, number];
+}
+
+/** Turned by 90 degrees, k times, in the plane of two axes: a view. */
+export function rot90<D extends DType>(t: Tensor<D>, options: Rot90Options = {}): Tensor<D> {
+  const op = "rot90";
+  typed(op, t);
+  checkOptions(op, options, "{ k: 2 }", ["k", "axes"]);
+  const { k = 1 } = options;
+  if (!Number.isSafeInteger(k)) fail("value", op, `k is ${describe(k)}.`, "Use a whole number of turns.");
+  const plane = numberList(op, "axes", options.axes ?? [0, 1]);
+  if (plane.length !== 2) fail("axis", op, `${list(plane)} is no plane.`, "Name two axes.");
+  const [a, b] = normalizeAxes(op, plane, t.rank);
+  const turned = [
+    (v: View) => v,
+    (v: View) => views.swapAxes(views.flip(v, b), a, b),
+    (v: View) => views.flip(v, [a, b]),
+    (v: View) => views.flip(views.swapAxes(v, a, b), b),
+  ][((k % 4) + 4) % 4];
+  return viewOf(op, t, turned(t.frame));
+}
+
+/* Taking apart ----------------------------------------------------------------------------------------- */
+
+export interface AxisChoice {
+  /** Default 0. */
+  readonly axis?: number;
+}
+
+/** The slices along an axis, without it: views. */
+export function unstack<D extends DType>(t: Tensor<D>, options: AxisChoice = {}): Tensor<D>[] {
+  const op = "unstack";
+  const axis = axisOf(op, t, options);
+  return Array.from({ length: t.shape[axis] }, (_, i) =>
+    viewOf(op, t, views.squeeze(rangeOf(t.frame, axis, i, 1), axis)),
+  );
+}
+
+/** So many equal parts, or parts that end at the given indices: views. */
+export function split<D extends DType>(
+  t: Tensor<D>,
+  parts: number | readonly number[],
+  options: AxisChoice = {},
+): Tensor<D>[] {
+  const op = "split";
+  const axis = axisOf(op, t, options);
+  if (typeof parts === "number") {
+    checkParts(op, parts);
+    if (t.shape[axis] % parts !== 0) {
+      fail(
+        "shape",
+        op,
+        `axis ${axis} of size ${t.shape[axis]} does not split into ${parts} equal parts.`,
+        "Use arraySplit, whose first parts may be one longer, or give the indices to split at.",
+      );
+    }
+  }
+  return splitAxis(op, t, parts, axis);
+}
+
+/** As split, but the first parts may be one longer than the others. */
+export function arraySplit<D extends DType>(
+  t: Tensor<D>,
+  parts: number | readonly number[],
+  options: AxisChoice = {},
+): Tensor<D>[] {
+  const op = "arraySplit";
+  const axis = axisOf(op, t, options);
+  if (typeof parts === "number") checkParts(op, parts);
+  return splitAxis(op, t, parts, axis);
+}
+
+function checkParts(op: string, parts: number): void {
+  if (Number.isSafeInteger(parts) && parts >= 1 && parts < 2 ** 24) return;
+  fail("value", op, `${describe(parts)} is no number of parts.`, "Use a whole number from 1.");
+}
+
+function splitAxis<D extends DType>(
+  op: string,
+  t: Tensor<D>,
+  parts: number | readonly number[],
+  axis: number,
+): Tensor<D>[] {
+  const size = t.shape[axis];
+  const ends = typeof parts === "number" ? evenEnds(size, parts) : [...indexList(op, parts), size];
+  // As Python slices: negative ends count from the end, all are held inside, and nothing has a negative length.
+  const inside = (x: number) => Math.min(size, Math.max(0, x < 0 ? x + size : x));
+  return ends.map((end, i) => {
+    const start = i === 0 ? 0 : inside(ends[i - 1]);
+    const count = Math.max(0, inside(end) - start);
+    return viewOf(op, t, rangeOf(t.frame, axis, start, count));
+  });
+}
+
+function evenEnds(size: number, parts: number): number[] {
+  const [length, rest] = [Math.floor(size / parts), size % parts];
+  return Array.from({ length: parts }, (_, i) => (i + 1) * length + Math.min(i + 1, rest));
+}
+
+function indexList(op: string, indices: unknown): readonly number[] {
+  const all = numberList(op, "the indices", indices);
+  const wrong = all.find((x) => !Number.isSafeInteger(x));
+  if (wrong !== undefined) fail("value", op, `${describe(wrong)} is no index.`, "Use whole numbers.");
+  return all;
+}
+
+/* Rolling ---------------------------------------------------------------------------------------------- */
+
+export interface RollOptions {
+  /** Default: the elements in row-major order, as if there was one axis. */
+  readonly axis?: number | readonly number[];
+}
+
+/** Shifted along axes; what leaves at one end comes back at the other. */
+export function roll<D extends DType>(
+  t: Tensor<D>,
+  shift: number | readonly number[],
+  options: RollOptions = {},
+): Tensor<D> {
+  const op = "roll";
+  typed(op, t);
+  checkOptions(op, options, "{ axis: 0 }", ["axis"]);
+  const shifts = typeof shift === "number" ? [shift] : numberList(op, "the shift", shift);
+  for (const s of shifts) {
+    if (!Number.isSafeInteger(s)) fail("value", op, `the shift is ${describe(s)}.`, "Use whole numbers.");
+  }
+  if (options.axis === undefined) return rollFlat(op, t, shifts);
+  const given = axisList(op, options.axis);
+  const axes = typeof given === "number" ? [given] : given;
+  const count = Math.max(axes.length, shifts.length);
+  if ((axes.length !== count && axes.length !== 1) || (shifts.length !== count && shifts.length !== 1)) {
+    fail("shape", op, `${shifts.length} shifts for ${axes.length} axes.`, "Give one shift for each axis.");
+  }
+  const total = new Array<number>(t.rank).fill(0);
+  for (let k = 0; k < count; k++) {
+    total[normalizeAxis(op, axes[axes.length === 1 ? 0 : k], t.rank)] += shifts[shifts.length === 1 ? 0 : k];
+  }
+  const out = allocate(op, t.dtype, t.shape);
+  return new Tensor(filled(out, () => rollInto(op, out, t, total)));
+}
+
+function rollFlat<D extends DType>(op: string, t: Tensor<D>, shifts: readonly number[]): Tensor<D> {
+  const flat = t.reshape(-1);
+  const out = allocate(op, t.dtype, t.shape);
+  const line = { ...out, frame: views.contiguousView([t.size], t.frame.itemBytes) };
+  const total = shifts.reduce((a, b) => a + b, 0);
+  try {
+    return new Tensor(filled(out, () => rollInto(op, line, flat, [total])));
+  } finally {
+    flat.dispose();
+  }
+}
+
+/** Each axis is two runs, so the tensor is up to 2^k blocks: each is one copy. */
+function rollInto(op: string, out: Strided, t: Strided, shifts: readonly number[]): void {
+  const block = (axis: number, to: View, from: View): void => {
+    if (axis === shifts.length) {
+      assign(op, { ...out, frame: to }, { ...t, frame: from });
+      return;
+    }
+    const size = to.shape[axis];
+    const s = size === 0 ? 0 : ((shifts[axis] % size) + size) % size;
+    block(axis + 1, rangeOf(to, axis, s, size - s), rangeOf(from, axis, 0, size - s));
+    if (s > 0) block(axis + 1, rangeOf(to, axis, 0, s), rangeOf(from, axis, size - s, s));
+  };
+  block(0, out.frame, t.frame);
+}
+
+/* Arguments -------------------------------------------------------------------------------------------- */
+
+function typed<D extends DType>(op: string, t: Tensor<D>): Tensor<D> {
+  liveTensor(op, t);
+  return t;
+}
+
+/** The axis that the options name, of a tensor that may be used. */
+export function axisOf(op: string, t: Tensor, options: AxisChoice): number {
+  liveTensor(op, t);
+  checkOptions(op, options, "{ axis: 1 }", ["axis"]);
+  return normalizeAxis(op, options.axis ?? 0, t.rank);
+}

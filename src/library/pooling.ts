@@ -1,0 +1,213 @@
+/**
+ * Pooling, as torch has it: the largest element or the mean of every window. The windows are a view (slidingWindow, then
+ * every stride-th of them and every dilation-th element), which the compiled reductions fold as it lies. Only padding
+ * copies the input.
+ */
+import { full, scope } from "../api.ts";
+import { type DType, dtypes, isFloat } from "../dtype.ts";
+import { engine } from "../engine.ts";
+import { describe, fail, list } from "../errors.ts";
+import { checkOptions } from "../ops/arguments.ts";
+import { liveTensor, type Tensor } from "../tensor.ts";
+import { type PerAxis, perAxis } from "./convolution.ts";
+
+interface PoolOptions {
+  /** Steps from one window to the next; default the kernel's size, so that windows touch. */
+  readonly stride?: PerAxis;
+  /** Elements before and after each axis that no window counts; at most half a window. Default 0. */
+  readonly padding?: PerAxis;
+  /** A last window that begins inside and ends outside counts too. */
+  readonly ceilMode?: boolean;
+}
+export interface MaxPoolOptions extends PoolOptions {
+  /** Steps from one element of a window to the next; default 1. */
+  readonly dilation?: PerAxis;
+}
+export interface AvgPoolOptions extends PoolOptions {
+  /** Does the padding, as zeros, count in the mean? Default true. */
+  readonly countIncludePad?: boolean;
+}
+
+/** x [N, C, L] or [C, L]: the largest element of each window; NaN if there is one. */
+export function maxPool1d(x: Tensor, kernel: PerAxis, options: MaxPoolOptions = {}): Tensor {
+  return maxPool("maxPool1d", 1, x, kernel, options);
+}
+/** x [N, C, H, W] or [C, H, W]. */
+export function maxPool2d(x: Tensor, kernel: PerAxis, options: MaxPoolOptions = {}): Tensor {
+  return maxPool("maxPool2d", 2, x, kernel, options);
+}
+/** x [N, C, L] or [C, L]: the mean of each window. */
+export function avgPool1d(x: Tensor, kernel: PerAxis, options: AvgPoolOptions = {}): Tensor {
+  return avgPool("avgPool1d", 1, x, kernel, options);
+}
+/** x [N, C, H, W] or [C, H, W]. */
+export function avgPool2d(x: Tensor, kernel: PerAxis, options: AvgPoolOptions = {}): Tensor {
+  return avgPool("avgPool2d", 2, x, kernel, options);
+}
+
+/** What each of the last axes does. */
+interface PoolAxis {
+  readonly size: number;
+  readonly kernel: number;
+  readonly stride: number;
+  readonly dilation: number;
+  /** From a window's first element to its last, and one more. */
+  readonly span: number;
+  readonly before: number;
+  readonly after: number;
+  readonly out: number;
+}
+
+function planPool(
+  operation: string,
+  rank: number,
+  x: Tensor,
+  kernel: PerAxis,
+  options: MaxPoolOptions & AvgPoolOptions,
+  names: readonly string[],
+): PoolAxis[] {
+  checkOptions(operation, options, "{ stride: 2 }", names);
+  if (x.rank !== rank + 1 && x.rank !== rank + 2) {
+    fail(
+      "shape",
+      operation,
+      `the input is ${list(x.shape)}.`,
+      `It must be ${rank === 1 ? "[batch, channels, length]" : "[batch, channels, height, width]"}, or the same without the batch.`,
+    );
+  }
+  for (const name of ["ceilMode", "countIncludePad"] as const) {
+    const value: unknown = options[name];
+    if (value !== undefined && typeof value !== "boolean") {
+      fail("value", operation, `${name} is ${describe(value)}.`, "Use true or false.");
+    }
+  }
+  const kernels = perAxis(operation, "the kernel", kernel, rank, 1);
+  const strides = perAxis(operation, "stride", options.stride ?? kernel, rank, 1);
+  const padding = perAxis(operation, "padding", options.padding ?? 0, rank, 0);
+  const dilations = perAxis(operation, "dilation", options.dilation ?? 1, rank, 1);
+  return kernels.map((k, d) => {
+    const axis = { size: x.shape[x.rank - rank + d], kernel: k, stride: strides[d], dilation: dilations[d] };
+    return planAxis(operation, axis, padding[d], options.ceilMode ?? false);
+  });
+}
+
+function planAxis(
+  operation: string,
+  axis: Pick<PoolAxis, "size" | "kernel" | "stride" | "dilation">,
+  padding: number,
+  ceilMode: boolean,
+): PoolAxis {
+  const { size, stride } = axis;
+  const span = axis.dilation * (axis.kernel - 1) + 1;
+  if (padding > span / 2) {
+    fail(
+      "value",
+      operation,
+      `padding ${padding} for a window of ${span}.`,
+      "The padding is at most half a window, so that every window has an element.",
+    );
+  }
+  const room = size + 2 * padding - span;
+  let out = (ceilMode ? Math.ceil(room / stride) : Math.floor(room / stride)) + 1;
+  // A window that would begin behind the last element does not count.
+  if (ceilMode && (out - 1) * stride >= size + padding) out--;
+  if (out < 1 || size === 0) {
+    fail(
+      "shape",
+      operation,
+      `a window of ${span} does not fit into ${size} and padding ${padding} on both sides.`,
+      "Use a smaller kernel, or more padding.",
+    );
+  }
+  const after = Math.max(0, (out - 1) * stride + span - size - padding);
+  return { ...axis, span, before: padding, after, out };
+}
+
+function maxPool(
+  operation: string,
+  rank: number,
+  x: Tensor,
+  kernel: PerAxis,
+  options: MaxPoolOptions,
+): Tensor {
+  const t = liveTensor(operation, x);
+  const axes = planPool(operation, rank, t, kernel, options, ["stride", "padding", "ceilMode", "dilation"]);
+  const least = isFloat(t.dtype) ? Number.NEGATIVE_INFINITY : dtypes[t.dtype].min;
+  return scope(() => windows(operation, t, axes, least).max({ axis: foldedAxes(rank) }));
+}
+
+function avgPool(
+  operation: string,
+  rank: number,
+  x: Tensor,
+  kernel: PerAxis,
+  options: AvgPoolOptions,
+): Tensor {
+  const t = liveTensor(operation, x);
+  const names = ["stride", "padding", "ceilMode", "countIncludePad"];
+  const axes = planPool(operation, rank, t, kernel, options, names);
+  const result: DType = isFloat(t.dtype) ? t.dtype : "f64";
+  // Half floats are summed and divided in f32, and rounded once.
+  const dtype: DType = dtypes[result].bytes === 2 ? "f32" : result;
+  return scope(() => {
+    const sums = windows(operation, t, axes, 0).sum({ axis: foldedAxes(rank), dtype });
+    const counts = axes.map((axis) => countsOf(axis, options.countIncludePad ?? true));
+    let count: Tensor | number = 1;
+    counts.forEach((list, d) => {
+      const same = list.every((n) => n === list[0]);
+      const column = () => vector(list, dtype).reshape(-1, ...new Array(rank - 1 - d).fill(1));
+      const by: Tensor | number = same ? list[0] : column();
+      count = product(count, by);
+    });
+    return sums.div(count).to(result);
+  });
+}
+
+const foldedAxes = (rank: number) => Array.from({ length: rank }, (_, d) => d - rank);
+
+function product(a: Tensor | number, b: Tensor | number): Tensor | number {
+  if (typeof a === "number") return typeof b === "number" ? a * b : b.mul(a);
+  return a.mul(b);
+}
+
+function vector(values: readonly number[], dtype: DType): Tensor {
+  const t = full([values.length], 0, { dtype });
+  t.assign(values);
+  return t;
+}
+
+/** By how many elements each window's sum is divided along one axis: those inside, with or without the padding. */
+function countsOf({ size, kernel, stride, before, out }: PoolAxis, withPadding: boolean): number[] {
+  return Array.from({ length: out }, (_, i) => {
+    const start = i * stride - before;
+    const end = Math.min(start + kernel, size + before);
+    return withPadding ? end - start : Math.min(end, size) - Math.max(start, 0);
+  });
+}
+
+/** Every window as the last axes of a view of x, with `fill` around x where windows reach beyond it. */
+function windows(operation: string, x: Tensor, axes: readonly PoolAxis[], fill: number | bigint): Tensor {
+  const first = x.rank - axes.length;
+  const t = axes.some(({ before, after }) => before + after > 0) ? padded(operation, x, axes, fill) : x;
+  const spans = axes.map(({ span }) => span);
+  const where = axes.map((_, d) => first + d);
+  const leading = new Array(first).fill(":");
+  const steps = axes.map(({ out, stride }) => [0, (out - 1) * stride + 1, stride] as const);
+  const inside = axes.map(({ dilation }) => `::${dilation}`);
+  return t.slidingWindow(spans, where).slice(...leading, ...steps, ...inside);
+}
+
+function padded(operation: string, x: Tensor, axes: readonly PoolAxis[], fill: number | bigint): Tensor {
+  const first = x.rank - axes.length;
+  const shape = [...x.shape.slice(0, first), ...axes.map((a) => a.before + a.size + a.after)];
+  const out = full(shape, fill, { dtype: x.dtype });
+  engine().listener?.({
+    kind: "copy",
+    operation,
+    bytes: out.storage.bytes,
+    why: "windows reach beyond the input, so it is copied with a margin",
+  });
+  const middle = axes.map(({ before, size }) => [before, before + size] as const);
+  out.slice(...new Array(first).fill(":"), ...middle).assign(x);
+  return out;
+}

@@ -1,0 +1,296 @@
+/** Products of tensors by their NumPy names. Contractions are matrix products on views (see einsum.ts). */
+import { empty, mapReduce, matmul, mul, scope, sub, sum } from "../api.ts";
+import { promote } from "../dtype.ts";
+import { describe, fail, list } from "../errors.ts";
+import { checkOptions } from "../ops/arguments.ts";
+import type { SumOptions } from "../ops/reductions.ts";
+import { liveTensor, type Tensor } from "../tensor.ts";
+import { broadcastShapes } from "../view/broadcast.ts";
+import { normalizeAxes, normalizeAxis } from "../view/layout.ts";
+import { contractPair, type Term } from "./einsum.ts";
+
+/** a's axes by number, b's by number and a prime, except those that are summed together. */
+function contracted(a: Tensor, b: Tensor, aAxes: readonly number[], bAxes: readonly number[]): Tensor {
+  return scope(() => {
+    const left = a.shape.map((_, d) => String(d));
+    const right = b.shape.map((_, d) => (bAxes.includes(d) ? String(aAxes[bAxes.indexOf(d)]) : `${d}'`));
+    const output = [
+      ...left.filter((_, d) => !aAxes.includes(d)),
+      ...right.filter((_, d) => !bAxes.includes(d)),
+    ];
+    const terms: [Term, Term] = [
+      { t: a, labels: left },
+      { t: b, labels: right },
+    ];
+    const { t, labels } = contractPair(...terms, new Set(output), output, promote(a.dtype, b.dtype));
+    return t.permute(output.map((label) => labels.indexOf(label)));
+  });
+}
+
+export interface TensordotOptions {
+  /** How many: the last of a with the first of b. Or [a's axes, b's axes]. Default 2. */
+  readonly axes?: number | readonly [number | readonly number[], number | readonly number[]];
+}
+
+/** Sums over the given axes of both; the others follow one another. */
+export function tensordot(a: Tensor, b: Tensor, options: TensordotOptions = {}): Tensor {
+  checkOptions("tensordot", options, "{ axes: [[1], [0]] }");
+  const [left, right] = [liveTensor("tensordot", a), liveTensor("tensordot", b)];
+  const [aAxes, bAxes] = tensordotAxes(left, right, options.axes ?? 2);
+  aAxes.forEach((d, i) => {
+    if (left.shape[d] === right.shape[bAxes[i]]) return;
+    fail(
+      "shape",
+      "tensordot",
+      `axis ${d} of a (${list(left.shape)}) is ${left.shape[d]}, axis ${bAxes[i]} of b (${list(right.shape)}) is ${right.shape[bAxes[i]]}.`,
+      "Axes that are summed together have one size.",
+    );
+  });
+  return contracted(left, right, aAxes, bAxes);
+}
+
+function tensordotAxes(a: Tensor, b: Tensor, axes: unknown): [readonly number[], readonly number[]] {
+  if (typeof axes === "number") {
+    if (!Number.isInteger(axes) || axes < 0 || axes > a.rank || axes > b.rank) {
+      fail(
+        "axis",
+        "tensordot",
+        `axes is ${axes}, a is ${list(a.shape)}, b is ${list(b.shape)}.`,
+        "Use a whole number up to the rank of both.",
+      );
+    }
+    const counted = Array.from({ length: axes }, (_, i) => i);
+    return [counted.map((i) => a.rank - axes + i), counted];
+  }
+  const isAxes = (x: unknown): x is number | readonly number[] =>
+    typeof x === "number" || (Array.isArray(x) && x.every((y) => typeof y === "number"));
+  if (!Array.isArray(axes) || axes.length !== 2 || !axes.every(isAxes)) {
+    return fail(
+      "value",
+      "tensordot",
+      `axes is ${describe(axes)}.`,
+      "Give a number, or a pair: [axes of a, axes of b].",
+    );
+  }
+  const [left, right] = axes as [number | readonly number[], number | readonly number[]];
+  const pair: [number[], number[]] = [
+    normalizeAxes("tensordot", left, a.rank),
+    normalizeAxes("tensordot", right, b.rank),
+  ];
+  if (pair[0].length !== pair[1].length) {
+    fail(
+      "axis",
+      "tensordot",
+      `${pair[0].length} axes of a, ${pair[1].length} of b.`,
+      "Give as many of one as of the other.",
+    );
+  }
+  return pair;
+}
+
+/** NumPy's dot: the last axis of a with the second-last (or only) of b; with a scalar it multiplies. */
+export function dot(a: Tensor, b: Tensor): Tensor {
+  const [left, right] = [liveTensor("dot", a), liveTensor("dot", b)];
+  if (left.rank === 0 || right.rank === 0) return mul(left, right);
+  return overLast("dot", left, right, Math.max(0, right.rank - 2));
+}
+
+/** Over the last axes of both; with a scalar it multiplies. */
+export function inner(a: Tensor, b: Tensor): Tensor {
+  const [left, right] = [liveTensor("inner", a), liveTensor("inner", b)];
+  if (left.rank === 0 || right.rank === 0) return mul(left, right);
+  return overLast("inner", left, right, right.rank - 1);
+}
+
+function overLast(operation: string, a: Tensor, b: Tensor, axis: number): Tensor {
+  const last = a.rank - 1;
+  if (a.shape[last] !== b.shape[axis]) {
+    fail(
+      "shape",
+      operation,
+      `sizes differ: a is ${list(a.shape)}, b is ${list(b.shape)}.`,
+      `a's last size (${a.shape[last]}) must equal b's size of axis ${axis} (${b.shape[axis]}).`,
+    );
+  }
+  return contracted(a, b, [last], [axis]);
+}
+
+/** Σ a·b along one axis (default the last) of tensors that broadcast together otherwise. */
+export function vecdot(a: Tensor, b: Tensor, options: { readonly axis?: number } = {}): Tensor {
+  checkOptions("vecdot", options, "{ axis: 0 }");
+  const [left, right] = [liveTensor("vecdot", a), liveTensor("vecdot", b)];
+  return scope(() => {
+    const [x, y] = [left, right].map((t) => {
+      if (t.rank === 0) {
+        fail("shape", "vecdot", "a scalar has no vectors.", "Use mul for products with a scalar.");
+      }
+      return t.moveAxis(normalizeAxis("vecdot", options.axis ?? -1, t.rank), -1);
+    });
+    const [m, n] = [x.shape[x.rank - 1], y.shape[y.rank - 1]];
+    if (m !== n) {
+      fail(
+        "shape",
+        "vecdot",
+        `the vectors have ${m} and ${n} elements: a is ${list(left.shape)}, b is ${list(right.shape)}.`,
+        "The axis must have one size in both.",
+      );
+    }
+    broadcastShapes("vecdot", [x.shape.slice(0, -1), y.shape.slice(0, -1)]);
+    const dtype = promote(left.dtype, right.dtype);
+    // Half floats are summed in f32 and booleans by "or": matrix products do both.
+    if (dtype !== "bool" && dtype !== "f16" && dtype !== "bf16") {
+      return mapReduce([x, y], (p, q) => p * q, { axis: -1, dtype });
+    }
+    return matmul(x.expandDims(-2), y.expandDims(-1)).squeeze([-2, -1]);
+  });
+}
+
+/** Every product of an element of a with one of b: (a.size, b.size); both are flattened. */
+export function outer(a: Tensor, b: Tensor): Tensor {
+  const [left, right] = [liveTensor("outer", a), liveTensor("outer", b)];
+  return scope(() => mul(left.reshape(-1).expandDims(1), right.reshape(-1)));
+}
+
+/** The Kronecker product: a block of b for every element of a. */
+export function kron(a: Tensor, b: Tensor): Tensor {
+  const [left, right] = [liveTensor("kron", a), liveTensor("kron", b)];
+  return scope(() => {
+    const rank = Math.max(left.rank, right.rank);
+    const padded = (t: Tensor) => [...Array<number>(rank - t.rank).fill(1), ...t.shape];
+    const [p, q] = [padded(left), padded(right)];
+    const shape = p.map((n, d) => n * q[d]);
+    const dtype = promote(left.dtype, right.dtype);
+    const out = empty(shape, { dtype });
+    const split = out.view(p.flatMap((n, d) => [n, q[d]]));
+    const odd = left.view(p).expandDims(p.map((_, d) => 2 * d + 1));
+    const even = right.view(q).expandDims(q.map((_, d) => 2 * d));
+    mul(odd, even, { out: split });
+    return out;
+  });
+}
+
+/** The cross product of vectors of 3 elements along an axis, default the last; other axes broadcast. */
+export function cross(a: Tensor, b: Tensor, options: { readonly axis?: number } = {}): Tensor {
+  checkOptions("cross", options, "{ axis: 0 }");
+  const [left, right] = [liveTensor("cross", a), liveTensor("cross", b)];
+  const axis = options.axis ?? -1;
+  return scope(() => {
+    const [x, y] = [left, right].map((t) => {
+      const d = t.rank === 0 ? 0 : normalizeAxis("cross", axis, t.rank);
+      if (t.rank === 0 || t.shape[d] !== 3) {
+        fail(
+          "shape",
+          "cross",
+          `the vectors are those along axis ${axis}: a is ${list(left.shape)}, b is ${list(right.shape)}.`,
+          "They must have 3 elements in both.",
+        );
+      }
+      return t.moveAxis(d, -1);
+    });
+    const shape = broadcastShapes("cross", [x.shape, y.shape]);
+    const dtype = promote(left.dtype, right.dtype);
+    const out = empty(shape, { dtype });
+    const at = (t: Tensor, i: number) => t.slice("...", i % 3);
+    for (let i = 0; i < 3; i++) {
+      const first = mul(at(x, i + 1), at(y, i + 2), { dtype });
+      const second = mul(at(x, i + 2), at(y, i + 1), { dtype });
+      sub(first, second, { out: at(out, i) });
+    }
+    return out.moveAxis(-1, axis);
+  });
+}
+
+export interface TraceOptions extends Pick<SumOptions, "dtype"> {
+  /** Diagonals above (positive) or below (negative) the main one. */
+  readonly offset?: number;
+  /** The axes of the matrices. Default 0 and 1, as NumPy's trace; linalg.trace takes the last two. */
+  readonly axis1?: number;
+  readonly axis2?: number;
+}
+
+/** The sum of a diagonal. */
+export function trace(a: Tensor, options: TraceOptions = {}): Tensor {
+  checkOptions("trace", options, "{ offset: 1 }");
+  const t = liveTensor("trace", a);
+  if (t.rank < 2) {
+    fail("shape", "trace", `the tensor is ${list(t.shape)}.`, "A diagonal needs two axes.");
+  }
+  const { dtype, ...how } = options;
+  return scope(() => sum(t.diagonal(how), dtype === undefined ? { axis: -1 } : { axis: -1, dtype }));
+}
+
+/** The last two axes exchanged; a view. */
+export function matrixTranspose(a: Tensor): Tensor {
+  const t = liveTensor("matrixTranspose", a);
+  if (t.rank < 2) {
+    fail("shape", "matrixTranspose", `the tensor is ${list(t.shape)}.`, "A matrix has two axes.");
+  }
+  return t.swapAxes(-1, -2);
+}
+
+/** The product of several matrices, in the order that takes the fewest multiplications. The first and last may be vectors. */
+export function multiDot(tensors: readonly Tensor[]): Tensor {
+  if (!Array.isArray(tensors) || tensors.length < 2) {
+    fail(
+      "value",
+      "multiDot",
+      Array.isArray(tensors)
+        ? `got ${tensors.length} of them.`
+        : `expected an array, got ${describe(tensors)}.`,
+      "Give at least two matrices: multiDot([a, b, c]).",
+    );
+  }
+  const live = tensors.map((t) => liveTensor("multiDot", t));
+  const last = live.length - 1;
+  live.forEach((t, i) => {
+    if (t.rank === 2 || (t.rank === 1 && (i === 0 || i === last))) return;
+    fail(
+      "shape",
+      "multiDot",
+      `operand ${i} is ${list(t.shape)}.`,
+      "Each is a matrix; the first and the last may be vectors.",
+    );
+  });
+  return scope(() => {
+    const matrices = live.map((t, i) => (t.rank === 2 ? t : i === 0 ? t.expandDims(0) : t.expandDims(1)));
+    checkChain(live, matrices);
+    const split = cheapestSplits([matrices[0].shape[0], ...matrices.map((t) => t.shape[1])]);
+    const product = (i: number, j: number): Tensor =>
+      i === j ? matrices[i] : matmul(product(i, split[i][j]), product(split[i][j] + 1, j));
+    const whole = product(0, last);
+    const vectors = [...(live[0].rank === 1 ? [0] : []), ...(live[last].rank === 1 ? [1] : [])];
+    return vectors.length === 0 ? whole : whole.squeeze(vectors);
+  });
+}
+
+function checkChain(given: readonly Tensor[], matrices: readonly Tensor[]): void {
+  for (let i = 1; i < matrices.length; i++) {
+    if (matrices[i - 1].shape[1] === matrices[i].shape[0]) continue;
+    fail(
+      "shape",
+      "multiDot",
+      `operands ${i - 1} and ${i} do not fit: ${list(given[i - 1].shape)} and ${list(given[i].shape)}.`,
+      "The last size of one must equal the first of the next.",
+    );
+  }
+}
+
+/** split[i][j]: after which matrix the product of i to j is best cut. Matrix i is sizes[i] × sizes[i + 1]. */
+function cheapestSplits(sizes: readonly number[]): number[][] {
+  const n = sizes.length - 1;
+  const cost = Array.from({ length: n }, () => new Array<number>(n).fill(0));
+  const split = Array.from({ length: n }, () => new Array<number>(n).fill(0));
+  for (let count = 2; count <= n; count++) {
+    for (let i = 0; i + count <= n; i++) {
+      const j = i + count - 1;
+      cost[i][j] = Number.POSITIVE_INFINITY;
+      for (let k = i; k < j; k++) {
+        const total = cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1];
+        if (total >= cost[i][j]) continue;
+        cost[i][j] = total;
+        split[i][j] = k;
+      }
+    }
+  }
+  return split;
+}

@@ -1,0 +1,346 @@
+/** Tensors as sets: distinct elements, membership, and the operations of sets. -0 and 0 are one element. */
+import { arange, ones, scope } from "../api.ts";
+import { type DType, dtypes, promote } from "../dtype.ts";
+import { engine } from "../engine.ts";
+import { describe, fail } from "../errors.ts";
+import { checkOptions } from "../ops/arguments.ts";
+import { allocate } from "../ops/strided.ts";
+import type { Task } from "../run/routine.ts";
+import { liveTensor, namedReduction, Tensor } from "../tensor.ts";
+import { normalizeAxis, sizeOf } from "../view/layout.ts";
+import { emitCompress, emitRuns } from "../wasm/sort-search.ts";
+import { lookUp } from "./search.ts";
+import { checkFlag, denseCopy, gatherLines, orderBy, sortLines, withScratch } from "./sort.ts";
+
+export interface UniqueOptions {
+  /** Give `indices`: where each distinct element first is, in the flattened tensor. */
+  readonly returnIndex?: boolean;
+  /** Give `inverseIndices`: for each element, which of the distinct ones it is. */
+  readonly returnInverse?: boolean;
+  /** Give `counts`: how often each distinct element is there. */
+  readonly returnCounts?: boolean;
+  /** Are all NaNs one element? Default true; along an axis each is its own. */
+  readonly equalNan?: boolean;
+  /** Compare whole slices along this axis instead of elements. */
+  readonly axis?: number;
+}
+export interface Unique<D extends DType = DType> {
+  readonly values: Tensor<D>;
+  readonly indices: Tensor<"i64">;
+  readonly inverseIndices: Tensor<"i64">;
+  readonly counts: Tensor<"i64">;
+}
+type Asked<D extends DType, O> = { readonly values: Tensor<D> } & (O extends { readonly returnIndex: true }
+  ? Pick<Unique<D>, "indices">
+  : unknown) &
+  (O extends { readonly returnInverse: true } ? Pick<Unique<D>, "inverseIndices"> : unknown) &
+  (O extends { readonly returnCounts: true } ? Pick<Unique<D>, "counts"> : unknown);
+type ReturnFlag = "returnIndex" | "returnInverse" | "returnCounts";
+/** A tensor of the values; an object as soon as more is asked for. */
+type UniqueResult<D extends DType, O> = O extends { readonly [F in ReturnFlag]?: true } & (
+  | { readonly returnIndex: true }
+  | { readonly returnInverse: true }
+  | { readonly returnCounts: true }
+)
+  ? Asked<D, O>
+  : Tensor<D>;
+
+export interface SetOptions {
+  /** The elements are known to be distinct already: nothing is sorted to find out. */
+  readonly assumeUnique?: boolean;
+}
+export interface IsinOptions extends SetOptions {
+  /** Which are NOT among them? */
+  readonly invert?: boolean;
+}
+export interface IntersectOptions extends SetOptions {
+  /** Give also where the common elements first are in each of the two. */
+  readonly returnIndices?: boolean;
+}
+
+/* Distinct elements -------------------------------------------------------------------------------------------------- */
+
+/** The distinct elements in order, NaNs last: a tensor, or an object with the indices and counts that are asked for. */
+export function unique<D extends DType, const O extends UniqueOptions = UniqueOptions>(
+  t: Tensor<D>,
+  options?: O,
+): UniqueResult<D, O> {
+  checkOptions("unique", options, "{ returnCounts: true }", uniqueOptions);
+  const { returnIndex, returnInverse, returnCounts, equalNan } = options ?? {};
+  for (const [name, value] of Object.entries({ returnIndex, returnInverse, returnCounts, equalNan })) {
+    checkFlag("unique", name, value);
+  }
+  const wanted = {
+    indices: returnIndex ?? false,
+    inverseIndices: returnInverse ?? false,
+    counts: returnCounts ?? false,
+    equalNan: equalNan ?? true,
+  };
+  const axis = options?.axis;
+  const found =
+    axis === undefined ? distinct("unique", t, wanted) : distinctSlices("unique", t, axis, wanted);
+  const isPlain = !(returnIndex || returnInverse || returnCounts);
+  return (isPlain ? found.values : found) as UniqueResult<D, O>;
+}
+
+const uniqueOptions = ["returnIndex", "returnInverse", "returnCounts", "equalNan", "axis"];
+const nothing = { indices: false, inverseIndices: false, counts: false, equalNan: false };
+
+/** The distinct elements, in order. Each NaN is distinct, as in the array API. */
+export const uniqueValues = <D extends DType>(t: Tensor<D>): Tensor<D> =>
+  distinct("uniqueValues", t, nothing).values as Tensor<D>;
+/** The distinct elements, and how often each is there. */
+export const uniqueCounts = <D extends DType>(t: Tensor<D>): Pick<Unique<D>, "values" | "counts"> =>
+  distinct("uniqueCounts", t, { ...nothing, counts: true }) as Unique<D>;
+/** The distinct elements, and which of them each element is. */
+export const uniqueInverse = <D extends DType>(t: Tensor<D>): Pick<Unique<D>, "values" | "inverseIndices"> =>
+  distinct("uniqueInverse", t, { ...nothing, inverseIndices: true }) as Unique<D>;
+/** The distinct elements, where each first is, which of them each element is, and how often each is there. */
+export const uniqueAll = <D extends DType>(t: Tensor<D>): Unique<D> =>
+  distinct("uniqueAll", t, {
+    indices: true,
+    inverseIndices: true,
+    counts: true,
+    equalNan: false,
+  }) as Unique<D>;
+
+interface Wanted {
+  readonly indices: boolean;
+  readonly inverseIndices: boolean;
+  readonly counts: boolean;
+  readonly equalNan: boolean;
+}
+
+function distinct(op: string, t: Tensor, wanted: Wanted): { readonly values: Tensor } & Partial<Unique> {
+  const live = liveTensor(op, t);
+  return scope(() => {
+    const flat = flatOf(op, live);
+    const needPositions = wanted.indices || wanted.inverseIndices;
+    const up = { descending: false };
+    const positions = needPositions ? sortLines(op, flat, "positions", up) : null;
+    const sorted = positions === null ? sortLines(op, flat, "values", up) : gatherLines(op, flat, positions);
+    const { starts, inverse } = runsOf(op, sorted, wanted, positions);
+    return {
+      values: gatherLines(op, sorted, starts),
+      ...(wanted.indices ? { indices: gatherLines(op, positions!, starts) as Tensor<"i64"> } : {}),
+      ...(wanted.inverseIndices ? { inverseIndices: inverse!.reshape(live.shape) } : {}),
+      ...(wanted.counts ? { counts: lengths(starts, flat.size) } : {}),
+    };
+  });
+}
+
+/** Distinct slices along an axis, in lexicographic order; each slice is a row of a matrix. */
+function distinctSlices(
+  op: string,
+  t: Tensor,
+  axis: number,
+  wanted: Wanted,
+): { readonly values: Tensor } & Partial<Unique> {
+  const live = liveTensor(op, t);
+  if (typeof axis !== "number") {
+    fail("axis", op, `the axis is ${describe(axis)}.`, "Give one axis as a number, or none for elements.");
+  }
+  const d = normalizeAxis(op, axis, live.rank);
+  return scope(() => {
+    const moved = live.moveAxis(d, 0);
+    const [n, ...rest] = moved.shape;
+    const width = sizeOf(rest);
+    const rows = moved.reshape([n, width]);
+    const order =
+      width === 0 || n === 0
+        ? arange(n, { dtype: "i64" })
+        : orderBy(
+            op,
+            Array.from({ length: width }, (_, i) => rows.slice(":", width - 1 - i)),
+          );
+    const sorted = takeRows(op, rows, order);
+    // A row begins a run where it differs from the one before.
+    const isNew = ones([n], { dtype: "bool" });
+    if (n > 1) {
+      const differs = sorted.slice([1, null]).notEqual(sorted.slice([0, -1]));
+      isNew.slice([1, null]).assign(differs.any({ axis: 1 }));
+    }
+    const starts = compress(op, arange(n, { dtype: "i64" }), isNew) as Tensor<"i64">;
+    const runs = isNew.to("i64").cumsum().sub(1);
+    const back = sortLines(op, order, "positions", { descending: false });
+    const values = takeRows(op, sorted, starts).reshape([starts.size, ...rest]);
+    return {
+      values: values.moveAxis(0, d).contiguous(),
+      ...(wanted.indices ? { indices: gatherLines(op, order, starts) as Tensor<"i64"> } : {}),
+      ...(wanted.inverseIndices ? { inverseIndices: gatherLines(op, runs, back) as Tensor<"i64"> } : {}),
+      ...(wanted.counts ? { counts: lengths(starts, n) } : {}),
+    };
+  });
+}
+
+/** Rows of a matrix, by positions that are in range. */
+function takeRows(op: string, rows: Tensor, positions: Tensor): Tensor {
+  const width = rows.shape[1];
+  const all = positions
+    .mul(width)
+    .expandDims(1)
+    .add(arange(width, { dtype: "i64" }));
+  return gatherLines(op, flatOf(op, rows), all.reshape(-1).contiguous()).reshape([positions.size, width]);
+}
+
+/** All elements as a dense vector. */
+function flatOf(op: string, t: Tensor): Tensor {
+  return denseCopy(op, t.reshape(-1), "elements are read from dense memory");
+}
+
+const PIECE = 16384;
+
+/** Where the runs of equal elements begin, and for each element's first place the number of its run. */
+function runsOf(
+  op: string,
+  sorted: Tensor,
+  { inverseIndices, equalNan }: Wanted,
+  positions: Tensor | null,
+): { readonly starts: Tensor<"i64">; readonly inverse: Tensor<"i64"> | null } {
+  const n = sorted.size;
+  const { bytes } = dtypes[sorted.dtype];
+  const { heap, routines } = engine();
+  const name = `sorted runs ${sorted.dtype}${equalNan ? "" : " NaNs apart"}`;
+  const from = sorted.storage.address + sorted.frame.offset;
+  /** One walk through all elements; gives the number of runs. */
+  const walk = (starts: number, where: number, inverse: number): number =>
+    withScratch(op, 64, (state) => {
+      heap.view.setInt32(state, 0, true);
+      const tasks: Task[] = [];
+      for (let i = 0; i < n; i += PIECE) {
+        const at = where === 0 ? 0 : where + 8 * i;
+        tasks.push([from + i * bytes, Math.min(PIECE, n - i), i, state, starts, at, inverse]);
+      }
+      // In order, so in this thread.
+      routines.run(name, ({ shared }) => emitRuns(sorted.dtype, equalNan, shared), tasks, 0);
+      return heap.view.getInt32(state, true) >>> 0;
+    });
+  const starts = new Tensor(allocate(op, "i64", [walk(0, 0, 0)]));
+  const inverse = inverseIndices ? new Tensor(allocate(op, "i64", [n])) : null;
+  const where = inverse === null ? 0 : positions!.storage.address;
+  walk(starts.storage.address, where, inverse?.storage.address ?? 0);
+  return { starts, inverse };
+}
+
+/** From each start to the next, and from the last to the end. */
+function lengths(starts: Tensor<"i64">, end: number): Tensor<"i64"> {
+  const counts = new Tensor(allocate("unique", "i64", starts.shape));
+  if (starts.size === 0) return counts;
+  counts.slice([0, -1]).assign(starts.slice([1, null]));
+  counts.set([-1], BigInt(end));
+  return counts.sub(starts) as Tensor<"i64">;
+}
+
+/* Membership ----------------------------------------------------------------------------------------------------------- */
+
+/** For each element: is it among those of `test`? A NaN never is. */
+export function isin(t: Tensor, test: Tensor, options: IsinOptions = {}): Tensor<"bool"> {
+  checkOptions("isin", options, "{ invert: true }", ["invert", "assumeUnique"]);
+  checkFlag("isin", "invert", options.invert);
+  checkFlag("isin", "assumeUnique", options.assumeUnique);
+  const [x, among] = [liveTensor("isin", t), liveTensor("isin", test)];
+  return scope(() => membership("isin", x, among, options.invert ?? false));
+}
+
+function membership(op: string, x: Tensor, test: Tensor, invert: boolean): Tensor<"bool"> {
+  const dtype = promote(x.dtype, test.dtype);
+  const sorted = sortLines(op, flatOf(op, test.to(dtype)), "values", { descending: false });
+  const found = lookUp(op, sorted, x, "has") as Tensor<"bool">;
+  return invert ? found.logicalNot() : found;
+}
+
+/* Sets ------------------------------------------------------------------------------------------------------------------- */
+
+/** The distinct elements of both, in order. */
+export function union1d(a: Tensor, b: Tensor): Tensor {
+  const [x, y] = pair("union1d", a, b);
+  return scope(() => distinct("union1d", join(x, y), { ...nothing, equalNan: true }).values);
+}
+
+/** The distinct elements that both have, in order. */
+export function intersect1d(
+  a: Tensor,
+  b: Tensor,
+  options: IntersectOptions & { readonly returnIndices: true },
+): { readonly values: Tensor; readonly indices: readonly [Tensor<"i64">, Tensor<"i64">] };
+export function intersect1d(a: Tensor, b: Tensor, options?: IntersectOptions): Tensor;
+export function intersect1d(
+  a: Tensor,
+  b: Tensor,
+  options: IntersectOptions = {},
+): Tensor | { readonly values: Tensor; readonly indices: readonly [Tensor<"i64">, Tensor<"i64">] } {
+  const op = "intersect1d";
+  checkSet(op, options, ["returnIndices"]);
+  checkFlag(op, "returnIndices", options.returnIndices);
+  const [x, y] = pair(op, a, b);
+  return scope(() => {
+    const dtype = promote(x.dtype, y.dtype);
+    const [left, right] = [x, y].map((t) =>
+      distinct(op, t.to(dtype), { ...nothing, indices: true, equalNan: true }),
+    );
+    const values = compress(op, left.values, lookUp(op, right.values, left.values, "has"));
+    if (!options.returnIndices) return values;
+    const indices = [left, right].map((side) =>
+      gatherLines(op, side.indices!, lookUp(op, side.values, values, "left")),
+    );
+    return { values, indices: indices as unknown as readonly [Tensor<"i64">, Tensor<"i64">] };
+  });
+}
+
+/** The distinct elements of a that b has not, in order. Known to be distinct, they keep a's order. */
+export function setdiff1d(a: Tensor, b: Tensor, options: SetOptions = {}): Tensor {
+  checkSet("setdiff1d", options);
+  const [x, y] = pair("setdiff1d", a, b);
+  return scope(() => without("setdiff1d", distinctUnless("setdiff1d", x, options), y));
+}
+
+/** The distinct elements that only one of the two has, in order. */
+export function setxor1d(a: Tensor, b: Tensor, options: SetOptions = {}): Tensor {
+  const op = "setxor1d";
+  checkSet(op, options);
+  const [x, y] = pair(op, a, b);
+  return scope(() => {
+    const [left, right] = [distinctUnless(op, x, options), distinctUnless(op, y, options)];
+    const apart = join(without(op, left, right), without(op, right, left));
+    return sortLines(op, apart, "values", { descending: false });
+  });
+}
+
+function checkSet(op: string, options: SetOptions, more: readonly string[] = []): void {
+  checkOptions(op, options, "{ assumeUnique: true }", ["assumeUnique", ...more]);
+  checkFlag(op, "assumeUnique", options.assumeUnique);
+}
+
+const pair = (op: string, a: Tensor, b: Tensor): [Tensor, Tensor] => [liveTensor(op, a), liveTensor(op, b)];
+
+const distinctUnless = (op: string, t: Tensor, { assumeUnique }: SetOptions): Tensor =>
+  assumeUnique ? flatOf(op, t) : distinct(op, t, { ...nothing, equalNan: true }).values;
+
+const without = (op: string, x: Tensor, y: Tensor): Tensor => compress(op, x, membership(op, x, y, true));
+
+/** Both, flattened, one after the other in their common dtype. */
+function join(a: Tensor, b: Tensor): Tensor {
+  const joined = new Tensor(allocate("concat", promote(a.dtype, b.dtype), [a.size + b.size]));
+  joined.slice([0, a.size]).assign(a.reshape(-1));
+  joined.slice([a.size, null]).assign(b.reshape(-1));
+  return joined;
+}
+
+/** The elements of a dense vector where the mask is true. */
+function compress(op: string, x: Tensor, mask: Tensor): Tensor {
+  const count = Number(namedReduction("countNonzero", mask).item());
+  const { bytes } = dtypes[x.dtype];
+  const out = new Tensor(allocate(op, x.dtype, [count]));
+  withScratch(op, 64, (state) => {
+    const { heap, routines } = engine();
+    heap.view.setUint32(state, out.storage.address, true);
+    const tasks: Task[] = [];
+    for (let i = 0; i < x.size; i += PIECE) {
+      const from = x.storage.address + x.frame.offset + i * bytes;
+      tasks.push([from, mask.storage.address + mask.frame.offset + i, Math.min(PIECE, x.size - i), state]);
+    }
+    // In order, so in this thread.
+    routines.run(`sorted compress ${bytes}`, ({ shared }) => emitCompress(bytes, shared), tasks, 0);
+  });
+  return out;
+}

@@ -1,0 +1,120 @@
+/** Statistics that leave NaNs out, as if they were not there. Where nothing is left, the result is NaN. */
+import { add, mapReduce, max, min, prod, scope, sqrt, sum, tensor, where, zip } from "../api.ts";
+import { type DType, isFloat } from "../dtype.ts";
+import { describe, fail } from "../errors.ts";
+import { axisList, checkOptionalDType, checkOptions } from "../ops/arguments.ts";
+import type { AxisOptions, SumOptions, VarOptions } from "../ops/reductions.ts";
+import { liveTensor, type Tensor } from "../tensor.ts";
+import { normalizeAxes } from "../view/layout.ts";
+import { checkFlag, gatherLines, sortLines } from "./sort.ts";
+import { floatOf, linesOf, type QuantileOptions, type Quantiles, quantiles, shaped } from "./statistics.ts";
+
+const orZero = (x: number) => (Number.isNaN(x) ? 0 : x);
+const orOne = (x: number) => (Number.isNaN(x) ? 1 : x);
+const orLowest = (x: number) => (Number.isNaN(x) ? -Infinity : x);
+const orHighest = (x: number) => (Number.isNaN(x) ? Infinity : x);
+const isThere = (x: number) => (Number.isNaN(x) ? 0 : 1);
+const squareFrom = (x: number, mean: number) => (Number.isNaN(x) ? 0 : (x - mean) * (x - mean));
+
+/** The sum along axes; of nothing 0. */
+export const nansum = (t: Tensor, options: SumOptions = {}): Tensor => {
+  const live = checked("nansum", t, options, ["axis", "keepdims", "dtype"]);
+  return isFloat(live.dtype) ? mapReduce([live], orZero, options) : sum(live, options);
+};
+/** The product along axes; of nothing 1. */
+export const nanprod = (t: Tensor, options: SumOptions = {}): Tensor => {
+  const live = checked("nanprod", t, options, ["axis", "keepdims", "dtype"]);
+  return isFloat(live.dtype) ? mapReduce([live], orOne, { ...options, reduce: "prod" }) : prod(live, options);
+};
+/** The largest element along axes. */
+export const nanmax = (t: Tensor, options: AxisOptions = {}): Tensor => extreme("nanmax", t, options);
+/** The smallest element along axes. */
+export const nanmin = (t: Tensor, options: AxisOptions = {}): Tensor => extreme("nanmin", t, options);
+
+function extreme(op: "nanmax" | "nanmin", t: Tensor, options: AxisOptions): Tensor {
+  const live = checked(op, t, options, ["axis", "keepdims"]);
+  if (!isFloat(live.dtype)) return op === "nanmax" ? max(live, options) : min(live, options);
+  return scope(() => {
+    const found =
+      op === "nanmax"
+        ? mapReduce([live], orLowest, { ...options, reduce: "max" })
+        : mapReduce([live], orHighest, { ...options, reduce: "min" });
+    return where(countThere(live, options).equal(0), Number.NaN, found);
+  });
+}
+
+/** The mean along axes. */
+export function nanmean(t: Tensor, options: AxisOptions = {}): Tensor {
+  const live = checked("nanmean", t, options, ["axis", "keepdims"]);
+  return scope(() => meanOf(live, options).to(floatOf(live.dtype)));
+}
+
+/** The mean square distance from the mean, divided by what is left minus ddof. */
+export const nanvar = (t: Tensor, options: VarOptions = {}): Tensor => spread("nanvar", t, options);
+/** The square root of nanvar. */
+export const nanstd = (t: Tensor, options: VarOptions = {}): Tensor => spread("nanstd", t, options);
+
+function spread(op: "nanvar" | "nanstd", t: Tensor, options: VarOptions): Tensor {
+  const live = checked(op, t, options, ["axis", "keepdims", "dtype", "ddof"]);
+  const { ddof = 0, dtype = floatOf(live.dtype), ...axes } = options;
+  if (typeof ddof !== "number" || Number.isNaN(ddof)) {
+    fail("value", op, `ddof is ${describe(ddof)}.`, "Give a number, such as { ddof: 1 }.");
+  }
+  return scope(() => {
+    const x = live.to("f64");
+    const mean = meanOf(x, { ...axes, keepdims: true });
+    const squares = mapReduce([x, mean], squareFrom, axes);
+    const left = add(countThere(live, axes), -ddof);
+    const variance = where(left.greater(0), squares.div(left), Number.NaN);
+    return (op === "nanstd" ? sqrt(variance) : variance).to(dtype);
+  });
+}
+
+/** The middle element along axes, or the mean of the two in the middle. */
+export function nanmedian(t: Tensor, options: AxisOptions = {}): Tensor {
+  const op = "nanmedian";
+  const live = checked(op, t, options, ["axis", "keepdims"]);
+  return scope(() => {
+    const { lines, shape, keptShape, n } = linesOf(op, live, options);
+    const dtype: DType = floatOf(live.dtype);
+    if (n === 0) return tensor(Number.NaN, { dtype }).broadcastTo(shape).clone();
+    // NaNs are last in each line: the middle is that of what comes before them.
+    const sorted = sortLines(op, lines, "values", { descending: false }).reshape(-1, n);
+    const left = countThere(sorted, { axis: 1, keepdims: true }).to("i64");
+    const at = (position: Tensor) => gatherLines(op, sorted, position.clip(0, n - 1).contiguous()).to("f64");
+    const middle = zip([at(left.sub(1).floorDivide(2)), at(left.floorDivide(2))], meanOfTwo);
+    return shaped(middle.to(dtype), keptShape, shape);
+  });
+}
+
+/** The q-quantiles along axes, as quantile gives them. */
+export const nanquantile = (t: Tensor, q: Quantiles, options: QuantileOptions = {}): Tensor =>
+  quantiles("nanquantile", t, q, 1, options, true);
+/** As nanquantile, with q from 0 to 100. */
+export const nanpercentile = (t: Tensor, q: Quantiles, options: QuantileOptions = {}): Tensor =>
+  quantiles("nanpercentile", t, q, 100, options, true);
+
+const meanOfTwo = (a: number, b: number) => (a === b ? a : (a + b) / 2);
+
+/** Sum over count, in f64; NaN of nothing. */
+function meanOf(t: Tensor, options: AxisOptions): Tensor {
+  return mapReduce([t.to("f64")], orZero, options).div(countThere(t, options));
+}
+
+/** How many are not NaN, as f64. */
+const countThere = (t: Tensor, options: AxisOptions): Tensor =>
+  mapReduce([t.to("f64")], isThere, axesOf(options));
+
+const axesOf = ({ axis, keepdims }: AxisOptions): AxisOptions => ({
+  ...(axis === undefined ? {} : { axis }),
+  ...(keepdims === undefined ? {} : { keepdims }),
+});
+
+function checked(op: string, t: Tensor, options: SumOptions, names: readonly string[]): Tensor {
+  checkOptions(op, options, "{ axis: 0 }", names);
+  checkFlag(op, "keepdims", options.keepdims);
+  checkOptionalDType(op, options.dtype);
+  const live = liveTensor(op, t);
+  if (options.axis !== undefined) normalizeAxes(op, axisList(op, options.axis), live.rank);
+  return live;
+}
