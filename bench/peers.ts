@@ -26,7 +26,7 @@ import { compactJson, type Report } from "./report/report.ts";
 import { chart } from "./report/svg.ts";
 
 const settings: Record<Size, RunOptions> = {
-  full: { rounds: 9, turn: 8, budget: 350, starts: 3, slowest: 3000, patient: true },
+  full: { rounds: 9, turn: 8, budget: 250, starts: 3, slowest: 3000, patient: true },
   quick: { rounds: 3, turn: 2, budget: 60, starts: 1, slowest: 1000, patient: false },
   tiny: { rounds: 2, turn: 0.5, budget: 10, starts: 1, slowest: 1000, patient: false },
 };

@@ -19,8 +19,6 @@ export {
 } from "./explain/explain.ts";
 export type { FormatOptions } from "./format.ts";
 export { type Kernel, type KernelOptions, kernel } from "./kernel.ts";
-
-/* The library: what is not imported is not bundled. */
 export { complex, complexAbs, complexAngle, complexMul, conj, imag, real } from "./library/complex.ts";
 export {
   type ConvOptions,
@@ -180,4 +178,26 @@ export {
   type QuantileOptions,
   quantile,
 } from "./library/statistics.ts";
-/* End of the library */
+export type { AssociativeOptions } from "./ops/associative.ts";
+export type {
+  BufferOptions,
+  CreateOptions,
+  GgmlTensor,
+  Nested,
+  Scalar,
+  TensorOptions,
+} from "./ops/create.ts";
+export type { TensorJSON } from "./ops/json.ts";
+export { type Raw, rawMap, rawMatmul, rawReduce, rawZip } from "./ops/raw.ts";
+export type { ReduceOptions, ScanOptions } from "./ops/reduce.ts";
+export type {
+  ArgOptions,
+  AxisOptions,
+  CumulativeOptions,
+  NormOptions,
+  SoftmaxOptions,
+  SumOptions,
+  VarOptions,
+} from "./ops/reductions.ts";
+export { type MapOptions, type NamedOptions, type Operand, Tensor } from "./tensor.ts";
+export type { SliceItem } from "./view/slice.ts";

@@ -13,27 +13,29 @@ describe("the public face", () => {
   it("exports these names", () => {
     expect(lines(Object.keys(strided))).toMatchInlineSnapshot(`
       "Tensor TensorError
-      abs acos acosh add all any arange argmax argmin asin asinh atan atan2 atanh
-      bitwiseAnd bitwiseInvert bitwiseLeftShift bitwiseNot bitwiseOr bitwiseRightShift bitwiseXor
-      cbrt ceil clip configure copysign cos cosh countNonzero cumprod cumsum
-      deg2rad div divide dtypeNames
-      empty equal exp exp2 explain expm1 eye
-      floor floorDivide fmax fmin fmod fromBuffer fromGgml full
-      gcd greater greaterEqual
-      heaviside hypot
-      isfinite isinf isnan
-      kernel
-      lcm leftShift less lessEqual linspace log log10 log1p log2 logSoftmax logaddexp logaddexp2 logicalAnd logicalNot logicalOr logicalXor logsumexp
-      mapReduce matmul max maximum mean memory min minimum mul multiply
-      neg negative norm notEqual
-      ones
-      positive pow prod promote
-      rad2deg rawMap rawMatmul rawReduce rawZip ready reciprocal relu remainder rightShift round
-      scope sigmoid sign signbit sin sinc sinh softmax sqrt square std sub subtract sum
-      tan tanh tensor trunc
-      variance
+      abs acos acosh add all allclose any arange argmax argmin argsort argwhere arrayEqual arraySplit asarray asin asinh assignAt assignMask assignTake astype atan atan2 atanh atleast1d atleast2d atleast3d average avgPool1d avgPool2d
+      bincount bitwiseAnd bitwiseInvert bitwiseLeftShift bitwiseNot bitwiseOr bitwiseRightShift bitwiseXor booleanMask broadcastArrays broadcastTo
+      canCast cbrt ceil clip complex complexAbs complexAngle complexMul compress concat configure conj conv1d conv2d conv3d convTranspose1d convTranspose2d convolve copysign corrcoef correlate cos cosh countNonzero cov cross cumprod cumsum cumulativeProd cumulativeSum
+      deg2rad diag diff digitize div divide dot dtypeNames
+      einsum empty emptyLike equal exp exp2 expandDims explain expm1 eye
+      fft finfo flatnonzero flatten flip floor floorDivide fmax fmin fmod fromBuffer fromFunction fromGgml fromJSON full fullLike
+      gather gcd greater greaterEqual
+      heaviside histogram hstack hypot
+      identity iinfo imag inner interp intersect1d isclose isdtype isfinite isin isinf isnan
+      kernel kron
+      lcm leftShift less lessEqual lexsort linalg linspace log log10 log1p log2 logSoftmax logaddexp logaddexp2 logicalAnd logicalNot logicalOr logicalXor logsumexp
+      mapReduce matmul matrixTranspose max maxPool1d maxPool2d maximum mean median memory meshgrid min minimum moveAxis mul multiply
+      nanToNum neg negative nextafter nonzero norm notEqual
+      oneHot ones onesLike outer
+      pad percentile permuteDims positive pow prod promote ptp put putAlongAxis
+      quantile
+      rad2deg random ravel rawMap rawMatmul rawReduce rawZip ready real reciprocal relu remainder repeat reshape resultType rightShift roll rot90 round
+      scatterAdd scope searchsorted setdiff1d setxor1d sigmoid sign signbit sin sinc sinh softmax sort split sqrt square squeeze stack std sub subtract sum swapAxes
+      take takeAlongAxis tan tanh tensor tensordot tile topk trace tril triu trunc
+      union1d unique uniqueAll uniqueCounts uniqueInverse uniqueValues unstack
+      variance vecdot vstack
       where
-      zeros zip"
+      zeros zerosLike zip"
     `);
   });
 

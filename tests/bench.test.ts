@@ -187,7 +187,9 @@ describe("adapters", () => {
       output: value("out"),
       nodes: [{ op: "Exp", inputs: ["a"], output: "out" }],
     });
-    expect(Buffer.from(bytes).toString("hex")).toMatchInlineSnapshot(`"08093a3a0a0d0a016112036f75742203457870120562656e63685a0f0a0161120a0a08080112040a02080262110a036f7574120a0a08080112040a02080242040a001014"`);
+    expect(Buffer.from(bytes).toString("hex")).toMatchInlineSnapshot(
+      `"08093a3a0a0d0a016112036f75742203457870120562656e63685a0f0a0161120a0a08080112040a02080262110a036f7574120a0a08080112040a02080242040a001014"`,
+    );
   });
 });
 

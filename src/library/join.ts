@@ -17,7 +17,10 @@ export interface ConcatOptions<E extends DType = DType> {
   /** Default: what the dtypes promote to. */
   readonly dtype?: E;
 }
-type Joined<T extends readonly Tensor[]> = T[number] extends Tensor<infer D> ? D : DType;
+/** The dtype of all of them, where they agree. */
+type Joined<T extends readonly Tensor[]> = Single<T[number]["dtype"]>;
+type Single<D extends DType> = [Agreed<D>] extends [never] ? DType : Agreed<D>;
+type Agreed<D extends DType> = { [K in DType]: [D] extends [K] ? K : never }[DType];
 
 /** One after the other along an axis that is there. */
 export function concat<T extends readonly Tensor[], E extends DType = Joined<T>>(

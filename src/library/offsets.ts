@@ -227,7 +227,7 @@ export function scatterTo(
     if (fold !== null) return emitFold(fold, options);
     return rows ? emitRows("scatter", options) : emitMoves(bytes, "scatter", options);
   };
-  const name = fold !== null ? `fold ${t.dtype}` : rows ? "scatter rows" : `scatter ${bytes}`;
+  const name = fold !== null ? `scatter add ${t.dtype}` : rows ? "scatter rows" : `scatter ${bytes}`;
   // Without separate pieces, one thread does them in their order.
   if (separate !== null) routines.run(name, emit, separate, nanoseconds);
   else routines.run(name, emit, walkTasks(walked, [], rows ? ROW_TASK_BYTES : undefined), 0);

@@ -6,6 +6,11 @@ import type { LoopNest } from "../view/loops.ts";
 /** Elements of one task: V8 replaces a function's slow first code only between calls. */
 export const TASK_ELEMENTS = 16384;
 
+/** What a task that must not be cut further should have at the most. */
+const LONG_TASK = 1 << 20;
+/** A thread that holds one task for too long is taken for dead. */
+const LONGEST_TASK = 1 << 26;
+
 export const isEmptyNest = (nest: LoopNest): boolean => nest.shape.includes(0);
 
 /** Pieces of the whole nest, in C order; `own` are the routine's words. */
@@ -39,10 +44,11 @@ export function separateTasks(nest: LoopNest, indexed: number, pieces: number): 
   for (let d = 0; d < outer; d++) if (steps[d] === 0) return null;
   const cutColumns = rank >= 1 && steps[rank - 1] !== 0;
   const cutRows = rank >= 2 && steps[rank - 2] !== 0;
-  const outerTurns = nest.shape.slice(0, outer).reduce((a, b) => a * b, 1);
-  if (!cutColumns && !cutRows && outerTurns === 1) return null;
-  const rows = cutRows ? Math.max(1, Math.ceil(m / pieces)) : m;
+  const turns = nest.shape.slice(0, outer).reduce((a, b) => a * b, 1);
+  if (!cutColumns && !cutRows && turns === 1) return null;
+  const rows = cutRows ? Math.min(Math.ceil(m / pieces), Math.max(1, Math.floor(LONG_TASK / n))) : m;
   const columns = cutColumns && !cutRows ? 64 * Math.ceil(n / pieces / 64) : n;
+  if (rows * columns > LONGEST_TASK) return null;
   const tasks: Task[] = [];
   eachOuter(nest, outer, (at) => {
     for (let i = 0; i < m; i += rows) {

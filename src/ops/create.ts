@@ -181,8 +181,8 @@ function fillDense(out: Strided, value: Value): void {
   if (n > 1) (cells.fill as (x: Value) => unknown).call(cells, cells[0]);
 }
 
-/** Up to here a loop in JavaScript is as good as a kernel. */
-const FEW = 4096;
+/** Up to here a loop in JavaScript takes no longer than a kernel takes to make. */
+const FEW = 16384;
 
 /** One element, copied to all the others. */
 function fillMany(out: Strided, value: Value): void {

@@ -171,6 +171,21 @@ describe("messages", () => {
   });
 });
 
+describe("half floats", () => {
+  it.each(["f16", "bf16"] as const)("have vector norms, whose squares leave their range (%s)", (dtype) => {
+    const t = tensor(
+      [
+        [300, 400],
+        [0, 2],
+      ],
+      { dtype },
+    );
+    expect(linalg.vectorNorm(t, { axis: 1 }).toArray()).toEqual([500, 2]);
+    expect(linalg.vectorNorm(t, { axis: 1, ord: 3 }).dtype).toBe(dtype);
+    expect(linalg.matrixPower(t.div(100).round(), 2).dtype).toBe(dtype);
+  });
+});
+
 describe("what happens around it", () => {
   const random = (n: number, dtype: "f32" | "f64") => {
     const t = empty([n, n], { dtype });

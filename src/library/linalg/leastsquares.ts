@@ -1,5 +1,5 @@
 /** What follows from singular values: lstsq, pinv, matrixRank, cond, and norms of matrices. */
-import { div, empty, mapReduce, matmul, max, min, scope, sum, where, zeros } from "../../api.ts";
+import { div, empty, mapReduce, matmul, max, min, norm, scope, sum, where, zeros } from "../../api.ts";
 import type { DType } from "../../dtype.ts";
 import { describe, fail, list } from "../../errors.ts";
 import { checkOptions } from "../../ops/arguments.ts";
@@ -204,39 +204,49 @@ function vectorNormOf(
 ): Tensor {
   const axis = normalizeAxes("vectorNorm", axes, t.rank);
   if (axis.length === 0) return (ord === 0 ? t.notEqual(0) : t.abs()).to(dtype);
-  const wide = t.dtype === dtype ? t : t.to(dtype);
-  const how = { axis, keepdims };
+  // Half floats are summed in f32.
+  const working = dtype === "f64" ? "f64" : "f32";
+  const value = lengthOf(t.to(working), ord, { axis, keepdims });
+  return value.to(dtype);
+}
+
+interface Along {
+  readonly axis: readonly number[];
+  readonly keepdims: boolean;
+}
+
+function lengthOf(t: Tensor, ord: number, how: Along): Tensor {
   if (ord === Number.POSITIVE_INFINITY || ord === Number.NEGATIVE_INFINITY) {
-    return mapReduce([wide], (x) => Math.abs(x), { ...how, reduce: ord > 0 ? "max" : "min" });
+    return mapReduce([t], (x) => Math.abs(x), { ...how, reduce: ord > 0 ? "max" : "min" });
   }
-  if (ord === 0) return wide.notEqual(0).sum({ ...how, dtype });
-  if (ord === 1) return mapReduce([wide], (x) => Math.abs(x), how);
-  return scaledPower(wide, ord, how);
+  if (ord === 0) return t.notEqual(0).sum({ ...how, dtype: t.dtype });
+  if (ord === 1) return mapReduce([t], (x) => Math.abs(x), how);
+  // Squares of f32 are summed in f64 and cannot leave its range.
+  if (ord === 2 && (t.dtype === "f32" || t.size === 0)) return norm(t, how);
+  if (t.size === 0) return powered(t, ord, how);
+  return scaledPower(t, ord, how);
 }
 
-/** (Σ |x|ᵖ)^(1/p), with the magnitudes brought near 1: powers would leave the range long before the norm does. */
-function scaledPower(t: Tensor, ord: number, how: { axis: readonly number[]; keepdims: boolean }): Tensor {
-  const { axis } = how;
-  const largest =
-    t.size === 0 ? null : mapReduce([t], (x) => Math.abs(x), { axis, keepdims: true, reduce: "max" });
-  if (largest === null) return ord === 2 ? mapReduce([t], (x) => x * x, how).sqrt() : powered(t, ord, how);
-  const { dtype } = t;
-  const limits =
-    dtype === "f64" ? [2 ** -400, 2 ** 400] : dtype === "f16" ? [2 ** -4, 2 ** 4] : [2 ** -50, 2 ** 50];
-  const safe = scope(() => largest.greater(limits[0]).logicalAnd(largest.less(limits[1])).all().item());
-  if (safe && ord === 2) return mapReduce([t], (x) => x * x, how).sqrt();
+/** (Σ |x|ᵖ)^(1/p), with the magnitudes brought near 1 where powers would leave the range before the norm does. */
+function scaledPower(t: Tensor, ord: number, { axis, keepdims }: Along): Tensor {
+  const largest = mapReduce([t], (x) => Math.abs(x), { axis, keepdims: true, reduce: "max" });
+  const inRange = () =>
+    largest
+      .greater(2 ** -400)
+      .logicalAnd(largest.less(2 ** 400))
+      .all()
+      .item();
+  if (ord === 2 && inRange()) return norm(t, { axis, keepdims });
   // 0, NaN and infinities stay as they are.
-  const one = where(largest.greater(0).logicalAnd(largest.isfinite()), largest, 1).to(dtype);
-  const near = t.div(one);
+  const unit = where(largest.greater(0).logicalAnd(largest.isfinite()), largest, 1).to(t.dtype);
+  const near = t.div(unit);
   const root =
-    ord === 2
-      ? mapReduce([near], (x) => x * x, { axis, keepdims: true }).sqrt()
-      : powered(near, ord, { axis, keepdims: true });
-  const value = root.mul(one);
-  return how.keepdims ? value : value.squeeze(axis);
+    ord === 2 ? norm(near, { axis, keepdims: true }) : powered(near, ord, { axis, keepdims: true });
+  const value = root.mul(unit);
+  return keepdims ? value : value.squeeze(axis);
 }
 
-const powered = (t: Tensor, ord: number, how: { axis: readonly number[]; keepdims: boolean }): Tensor =>
+const powered = (t: Tensor, ord: number, how: Along): Tensor =>
   t
     .abs()
     .pow(ord)
