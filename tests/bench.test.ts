@@ -11,7 +11,7 @@ import { onnx } from "../bench/peers/adapters/onnx.ts";
 import { onnxModel } from "../bench/peers/adapters/onnx-model.ts";
 import { stridedAdapter } from "../bench/peers/adapters/strided.ts";
 import { tfjs } from "../bench/peers/adapters/tfjs.ts";
-import { contestants } from "../bench/peers/contestants.ts";
+import { contestants, programOf } from "../bench/peers/contestants.ts";
 import { difference, makeInput, makeInputs } from "../bench/peers/inputs.ts";
 import type { ContestantResult, Outcome } from "../bench/peers/run.ts";
 import { type Adapter, opNames, type Values, type Workload } from "../bench/peers/types.ts";
@@ -154,6 +154,14 @@ describe("adapters", () => {
       expect(files).toContain(runtime === "python" ? `${adapter}_ops.py` : `${adapter}.ts`);
     }
     expect(new Set(contestants.map((c) => c.id)).size).toBe(contestants.length);
+  });
+
+  test("a contestant that is not installed says so", () => {
+    for (const contestant of contestants) {
+      const program = programOf(contestant);
+      if ("missing" in program) expect(program.missing).toMatch(/bench:setup$/);
+      else expect(program.label).toMatch(/^(Node|Python) \d/);
+    }
   });
 
   test("inputs are multiples of 1/1024 in [-2, 2) and differ from each other", () => {

@@ -17,9 +17,12 @@ function below(what: string, bytes: number, ceiling: number): void {
   expect(bytes / 1000, what).toBeLessThan(ceiling);
 }
 
-/** Minified, tree-shaken and gzipped, as a page would load it. */
-async function bundled(code: string, external: string[] = []): Promise<number> {
-  const { outputFiles } = await build({
+/** Minified and tree-shaken, as a page would load it: its size gzipped, and the files of src that are in it. */
+async function bundled(
+  code: string,
+  external: string[] = [],
+): Promise<{ bytes: number; files: readonly string[] }> {
+  const { outputFiles, metafile } = await build({
     stdin: { contents: code, resolveDir: root, loader: "ts" },
     alias: { strided: join(root, "src/index.ts") },
     external,
@@ -30,15 +33,36 @@ async function bundled(code: string, external: string[] = []): Promise<number> {
     platform: "neutral",
     mainFields: ["module", "main"],
     write: false,
+    metafile: true,
   });
-  return gzipSync(outputFiles[0].contents, { level: 9 }).length;
+  const [{ inputs }] = Object.values(metafile.outputs);
+  const files = Object.entries(inputs).filter(([, { bytesInOutput }]) => bytesInOutput > 0);
+  return {
+    bytes: gzipSync(outputFiles[0].contents, { level: 9 }).length,
+    files: files.map(([path]) => path.replace(/^.*src\//, "")),
+  };
 }
 
 describe("sizes", () => {
   test("a minimal import, bundled", async () => {
     const minimal = `import { tensor, kernel } from "strided"; console.log(kernel((x) => x + 1)(tensor([1])));`;
-    below("minimal import with acorn, gzipped", await bundled(minimal), 170);
-    below("minimal import without acorn, gzipped", await bundled(minimal, ["acorn"]), 130);
+    const { bytes, files } = await bundled(minimal);
+    below("minimal import with acorn, gzipped", bytes, 170);
+    below("minimal import without acorn, gzipped", (await bundled(minimal, ["acorn"])).bytes, 130);
+    expect(files).toContain("tensor.ts");
+    expect(files.filter((path) => /^library\/|linalg|random|sort|fft|convolution|gather/.test(path))).toEqual(
+      [],
+    );
+  });
+
+  test("an import from the library brings its own part only", async () => {
+    const { files } = await bundled(
+      'import { sort, tensor } from "strided"; console.log(sort(tensor([1])));',
+    );
+    expect(files).toContain("library/sort.ts");
+    expect(files.filter((path) => /linalg|random|fft|convolution/.test(path))).toEqual([]);
+    const solver = await bundled('import { linalg, eye } from "strided"; console.log(linalg.inv(eye(2)));');
+    expect(solver.files.filter((path) => /random|sort|fft|convolution/.test(path))).toEqual([]);
   });
 
   test("the packed package", () => {
@@ -63,8 +87,8 @@ describe("sizes", () => {
         | { size: number; unpackedSize: number }[]
         | Record<string, never>;
       const [{ size, unpackedSize }] = Object.values(report) as { size: number; unpackedSize: number }[];
-      below("tarball", size, 350);
-      below("tarball, unpacked", unpackedSize, 1350);
+      below("tarball", size, 620);
+      below("tarball, unpacked", unpackedSize, 2600);
     } finally {
       rmSync(folder, { recursive: true });
     }

@@ -119,12 +119,13 @@ export function newerVersion(): string | null {
 }
 
 const found = new Map<string, Program>();
-/** The first Python that has a module: BENCH_PYTHON, the system's, then whatever is on the path. */
+/** The first Python that has a module: BENCH_PYTHON where that is set, else the system's, else the one on the path. */
 export function pythonWith(adapter: string): Program {
   const module = adapter === "reference" ? "numpy" : adapter;
   const known = found.get(module);
   if (known !== undefined) return known;
-  const candidates = [process.env.BENCH_PYTHON, "/usr/bin/python3", "python3"].filter((p) => p !== undefined);
+  const chosen = process.env.BENCH_PYTHON;
+  const candidates = chosen === undefined ? ["/usr/bin/python3", "python3"] : [chosen];
   let program: Program = { missing: `no Python with ${module} found: ${setUp}` };
   for (const path of candidates) {
     const code = `import platform, ${module}; print(platform.python_version())`;

@@ -14,18 +14,15 @@ import { normalizeAxis, sizeOf } from "../view/layout.ts";
 import {
   countBytes,
   digitBits,
-  digitsOf,
   emitSort,
   keyShift,
   recordBytes,
   SORT_WORDS,
-  type SortForm,
-  SPECIAL,
   sortSteps,
   sortTask,
-  UNSORTED,
 } from "../wasm/sort.ts";
 import { emitGather } from "../wasm/sort-search.ts";
+import { digitsOf, type SortForm, SPECIAL, UNSORTED } from "../wasm/sort-steps.ts";
 
 export interface SortOptions {
   /** The axis to sort along; default the last. */
