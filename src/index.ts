@@ -176,8 +176,21 @@ export {
   ptp,
   type QuantileMethod,
   type QuantileOptions,
+  type Quantiles,
   quantile,
 } from "./library/statistics.ts";
+export {
+  nanmax,
+  nanmean,
+  nanmedian,
+  nanmin,
+  nanpercentile,
+  nanprod,
+  nanquantile,
+  nanstd,
+  nansum,
+  nanvar,
+} from "./library/statistics-nan.ts";
 export type { AssociativeOptions } from "./ops/associative.ts";
 export type {
   BufferOptions,

@@ -117,3 +117,13 @@ describe("kernel(…).reduce(…)", () => {
     expect(() => square.reduce("sum", 1 as never)).toThrow(/reduce/);
   });
 });
+
+describe("var and std", () => {
+  it("take the array API's correction for NumPy's ddof", () => {
+    const t = tensor([1, 2, 3, 4]);
+    expect(t.var({ correction: 1 }).item()).toBe(t.var({ ddof: 1 }).item());
+    expect(t.std({ correction: 1 }).item()).toBeCloseTo(1.2909944, 6);
+    expect(() => t.var({ ddof: 1, correction: 2 })).toThrow(/They mean the same/);
+    expect(() => t.var({ correction: "1" as never })).toThrow(/correction is the string "1"/);
+  });
+});

@@ -100,13 +100,14 @@ export function programOf(contestant: Contestant): Program {
   if (needed !== undefined && !existsSync(`${benchFolder}/node_modules/${needed}`)) {
     return { missing: `${needed} is not installed: ${setUp}` };
   }
-  if (contestant.runtime === "own")
-    return { path: process.execPath, label: `Node ${major(process.version)}` };
+  if (contestant.runtime === "own") return { path: process.execPath, label: ownLabel };
   const version = newerVersion();
   if (version === null) return { missing: `the newer Node is not installed: ${setUp}` };
   return { path: newerNode, label: `Node ${major(version)}` };
 }
 
+/** "Node 20" of the Node that runs this. */
+export const ownLabel = `Node ${process.versions.node.split(".")[0]}`;
 const major = (version: string) => version.replace(/^v/, "").split(".")[0];
 
 let newer: string | null | undefined;

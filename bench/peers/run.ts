@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Contestant, cores, programOf, pythonWith } from "./contestants.ts";
+import { type Contestant, cores, ownLabel, programOf, pythonWith } from "./contestants.ts";
 import { busyCores } from "./machine.ts";
 import { type Builds, Peer } from "./process.ts";
 import type { Reply } from "./protocol.ts";
@@ -122,9 +122,7 @@ class Run {
     return {
       contestants: this.#peers.map((peer) => this.#describe(peer)),
       workloads: results,
-      reference: python
-        ? `NumPy ${about?.version} in f64`
-        : "the typed-array loops: no Python with NumPy here",
+      reference: python ? `NumPy ${about?.version} in f64` : "the plain loops (no Python with NumPy here)",
     };
   }
 
@@ -139,7 +137,10 @@ class Run {
     const missing = this.#absent.get(peer);
     return {
       ...contestant,
-      runtimeLabel: "label" in program ? program.label : "",
+      runtimeLabel:
+        "label" in program
+          ? program.label
+          : { own: ownLabel, newer: "a newer Node", python: "Python" }[contestant.runtime],
       version: peer.about?.version ?? "",
       setup: peer.about?.setup ?? "",
       ...(missing === undefined ? {} : { missing }),

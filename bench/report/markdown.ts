@@ -251,7 +251,7 @@ function contestantTable(report: Report): string {
   for (const c of report.contestants) {
     const setup = c.missing === undefined ? c.setup : `**takes no part:** ${c.missing}`;
     const version = c.version !== "" ? c.version : c.ours ? report.version : "";
-    rows.push([c.ours ? `**${label(c)}**` : label(c), version, c.runtimeLabel || c.runtime, setup]);
+    rows.push([c.ours ? `**${label(c)}**` : label(c), version, c.runtimeLabel, setup]);
   }
   return `## Contestants\n\n${table(rows, 4)}`;
 }

@@ -98,7 +98,7 @@ export function bestMatches(report: Report): Match[] {
 
 export const label = (c: ContestantResult): string =>
   c.ours
-    ? `${c.name}, ${c.threads === 1 ? "1 thread" : `${c.threads} threads`}, ${c.runtimeLabel || c.runtime}`
+    ? `${c.name}, ${c.threads === 1 ? "1 thread" : `${c.threads} threads`}, ${c.runtimeLabel}`
     : c.runtime === "python"
       ? c.name
-      : `${c.name}, ${c.runtimeLabel || c.runtime}`;
+      : `${c.name}, ${c.runtimeLabel}`;

@@ -1,13 +1,17 @@
 /** Joining and repeating: the output is allocated once, and every part is one strided copy into its place. */
 import { tensor } from "../api.ts";
 import { checkDType, type DType, isInteger, promote } from "../dtype.ts";
+import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { checkOptions, numberList } from "../ops/arguments.ts";
 import { assign } from "../ops/copy.ts";
-import { allocate, filled, type Strided } from "../ops/strided.ts";
+import { absolute, allocate, filled, type Strided } from "../ops/strided.ts";
+import type { Task } from "../run/routine.ts";
 import { liveTensor, Tensor } from "../tensor.ts";
 import { checkShape, normalizeAxis, sizeOf } from "../view/layout.ts";
+import { type LoopNest, planLoops } from "../view/loops.ts";
 import { contiguousView, expandDims as expandView, type View } from "../view/view.ts";
+import { emitRuns } from "../wasm/gather.ts";
 import { take } from "./indexing.ts";
 import { atleast1d, atleast2d, rangeOf, tensorList } from "./manipulate.ts";
 
@@ -114,17 +118,59 @@ function join(
   const length = frames.reduce((sum, v) => sum + v.shape[axis], 0);
   const shape = frames[0].shape.map((n, d) => (d === axis ? length : n));
   const out = allocate(op, dtypeFor(op, of, dtype), shape);
-  return new Tensor(
-    filled(out, () => {
-      let start = 0;
-      for (const [i, frame] of frames.entries()) {
-        const count = frame.shape[axis];
-        assign(op, { ...out, frame: rangeOf(out.frame, axis, start, count) }, { ...of[i], frame });
-        start += count;
-      }
-    }),
-  );
+  let start = 0;
+  const parts = frames.map((frame, i) => {
+    const to = { ...out, frame: rangeOf(out.frame, axis, start, frame.shape[axis]) };
+    start += frame.shape[axis];
+    return { to, from: { ...of[i], frame } };
+  });
+  const fill = () => {
+    if (!interleaved(parts)) for (const { to, from } of parts) assign(op, to, from);
+  };
+  return new Tensor(filled(out, fill));
 }
+
+interface Part {
+  readonly to: Strided;
+  readonly from: Strided;
+}
+
+/** Bytes of the output that are written before the next part's turn. */
+const TURN_BYTES = 65536;
+
+/**
+ * Parts that lie side by side in every row, as runs of bytes, are written in turns of a few rows, so that the output is
+ * written from its start to its end. False where they are not such.
+ */
+function interleaved(parts: readonly Part[]): boolean {
+  if (parts.length < 2) return false;
+  const nests: LoopNest[] = [];
+  for (const { to, from } of parts) {
+    if (to.dtype !== from.dtype) return false;
+    const nest = absolute(planLoops([to.frame, from.frame]), [to, from]);
+    const { itemBytes } = to.frame;
+    const isRows = nest.shape.length === 2 && nest.strides.every((s) => s[1] === itemBytes);
+    if (!isRows || nest.shape[1] * itemBytes < LEAST_RUN) return false;
+    nests.push(nest);
+  }
+  const { itemBytes } = parts[0].to.frame;
+  const rows = nests[0].shape[0];
+  const rowBytes = nests.reduce((sum, nest) => sum + nest.shape[1] * itemBytes, 0);
+  const step = Math.max(1, Math.floor(TURN_BYTES / rowBytes));
+  const tasks: Task[] = [];
+  for (let i = 0; i < rows; i += step) {
+    for (const { shape, strides, offsets } of nests) {
+      const [[to], [from]] = strides;
+      const count = Math.min(step, rows - i);
+      tasks.push([shape[1] * itemBytes, count, offsets[0] + i * to, 1, to, offsets[1] + i * from, 1, from]);
+    }
+  }
+  engine().routines.run("copy runs", emitRuns, tasks, 0.1 * rows * rowBytes);
+  return true;
+}
+
+/** Shorter runs are better off with the strided copy. */
+const LEAST_RUN = 64;
 
 /** Elements in row-major order, tensor after tensor. */
 function flatJoin(op: string, all: readonly Tensor[], dtype?: DType): Tensor {

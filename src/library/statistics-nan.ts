@@ -3,7 +3,7 @@ import { add, mapReduce, max, min, prod, scope, sqrt, sum, tensor, where, zip } 
 import { type DType, isFloat } from "../dtype.ts";
 import { describe, fail } from "../errors.ts";
 import { axisList, checkOptionalDType, checkOptions } from "../ops/arguments.ts";
-import type { AxisOptions, SumOptions, VarOptions } from "../ops/reductions.ts";
+import { type AxisOptions, freedomOf, type SumOptions, type VarOptions } from "../ops/reductions.ts";
 import { liveTensor, type Tensor } from "../tensor.ts";
 import { normalizeAxes } from "../view/layout.ts";
 import { checkFlag, gatherLines, sortLines } from "./sort.ts";
@@ -55,11 +55,9 @@ export const nanvar = (t: Tensor, options: VarOptions = {}): Tensor => spread("n
 export const nanstd = (t: Tensor, options: VarOptions = {}): Tensor => spread("nanstd", t, options);
 
 function spread(op: "nanvar" | "nanstd", t: Tensor, options: VarOptions): Tensor {
-  const live = checked(op, t, options, ["axis", "keepdims", "dtype", "ddof"]);
-  const { ddof = 0, dtype = floatOf(live.dtype), ...axes } = options;
-  if (typeof ddof !== "number" || Number.isNaN(ddof)) {
-    fail("value", op, `ddof is ${describe(ddof)}.`, "Give a number, such as { ddof: 1 }.");
-  }
+  const live = checked(op, t, options, ["axis", "keepdims", "dtype", "ddof", "correction"]);
+  const { ddof: _, correction: __, dtype = floatOf(live.dtype), ...axes } = options;
+  const ddof = freedomOf(op, options);
   return scope(() => {
     const x = live.to("f64");
     const mean = meanOf(x, { ...axes, keepdims: true });

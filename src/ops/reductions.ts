@@ -44,6 +44,8 @@ const sumNames = ["axis", "keepdims", "dtype"];
 export interface VarOptions extends SumOptions {
   /** The sum of squares is divided by count - ddof. Default 0. */
   readonly ddof?: number;
+  /** The array API's name for ddof. */
+  readonly correction?: number;
 }
 export interface NormOptions extends SumOptions {
   /** 1: sum of magnitudes. 2 (default): Euclidean length. Infinity: largest magnitude. */
@@ -169,14 +171,29 @@ export const variance = (t: Strided, options: VarOptions = {}): Strided => sprea
 /** The root of the variance. */
 export const std = (t: Strided, options: VarOptions = {}): Strided => spread("std", t, options);
 
+/** What is taken from the count before it divides, by either of its names. */
+export function freedomOf(op: string, { ddof, correction }: VarOptions): number {
+  const value = ddof ?? correction ?? 0;
+  if (ddof !== undefined && correction !== undefined && ddof !== correction) {
+    fail(
+      "value",
+      op,
+      `ddof is ${describe(ddof)}, correction ${describe(correction)}.`,
+      "They mean the same: give one.",
+    );
+  }
+  if (typeof value !== "number" || Number.isNaN(value)) {
+    const name = ddof === undefined ? "correction" : "ddof";
+    fail("value", op, `${name} is ${describe(value)}.`, `Give a number, such as { ${name}: 1 }.`);
+  }
+  return value;
+}
+
 function spread(name: "var" | "std", t: Strided, options: VarOptions): Strided {
-  checkOptions(name, options, "{ axis: 1 }", ["ddof", ...sumNames]);
+  checkOptions(name, options, "{ axis: 1 }", ["ddof", "correction", ...sumNames]);
   checkAlive(name, t);
   const result = checkOptionalDType(name, options.dtype) ?? floatOf(t.dtype);
-  const ddof = options.ddof ?? 0;
-  if (typeof ddof !== "number" || Number.isNaN(ddof)) {
-    fail("value", name, `ddof is ${describe(ddof)}.`, "Give a number, such as { ddof: 1 }.");
-  }
+  const ddof = freedomOf(name, options);
   const split = splitShape(name, t.frame.shape, options.axis, options.keepdims ?? false);
   const count = countOf(split);
   const key = name === "std" ? "rootMean" : "mean";

@@ -252,6 +252,32 @@ export function emitRows(direction: Direction, { shared, simd }: EmitOptions): M
   return module;
 }
 
+/** n BYTES for each of m rows, from operand 1 to operand 0, at the addresses the task says. */
+export function emitRuns({ shared, simd }: EmitOptions): ModuleBuilder {
+  const module = routineModule(shared);
+  const copy = emitCopyRun(module, simd);
+  const f = module.func("run", { task: "i32" }, [], { export: true });
+  const word = (position: number) => {
+    const local = f.local("i32");
+    f.get(f.params[0])
+      .load("i32.load", 4 * position)
+      .set(local);
+    return local;
+  };
+  const [n, left] = [word(walkWords.n), word(walkWords.m)];
+  const rows = [0, 1].map((k) => ({
+    at: word(walkWords.address(k)),
+    stride: word(walkWords.address(k) + 2),
+  }));
+  f.loop((next) => {
+    for (const { at } of rows) f.get(at);
+    f.get(n).call(copy);
+    for (const { at, stride } of rows) advance(f, at, stride);
+    f.get(left).i32(1).op("i32.sub").tee(left).brIf(next);
+  });
+  return module;
+}
+
 /** copy(to, from, n): a run of bytes between places that do not overlap. */
 function emitCopyRun(module: ModuleBuilder, simd: boolean): FuncBuilder {
   const f = module.func("copy", { to: "i32", from: "i32", n: "i32" });
