@@ -7,8 +7,13 @@ import { existsSync } from "node:fs";
 import { availableParallelism, cpus, loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
 import { engine } from "../src/engine.ts";
+import { benchConvolution } from "./convolution.ts";
+import { benchFft } from "./fft.ts";
 import { duration, table, timeAll } from "./harness.ts";
+import { benchIndexing } from "./indexing.ts";
 import { againstC, folds, layouts, matmuls, threads } from "./limits.ts";
+import { linalg } from "./linalg.ts";
+import { sortSection } from "./sort.ts";
 import { castWorkload, elementwiseWorkloads, transposeWorkload, type Workload } from "./workloads.ts";
 
 const N = Number(process.env.BENCH_N ?? 4096);
@@ -50,6 +55,11 @@ const parts: Record<string, (how: string) => void | Promise<void>> = {
   matmul: (how) => matmuls(matmulTargets[how] ?? {}),
   folds,
   layouts,
+  indexing: () => benchIndexing(),
+  sort: sortSection,
+  linalg: () => linalg(),
+  convolution: benchConvolution,
+  fft: benchFft,
 };
 
 /** A newer Node for turbo: what bench:setup installs, or the one that STRIDED_NODE names. */
@@ -81,7 +91,8 @@ function runAll(): void {
     env: { ...process.env, STRIDED_THREADS: "1" },
     stdio: "inherit",
   });
-  for (const name of ["threads", "folds", "layouts"]) run(name, cores);
+  for (const name of ["threads", "folds", "layouts", "indexing", "sort", "linalg", "convolution", "fft"])
+    run(name, cores);
   run("matmul", cores);
   run("matmul", cores, "turbo");
   const newer = newerNode();

@@ -1,7 +1,6 @@
 /** Statistics that leave NaNs out, as if they were not there. Where nothing is left, the result is NaN. */
 import { add, mapReduce, max, min, prod, scope, sqrt, sum, tensor, where, zip } from "../api.ts";
 import { type DType, isFloat } from "../dtype.ts";
-import { describe, fail } from "../errors.ts";
 import { axisList, checkOptionalDType, checkOptions } from "../ops/arguments.ts";
 import { type AxisOptions, freedomOf, type SumOptions, type VarOptions } from "../ops/reductions.ts";
 import { liveTensor, type Tensor } from "../tensor.ts";

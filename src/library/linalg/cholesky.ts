@@ -24,7 +24,7 @@ import { solveLower } from "./triangular.ts";
 /** Rows that a routine factors by itself. */
 const LEAF = 32;
 /** A symmetric update is made of squares up to this size: they do some of the work twice. */
-const SQUARE = 256;
+const SQUARE = 128;
 
 export interface CholeskyOptions {
   /** Give U with A = Uᵀ·U instead of L with A = L·Lᵀ. */
