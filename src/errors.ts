@@ -14,6 +14,7 @@ export type ErrorCode =
   | "axis"
   | "value"
   | "bounds"
+  | "singular"
   | "readonly"
   | "disposed"
   | "memory"

@@ -127,6 +127,7 @@ export {
   dot,
   inner,
   kron,
+  multiDot,
   outer,
   type TensordotOptions,
   type TraceOptions,

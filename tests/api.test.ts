@@ -24,7 +24,7 @@ describe("the public face", () => {
       identity iinfo imag inner interp intersect1d isclose isdtype isfinite isin isinf isnan
       kernel kron
       lcm leftShift less lessEqual lexsort linalg linspace log log10 log1p log2 logSoftmax logaddexp logaddexp2 logicalAnd logicalNot logicalOr logicalXor logsumexp
-      mapReduce matmul matrixTranspose max maxPool1d maxPool2d maximum mean median memory meshgrid min minimum moveAxis mul multiply
+      mapReduce matmul matrixTranspose max maxPool1d maxPool2d maximum mean median memory meshgrid min minimum moveAxis mul multiDot multiply
       nanToNum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar neg negative nextafter nonzero norm notEqual
       oneHot ones onesLike outer
       pad percentile permuteDims positive pow prod promote ptp put putAlongAxis

@@ -135,42 +135,44 @@ interface Part {
   readonly from: Strided;
 }
 
-/** Bytes of the output that are written before the next part's turn. */
+/** Bytes of the output that are written in one turn of all parts. */
 const TURN_BYTES = 65536;
+/** Shorter runs are better off with the strided copy. */
+const LEAST_RUN = 64;
 
 /**
  * Parts that lie side by side in every row, as runs of bytes, are written in turns of a few rows, so that the output is
  * written from its start to its end. False where they are not such.
  */
 function interleaved(parts: readonly Part[]): boolean {
-  if (parts.length < 2) return false;
-  const nests: LoopNest[] = [];
-  for (const { to, from } of parts) {
-    if (to.dtype !== from.dtype) return false;
-    const nest = absolute(planLoops([to.frame, from.frame]), [to, from]);
-    const { itemBytes } = to.frame;
-    const isRows = nest.shape.length === 2 && nest.strides.every((s) => s[1] === itemBytes);
-    if (!isRows || nest.shape[1] * itemBytes < LEAST_RUN) return false;
-    nests.push(nest);
-  }
-  const { itemBytes } = parts[0].to.frame;
+  const nests = parts.map(rowsOf);
+  if (nests.length < 2 || !nests.every((nest) => nest !== null)) return false;
   const rows = nests[0].shape[0];
-  const rowBytes = nests.reduce((sum, nest) => sum + nest.shape[1] * itemBytes, 0);
+  if (nests.some((nest) => nest.shape[0] !== rows)) return false;
+  const rowBytes = nests.reduce((sum, nest) => sum + nest.shape[1], 0);
   const step = Math.max(1, Math.floor(TURN_BYTES / rowBytes));
   const tasks: Task[] = [];
   for (let i = 0; i < rows; i += step) {
     for (const { shape, strides, offsets } of nests) {
       const [[to], [from]] = strides;
       const count = Math.min(step, rows - i);
-      tasks.push([shape[1] * itemBytes, count, offsets[0] + i * to, 1, to, offsets[1] + i * from, 1, from]);
+      tasks.push([shape[1], count, offsets[0] + i * to, 1, to, offsets[1] + i * from, 1, from]);
     }
   }
   engine().routines.run("copy runs", emitRuns, tasks, 0.1 * rows * rowBytes);
   return true;
 }
 
-/** Shorter runs are better off with the strided copy. */
-const LEAST_RUN = 64;
+/** The copy of a part as rows of so many bytes; null where it is none. */
+function rowsOf({ to, from }: Part): LoopNest | null {
+  if (to.dtype !== from.dtype) return null;
+  const nest = absolute(planLoops([to.frame, from.frame]), [to, from]);
+  const { itemBytes } = to.frame;
+  const [rows, columns] = nest.shape;
+  const isRows = nest.shape.length === 2 && nest.strides.every((s) => s[1] === itemBytes);
+  if (!isRows || columns * itemBytes < LEAST_RUN) return null;
+  return { ...nest, shape: [rows, columns * itemBytes] };
+}
 
 /** Elements in row-major order, tensor after tensor. */
 function flatJoin(op: string, all: readonly Tensor[], dtype?: DType): Tensor {

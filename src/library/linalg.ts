@@ -5,6 +5,7 @@
 import { liveTensor, type Tensor } from "../tensor.ts";
 import { type TraceOptions, trace as traceOf } from "./products.ts";
 
+export { matmul } from "../api.ts";
 export { type CholeskyOptions, cholesky } from "./linalg/cholesky.ts";
 export { type EighOptions, type EighResult, eigh, eigvalsh } from "./linalg/eigh.ts";
 export {

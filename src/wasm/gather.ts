@@ -222,7 +222,25 @@ function moveItem(
 const LONG_RUN = 2048;
 
 /** n BYTES for each of m offsets. Operands as above; only their addresses and row strides count. */
-export function emitRows(direction: Direction, { shared, simd }: EmitOptions): ModuleBuilder {
+export function emitRows(direction: Direction, options: EmitOptions): ModuleBuilder {
+  return emitRowLoop(options, 3, (f, [dense, indexed, offsets]) => {
+    if (direction === "gather") f.get(dense);
+    f.get(indexed).get(offsets).load("i32.load").op("i32.add");
+    if (direction === "scatter") f.get(dense);
+  });
+}
+
+/** n BYTES for each of m rows, from operand 1 to operand 0. */
+export function emitRuns(options: EmitOptions): ModuleBuilder {
+  return emitRowLoop(options, 2, (f, [to, from]) => f.get(to).get(from));
+}
+
+/** m runs of n bytes; `push` pushes where a run goes and where it comes from. */
+function emitRowLoop(
+  { shared, simd }: EmitOptions,
+  operands: number,
+  push: (f: FuncBuilder, at: readonly Local[]) => void,
+): ModuleBuilder {
   const module = routineModule(shared);
   const copy = emitCopyRun(module, simd);
   const f = module.func("run", { task: "i32" }, [], { export: true });
@@ -235,42 +253,15 @@ export function emitRows(direction: Direction, { shared, simd }: EmitOptions): M
   };
   const n = word(walkWords.n, "n");
   const left = word(walkWords.m, "left");
-  const rows = ["dense", "indexed", "offsets"].map((name, k) => ({
-    at: word(walkWords.address(k), name),
-    stride: word(walkWords.address(k) + 2, `${name}Stride`),
-  }));
-  const [dense, indexed, offsets] = rows;
-  const pushPlace = () => f.get(indexed.at).get(offsets.at).load("i32.load").op("i32.add");
-  f.loop((next) => {
-    if (direction === "gather") f.get(dense.at);
-    pushPlace();
-    if (direction === "scatter") f.get(dense.at);
-    f.get(n).call(copy);
-    for (const { at, stride } of rows) advance(f, at, stride);
-    f.get(left).i32(1).op("i32.sub").tee(left).brIf(next);
-  });
-  return module;
-}
-
-/** n BYTES for each of m rows, from operand 1 to operand 0, at the addresses the task says. */
-export function emitRuns({ shared, simd }: EmitOptions): ModuleBuilder {
-  const module = routineModule(shared);
-  const copy = emitCopyRun(module, simd);
-  const f = module.func("run", { task: "i32" }, [], { export: true });
-  const word = (position: number) => {
-    const local = f.local("i32");
-    f.get(f.params[0])
-      .load("i32.load", 4 * position)
-      .set(local);
-    return local;
-  };
-  const [n, left] = [word(walkWords.n), word(walkWords.m)];
-  const rows = [0, 1].map((k) => ({
-    at: word(walkWords.address(k)),
-    stride: word(walkWords.address(k) + 2),
+  const rows = Array.from({ length: operands }, (_, k) => ({
+    at: word(walkWords.address(k), `at${k}`),
+    stride: word(walkWords.address(k) + 2, `stride${k}`),
   }));
   f.loop((next) => {
-    for (const { at } of rows) f.get(at);
+    push(
+      f,
+      rows.map(({ at }) => at),
+    );
     f.get(n).call(copy);
     for (const { at, stride } of rows) advance(f, at, stride);
     f.get(left).i32(1).op("i32.sub").tee(left).brIf(next);

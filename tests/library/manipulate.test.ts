@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { engine } from "../../src/engine.ts";
 import { arange, explain, memory, scope, type Tensor, TensorError, tensor, zeros } from "../../src/index.ts";
 import * as join from "../../src/library/join.ts";
 import * as m from "../../src/library/manipulate.ts";
@@ -145,6 +146,42 @@ describe("large copies", () => {
       expect(at(pad(x.T, 5, { mode: "edge" }), (i, j) => of(edge(j), edge(i)))).toBe(true);
     });
   });
+
+  it.each(["u8", "f32", "f64"] as const)(
+    "%s parts side by side, as runs or not, join as element by element",
+    (dtype) => {
+      scope(() => {
+        const base = arange(40 * 7 * 60, { dtype: "i32" })
+          .remainder(200)
+          .to(dtype)
+          .reshape(40, 7, 60);
+        const part = (rows: number, middle: number, columns: number, from: number) =>
+          base.slice([from, from + rows], [0, middle], [0, columns]);
+        const groups = [
+          [part(4, 7, 60, 0), part(9, 7, 60, 5)],
+          [part(4, 7, 33, 0), part(9, 7, 33, 5)],
+          [part(4, 7, 33, 0), part(4, 7, 33, 5)],
+          [part(4, 7, 33, 0), part(4, 7, 60, 5), part(4, 7, 20, 9)],
+          [part(4, 3, 60, 0), part(4, 7, 60, 5)],
+          [part(4, 3, 20, 0), part(4, 7, 20, 5)],
+          [part(4, 7, 60, 0).flip(0), part(4, 7, 60, 5).flip(1)],
+          [part(30, 7, 60, 0).reshape(210, 60), part(30, 7, 50, 5).clone().reshape(210, 50)],
+        ];
+        for (const all of groups) {
+          const axis = all[0].shape.findIndex((n, d) => all.some((t) => t.shape[d] !== n));
+          for (const along of axis < 0 ? [0, 1, 2] : [axis]) {
+            const want = all.flatMap((t) => t.moveAxis(along, 0).toArray() as unknown[]);
+            for (const got of [
+              join.concat(all, { axis: along }),
+              engine().kernels.alone(() => join.concat(all, { axis: along })),
+            ]) {
+              expect(got.moveAxis(along, 0).toArray()).toEqual(want);
+            }
+          }
+        }
+      });
+    },
+  );
 
   it("bf16 moves as it is, and joins with others by promotion", () => {
     const b = arange(4).to("bf16");

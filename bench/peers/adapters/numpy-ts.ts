@@ -18,6 +18,7 @@ type Two = (a: Arr, b: Arr | number) => Arr;
 type One = (a: Arr) => Arr;
 type Fold = (a: Arr, axis?: number, keepdims?: boolean) => Arr;
 interface NumpyTs {
+  configureWasm(options: { maxMemory: number }): void;
   asarray(values: Values, dtype: string): Arr;
   add: Two;
   subtract: Two;
@@ -51,10 +52,8 @@ class Keep {
 const call =
   (make: (a: Arr, b: Arr, task: Task, keep: Keep) => () => Arr): Prepare =>
   (task, inputs) => {
-    const made = inputs.map((v, k) => {
-      const { shape, dtype } = task.inputs[k];
-      return np.asarray(v, dtypes[dtype]).reshape(...shape);
-    });
+    const flat = inputs.map((v, k) => np.asarray(v, dtypes[task.inputs[k].dtype]));
+    const made = flat.map((a, k) => a.reshape(...task.inputs[k].shape));
     const keep = new Keep();
     const compute = make(made[0], made[1], task, keep);
     return {
@@ -65,13 +64,18 @@ const call =
       read: () => {
         const r = compute() as Arr | number;
         if (typeof r === "number") return Float32Array.of(r);
-        const { data } = np.ascontiguousarray(r).flatten();
+        const flattened = keep.add(keep.add(np.ascontiguousarray(keep.add(r))).flatten());
+        const { data } = flattened;
         // A Float16Array, where there is one, is read as its bits.
         const bits = task.out.dtype === "f16";
-        return bits ? new Uint16Array(data.buffer, data.byteOffset, data.length).slice() : data.slice();
+        const values = bits
+          ? new Uint16Array(data.buffer, data.byteOffset, data.length).slice()
+          : data.slice();
+        keep.free();
+        return values;
       },
       dispose: () => {
-        for (const a of made) a.dispose?.();
+        for (const a of [...made, ...flat]) a.dispose?.();
       },
     };
   };
@@ -80,9 +84,11 @@ export const numpyTs: Adapter = {
   start: async () => {
     if (Number(process.versions.node.split(".")[0]) < 22) throw new Error("needs Node 22 or newer");
     np = (await import("numpy-ts" as string)) as NumpyTs;
+    // By default 256 MiB, and all that does not fit is computed in plain JavaScript from then on.
+    np.configureWasm({ maxMemory: 3 * 2 ** 30 });
     return {
       version: installedVersion("numpy-ts"),
-      setup: "WebAssembly kernels, 1 thread (it has no others); new results",
+      setup: "WebAssembly kernels with 3 GiB of memory, 1 thread (it has no others); new results",
     };
   },
   ops: {

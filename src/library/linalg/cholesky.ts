@@ -94,7 +94,7 @@ function checkPositive(info: Tensor<"i32">, batch: readonly number[]): void {
   if (found < 0) return;
   const which = batch.length === 0 ? "the matrix" : `matrix ${list(unravel(found, batch))}`;
   fail(
-    "value",
+    "singular",
     "cholesky",
     `${which} is not positive definite: pivot ${info.data[found] - 1} is not positive.`,
     "Check that the matrix is symmetric with positive eigenvalues (eigvalsh); solve and lstsq need neither.",

@@ -58,7 +58,7 @@ function checkRegular(operation: string, { info }: Lu, batch: readonly number[])
   if (found < 0) return;
   const which = batch.length === 0 ? "the matrix" : `matrix ${list(unravel(found, batch))}`;
   fail(
-    "value",
+    "singular",
     operation,
     `${which} is singular: pivot ${info.data[found] - 1} is exactly 0.`,
     "There is no inverse. Use lstsq or pinv for a solution of least squares.",
