@@ -11,6 +11,9 @@ import { type Builds, Peer } from "./process.ts";
 import type { Reply } from "./protocol.ts";
 import type { Workload } from "./types.ts";
 
+/** Milliseconds that a first call may take: Numba compiles, and tfjs on Node 20 spends its in unoptimised code. */
+const firstCall = 120_000;
+
 /** Milliseconds (bytes for peak memory) a call: the median, the middle half's width, and the least. */
 export interface Figure {
   readonly median: number;
@@ -241,7 +244,9 @@ class Run {
     }
     const absent = this.#absent.get(peer);
     if (absent !== undefined) return { none: "missing", why: absent };
-    return verified(await peer.ask({ do: "prepare", task: workload }), () => peer.ask({ do: "check", file }));
+    return verified(await peer.ask({ do: "prepare", task: workload }), () =>
+      peer.ask({ do: "check", file }, firstCall),
+    );
   }
 
   /** Workloads that need a fresh process each time. */
@@ -291,7 +296,7 @@ class Run {
       if (reply.error !== undefined) return { none: "failed", why: reply.error };
       value = reply.bytes!;
     }
-    const outcome = await verified({}, () => peer.ask({ do: "check", file }));
+    const outcome = await verified({}, () => peer.ask({ do: "check", file }, firstCall));
     return "none" in outcome ? outcome : { value, error: outcome.error };
   }
 }

@@ -2,10 +2,10 @@
  * Linear algebra by NumPy's names, for f32 and f64 (integers are computed in f64). Matrices lie in the last two axes;
  * axes before them are batches.
  */
+import { matmul as product } from "../api.ts";
 import { liveTensor, type Tensor } from "../tensor.ts";
 import { type TraceOptions, trace as traceOf } from "./products.ts";
 
-export { matmul } from "../api.ts";
 export { type CholeskyOptions, cholesky } from "./linalg/cholesky.ts";
 export { type EighOptions, type EighResult, eigh, eigvalsh } from "./linalg/eigh.ts";
 export {
@@ -35,3 +35,6 @@ export function trace(a: Tensor, options: Pick<TraceOptions, "offset" | "dtype">
 export function diagonal(a: Tensor, options: { readonly offset?: number } = {}): Tensor {
   return liveTensor("diagonal", a).diagonal({ ...options, axis1: -2, axis2: -1 });
 }
+
+/** The matrix product, which is at home here too. */
+export const matmul = product;

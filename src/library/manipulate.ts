@@ -297,7 +297,7 @@ function typed<D extends DType>(op: string, t: Tensor<D>): Tensor<D> {
 }
 
 /** The axis that the options name, of a tensor that may be used. */
-export function axisOf(op: string, t: Tensor, options: AxisChoice): number {
+function axisOf(op: string, t: Tensor, options: AxisChoice): number {
   liveTensor(op, t);
   checkOptions(op, options, "{ axis: 1 }", ["axis"]);
   return normalizeAxis(op, options.axis ?? 0, t.rank);

@@ -262,15 +262,29 @@ function indicesAlong(
   axes: readonly number[],
 ): Strided<"i64"> {
   const out = allocate(op, "i64", [count, axes.length]);
-  const step = 8 * axes.length;
+  return filled(out, () => {
+    for (const [k, d] of axes.entries()) unravelAxis(numbers, out, 8 * k, 8 * axes.length, shape, d);
+  });
+}
+
+/** Indices along one axis, written `step` bytes apart. */
+function unravelAxis(
+  numbers: Strided<"u32">,
+  out: Strided<"i64">,
+  start: number,
+  step: number,
+  shape: readonly number[],
+  axis: number,
+): void {
+  const [count] = numbers.frame.shape;
+  const divisor = sizeOf(shape.slice(axis + 1));
+  const steps = { divides: divisor > 1, reduces: axis > 0 };
   const tasks: Task[] = [];
   for (let i = 0; i < count; i += TASK_ELEMENTS) {
-    for (const [k, d] of axes.entries()) {
-      const from = numbers.storage.address + 4 * i;
-      const to = out.storage.address + step * i + 8 * k;
-      const divisor = sizeOf(shape.slice(d + 1));
-      tasks.push([Math.min(TASK_ELEMENTS, count - i), from, to, step, divisor, shape[d]]);
-    }
+    const from = numbers.storage.address + 4 * i;
+    const to = out.storage.address + start + step * i;
+    tasks.push([Math.min(TASK_ELEMENTS, count - i), from, to, step, divisor, shape[axis]]);
   }
-  return filled(out, () => engine().routines.run("unravel", emitUnravel, tasks, 3 * count * axes.length));
+  const name = `unravel${steps.divides ? " divided" : ""}${steps.reduces ? " reduced" : ""}`;
+  engine().routines.run(name, (options) => emitUnravel(steps, options), tasks, 2 * count);
 }

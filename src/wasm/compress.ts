@@ -126,8 +126,17 @@ function emitTrueLine(module: ModuleBuilder, simd: boolean, write: Write): FuncB
   return f.get(out);
 }
 
+/** Which of the two steps an axis needs: the first is not reduced, the last not divided. */
+export interface UnravelSteps {
+  readonly divides: boolean;
+  readonly reduces: boolean;
+}
+
 /** i64 index = (position / divisor) mod size. Task: i32 n, positions, indices, step of the indices, divisor, size. */
-export function emitUnravel({ shared }: Pick<EmitOptions, "shared">): ModuleBuilder {
+export function emitUnravel(
+  { divides, reduces }: UnravelSteps,
+  { shared }: Pick<EmitOptions, "shared">,
+): ModuleBuilder {
   const module = routineModule(shared);
   const f = module.func("run", { task: "i32" }, [], { export: true });
   const [n, from, to, step, divisor, size] = [0, 1, 2, 3, 4, 5].map((word) => {
@@ -137,11 +146,35 @@ export function emitUnravel({ shared }: Pick<EmitOptions, "shared">): ModuleBuil
       .set(local);
     return local;
   });
+  const inverse = (of: Local) => {
+    const local = f.local("f64");
+    f.f64(1).get(of).op("f64.convert_i32_u").op("f64.div").set(local);
+    return local;
+  };
+  const perDivisor = inverse(divisor);
+  const perSize = inverse(size);
+  const x = f.local("i32", "x");
   countdown(f, n, 1, () => {
-    f.get(to).get(from).load("i32.load").get(divisor).op("i32.div_u").get(size).op("i32.rem_u");
+    f.get(from).load("i32.load").set(x);
+    if (divides) quotient(f, x, perDivisor).set(x);
+    f.get(to).get(x);
+    if (reduces) quotient(f, x, perSize).get(size).op("i32.mul").op("i32.sub");
     f.op("i64.extend_i32_u").store("i64.store");
     advance(f, from, 4);
     advance(f, to, step);
   });
   return module;
+}
+
+/**
+ * ⌊x / d⌋ of 32-bit integers from 1 / d, without a division. (x + ½) / d lies at least ½ / d from every integer, much
+ * further than doubles are off; less ½ it rounds to the quotient, and 1.5 · 2^52 brings that into the low bits.
+ */
+function quotient(f: FuncBuilder, x: Local, inverse: Local): FuncBuilder {
+  f.get(x).op("f64.convert_i32_u").f64(0.5).op("f64.add").get(inverse).op("f64.mul");
+  f.f64(0.5)
+    .op("f64.sub")
+    .f64(1.5 * 2 ** 52)
+    .op("f64.add");
+  return f.op("i64.reinterpret_f64").op("i32.wrap_i64");
 }

@@ -132,9 +132,9 @@ export const numpyTs: Adapter = {
       return () => np.ascontiguousarray(turned);
     }),
     cast: call((a, _b, task) => () => a.astype(dtypes[task.out.dtype])),
-    ggmlCopy: call((a, _b, task) => {
+    ggmlCopy: call((a, _b, task, keep) => {
       const turned = a.transpose([1, 0, 2]);
-      return () => np.ascontiguousarray(turned).reshape(...task.out.shape);
+      return () => keep.add(np.ascontiguousarray(turned)).reshape(...task.out.shape);
     }),
     gelu: call((x, _b, _task, keep) => () => {
       const square = keep.add(np.multiply(x, x));
