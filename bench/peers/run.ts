@@ -214,7 +214,7 @@ class Run {
         outcomes.set(peer.contestant.id, figure([length], error));
         continue;
       }
-      const least = length > 1500 ? 1 : length > 400 ? 2 : 3;
+      const least = length > 1000 ? 1 : length > 150 ? 2 : 3;
       const wanted = Math.max(least, Math.min(rounds, Math.floor(budget / length)));
       turns.push({ peer, error, calls: reply.calls!, rounds: wanted, times: [] });
     }

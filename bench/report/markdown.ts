@@ -187,33 +187,49 @@ function reason(notes: Notes, m: Match): string {
   return key === undefined ? "Not looked into yet." : notes[key];
 }
 
+/** One item a workload and reason, the largest losses first. */
 function losses(report: Report, notes: Notes): string {
-  const all = matches(report).filter((m) => m.outcome === "loss");
+  const all = matches(report)
+    .filter((m) => m.outcome === "loss")
+    .sort((a, b) => a.ratio - b.ratio);
+  const none = `Nowhere in this run by more than ${Math.round((draw - 1) * 100)} %.`;
   const best = bestMatches(report);
-  const head = "## Where strided loses, and why";
-  if (all.length === 0)
-    return `${head}\n\nNowhere in this run, against anyone, by more than ${Math.round((draw - 1) * 100)} %.`;
-  const line = (m: Match) => {
-    const [a, b] = [m.ours, m.theirs].map((c) => quantity(m.workload, figureOf(m.workload, c.id)!.median));
-    const unit = m.workload.flops > 0 ? " GFLOP/s" : "";
-    const turbo = best.find((x) => x.workload.id === m.workload.id && x.theirs.id === m.theirs.id);
-    const also =
-      turbo === undefined
-        ? ""
-        : ` With turbo on ${turbo.ours.runtimeLabel} it is ${times(turbo.ratio)} the speed.`;
-    const name = m.workload.group === "matmul" ? `matmul ${m.workload.title}` : m.workload.title;
-    return `- **${name}** against ${label(m.theirs)}: ${times(m.ratio)} the speed (${a}${unit} against ${b}${unit}).${also} ${reason(notes, m)}`;
+  const section = (title: string, list: readonly Match[]) => {
+    const items = new Map<string, Match[]>();
+    for (const m of list) {
+      const key = `${m.workload.id} ${reason(notes, m)}`;
+      items.set(key, [...(items.get(key) ?? []), m]);
+    }
+    const lines = [...items.values()].map((group) => lossItem(group, best, reason(notes, group[0])));
+    return `### Against ${title}\n\n${lines.length === 0 ? none : lines.join("\n")}`;
   };
-  const kinds: [string, (m: Match) => boolean][] = [
-    ["JavaScript", (m) => m.theirs.runtime !== "python"],
-    ["Python", (m) => m.theirs.runtime === "python"],
-  ];
-  const parts = kinds.map(([title, of]) => {
-    const list = all.filter(of).sort((a, b) => a.ratio - b.ratio);
-    const none = `Nowhere in this run by more than ${Math.round((draw - 1) * 100)} %.`;
-    return `### Against ${title}\n\n${list.length === 0 ? none : list.map(line).join("\n")}`;
+  const python = (m: Match) => m.theirs.runtime === "python";
+  return `## Where strided loses, and why
+
+The largest losses first; in brackets the other one's figure and strided's speed relative to it.
+
+${section(
+  "JavaScript",
+  all.filter((m) => !python(m)),
+)}
+
+${section("Python", all.filter(python))}`;
+}
+
+function lossItem(list: readonly Match[], best: readonly Match[], why: string): string {
+  const { workload } = list[0];
+  const show = (c: ContestantResult) => quantity(workload, figureOf(workload, c.id)!.median);
+  const ours = [...new Map(list.map((m) => [m.ours.id, m.ours])).values()];
+  const mine = ours.map((c) => `${show(c)} on ${c.runtimeLabel}`).join(", ");
+  const others = list.map((m) => {
+    const turbo = best.find((x) => x.workload.id === workload.id && x.theirs.id === m.theirs.id);
+    const also =
+      turbo === undefined ? "" : `, with turbo on ${turbo.ours.runtimeLabel} ${times(turbo.ratio)}`;
+    return `${label(m.theirs)} (${show(m.theirs)}, ${times(m.ratio)}${also})`;
   });
-  return `${head}\n\nThe largest losses first.\n\n${parts.join("\n\n")}`;
+  const name = workload.group === "matmul" ? `matmul ${workload.title}` : workload.title;
+  const unit = workload.flops > 0 ? ", GFLOP/s" : "";
+  return `- **${name}**${unit}: ${mine}, behind ${others.join("; ")}. ${why}`;
 }
 
 function method(report: Report): string {

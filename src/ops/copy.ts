@@ -79,6 +79,11 @@ function copyElements(operation: string, dst: Strided, src: Strided): void {
 function runCopy(operation: string, dst: Strided, src: Strided): void {
   const view = sameShape(dst.frame.shape, src.frame.shape) ? src.frame : reshape(src.frame, dst.frame.shape);
   if (view === null) {
+    const turned = reshape(dst.frame, src.frame.shape);
+    if (turned !== null) {
+      runCopy(operation, { ...dst, frame: turned }, src);
+      return;
+    }
     // No strides see the source in the destination's shape: bring it into row-major order first.
     const dense = allocate(operation, src.dtype, src.frame.shape);
     engine().listener?.({
