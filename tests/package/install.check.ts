@@ -77,10 +77,10 @@ const strict = {
   outDir: "out",
 };
 
-function compile(name: string, options: Record<string, unknown>): string {
+function compile(name: string, options: Record<string, unknown>, text = program): string {
   const project = join(folder, name);
   mkdirSync(project);
-  writeFileSync(join(project, "main.ts"), program);
+  writeFileSync(join(project, "main.ts"), text);
   const config = { compilerOptions: { ...strict, ...options }, files: ["main.ts"] };
   writeFileSync(join(project, "tsconfig.json"), JSON.stringify(config));
   run(join(root, "node_modules/.bin/tsc"), ["-p", project], project);
@@ -148,6 +148,30 @@ describe("used from an empty folder", () => {
       outfile,
     });
     expect(run(process.execPath, [outfile], folder)).toBe(printed);
+  });
+
+  test("with methods and turbo, on all threads, in a few files", () => {
+    const text = `
+import "strided/turbo";
+import "strided/methods";
+import { arange, linalg, ready, type Tensor } from "strided";
+
+await ready();
+const t: Tensor = arange(6).flip().sort().take([0, -1]);
+const big = arange(1_000_000).map((x: number) => x % 7);
+console.log(t.toArray(), big.sum().item(), linalg.det(arange(4).reshape(2, 2).to("f64")).item());
+`;
+    const main = compile("methods", { module: "nodenext", moduleResolution: "nodenext" }, text);
+    const env = { ...process.env, STRIDED_THREADS: "2" };
+    const { stdout, stderr } = spawnSync(process.execPath, [main], {
+      cwd: folder,
+      encoding: "utf8",
+      env,
+    });
+    expect(stderr).toBe("");
+    expect(stdout).toBe("[ 0, 5 ] 2999997 -2\n");
+    const files = readdirSync(join(folder, "node_modules/strided/dist/node"));
+    expect(files.length).toBeLessThan(10);
   });
 
   test("by plain JavaScript", () => {
