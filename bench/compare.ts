@@ -29,9 +29,7 @@ function buildCommit(commit: string, folder: string): string {
   git("archive", "--format=tar", `--output=${files}`, hash);
   execFileSync("tar", ["-xf", files, "-C", folder]);
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
-  const out = join(folder, "dist");
-  buildStrided(folder, out);
-  return out;
+  return buildStrided(folder, join(folder, "dist"));
 }
 
 function row(w: WorkloadResult): string[] {

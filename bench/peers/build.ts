@@ -24,16 +24,23 @@ export async function buildAll(): Promise<Builds> {
     packages: "external",
     logLevel: "error",
   });
-  const strided = `${root}/node_modules/.cache/strided-bench`;
-  buildStrided(root, strided);
+  const strided = buildStrided(root, `${root}/node_modules/.cache/strided-bench`);
   return { child: `${folder}/child.mjs`, strided };
 }
 
-/** Compiles src/ of a checkout. Errors of types do not matter here, a missing result does. */
-export function buildStrided(checkout: string, out: string): void {
+/**
+ * Compiles src/ of a checkout; the folder that Node loads. Errors of types do not matter here, a missing result does.
+ * Commits from before there was a bundle for Node are loaded file by file.
+ */
+export function buildStrided(checkout: string, out: string): string {
   const tsc = `${root}/node_modules/typescript/bin/tsc`;
   const args = [tsc, "-p", `${checkout}/tsconfig.build.json`, "--outDir", out, "--declaration", "false"];
   const answer = spawnSync(process.execPath, args, { encoding: "utf8", cwd: checkout });
   if (!existsSync(`${out}/index.js`))
     throw new Error(`strided does not build:\n${answer.stdout}${answer.stderr}`);
+  const bundler = `${checkout}/scripts/bundle-node.mjs`;
+  if (!existsSync(bundler)) return out;
+  const bundled = spawnSync(process.execPath, [bundler, out], { encoding: "utf8", cwd: root });
+  if (bundled.status !== 0) throw new Error(`strided does not bundle:\n${bundled.stderr}`);
+  return `${out}/node`;
 }

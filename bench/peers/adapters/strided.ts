@@ -76,10 +76,10 @@ export function stridedAdapter(load: () => Promise<{ lib: Library; about: About 
       max: fresh((a, _, task) => () => a.max(axisOf(task))),
       softmax: fresh((a) => () => lib.softmax(a)),
       logsumexp: fresh((a) => () => lib.logsumexp(a, { axis: 1 })),
-      matmul: fresh((a, b) => () => a.matmul(b)),
-      matmulTransposed: fresh((a, b) => {
+      matmul: into((out, a, b) => () => a.matmul(b, { out })),
+      matmulTransposed: into((out, a, b) => {
         const turned = a.T;
-        return () => turned.matmul(b);
+        return () => turned.matmul(b, { out });
       }),
       permuteCopy: into((out, a, _, task) => {
         const turned = a.permute(task.axes!);
