@@ -3,7 +3,7 @@ import { type ArrayOf, type DType, dtypes, type TypedArray } from "./dtype.ts";
 import { engine } from "./engine.ts";
 import { describe, fail } from "./errors.ts";
 import { runScope } from "./memory/scope.ts";
-import { checkFunction, checkOptions } from "./ops/arguments.ts";
+import { checkFlag, checkFunction, checkOptions } from "./ops/arguments.ts";
 import * as create from "./ops/create.ts";
 import { elementwise } from "./ops/elementwise.ts";
 import { callableOf } from "./ops/function.ts";
@@ -115,6 +115,7 @@ export function linspace<D extends DType = "f32">(
   options: { readonly dtype?: D; readonly endpoint?: boolean } = {},
 ): Tensor<D> {
   checkOptions("linspace", options, "{ endpoint: false }", ["dtype", "endpoint"]);
+  checkFlag("linspace", "endpoint", options.endpoint);
   const made = create.linspace(start, stop, count, options.endpoint ?? true, options.dtype ?? "f32");
   return new Tensor(made) as Tensor as Tensor<D>;
 }
@@ -330,7 +331,7 @@ export const all = reduction("all");
 export const countNonzero = reduction("countNonzero");
 /** The mean square distance from the mean; `var` is a word of JavaScript's own. */
 export const variance = (t: Tensor, options?: reductions.VarOptions): Tensor =>
-  new Tensor(reductions.variance(liveTensor("variance", t), options));
+  new Tensor(reductions.variance(liveTensor("variance", t), options, "variance"));
 export const std = (t: Tensor, options?: reductions.VarOptions): Tensor =>
   new Tensor(reductions.std(liveTensor("std", t), options));
 export const norm = (t: Tensor, options?: reductions.NormOptions): Tensor =>

@@ -257,11 +257,13 @@ export const isInteger = (d: DType): boolean => dtypes[d].kind === "int" || dtyp
 
 /** The dtype a typed array holds (f16 and bf16 share Uint16Array with u16, so they are never guessed). */
 export function dtypeOfArray(array: ArrayBufferView): DType | null {
-  if (array instanceof Uint8ClampedArray) return "u8";
+  // By name: arrays of another realm (a frame, a vm context) have constructors of their own.
+  const name = Object.prototype.toString.call(array).slice(8, -1);
+  if (name === "Uint8ClampedArray") return "u8";
   // Float16Array exists in newer hosts only.
-  if (Object.prototype.toString.call(array) === "[object Float16Array]") return "f16";
+  if (name === "Float16Array") return "f16";
   for (const d of ["u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f32", "f64"] as const) {
-    if (array instanceof dtypes[d].Array) return d;
+    if (name === dtypes[d].Array.name) return d;
   }
   return null;
 }
@@ -300,6 +302,18 @@ for (const a of dtypeNames) for (const b of dtypeNames) promotion.set(a + b, pro
 /** The smallest dtype that holds both, as NumPy 2's result_type. */
 export function promote(a: DType, b: DType): DType {
   return a === b ? a : promotion.get(a + b)!;
+}
+
+/**
+ * The smallest dtype that holds all of them, in any order, as NumPy 2's result_type. Integers meet the floats one by one:
+ * what they would need among themselves does not count, so u16, i16 and f32 are f32.
+ */
+export function promoteAll(all: readonly DType[]): DType {
+  if (all.length < 3) return all.reduce(promote);
+  const floats = all.filter(isFloat);
+  if (floats.length === 0) return all.reduce(promote);
+  const float = floats.reduce(promote);
+  return all.map((d) => promote(float, d)).reduce(promote);
 }
 
 /** As `promote`, for callers: unknown names are an error. */

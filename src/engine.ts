@@ -31,6 +31,8 @@ export type Event =
       readonly inputs: readonly Seen[];
       /** reduce and scan: the axes of the input that are folded. */
       readonly axes?: readonly number[];
+      /** Captured values by name, in the order of the program's params. */
+      readonly values?: Readonly<Record<string, string>>;
     }
   /** It has run: on what, and the plan that was spent. */
   | {
@@ -52,6 +54,8 @@ export class Engine {
   readonly kernels: KernelCache;
   readonly routines: Routines;
   readonly scopes = new ScopeStack<Disposes>();
+  /** The operation that what runs now is part of: set by `within` while somebody listens. */
+  group: string | null = null;
   #listener: Listener | null = null;
 
   constructor(options: EngineOptions = {}) {
@@ -91,6 +95,18 @@ let options: EngineOptions = {};
 export function engine(): Engine {
   current ??= new Engine(options);
   return current;
+}
+
+/** Runs `fn` as part of a named operation, for those who listen; the outermost name counts: it is what the user wrote. */
+export function within<R>(operation: string, fn: () => R): R {
+  const e = engine();
+  if (e.listener === null || e.group !== null) return fn();
+  e.group = operation;
+  try {
+    return fn();
+  } finally {
+    e.group = null;
+  }
 }
 
 /** Settings of the engine; only before it is first used. */

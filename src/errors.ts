@@ -58,9 +58,14 @@ export function describe(value: unknown): string {
   if (typeof value === "string") return `the string ${JSON.stringify(value)}`;
   if (typeof value === "bigint") return `the bigint ${value}n`;
   if (typeof value === "number" || typeof value === "boolean") return `the ${typeof value} ${value}`;
-  if (typeof value === "object") return Array.isArray(value) ? "an array" : "an object";
+  if (typeof value === "object") {
+    return Array.isArray(value) ? "an array" : isTensorLike(value) ? "a Tensor" : "an object";
+  }
   return `a ${typeof value}`;
 }
+
+/** Is it a tensor, as far as can be told down here? */
+export const isTensorLike = (value: object): boolean => "storage" in value && "frame" in value;
 
 /** A misspelt option would otherwise do nothing, silently. */
 export function checkKeys(operation: string, options: object, names: readonly string[]): void {

@@ -61,6 +61,7 @@ export function kernel(
 export function kernel(fn: ScalarFunction, captures: Captures, options?: KernelOptions): Kernel;
 export function kernel(fn: ScalarFunction, captures: Captures = {}, options: KernelOptions = {}): Kernel {
   checkOptions("kernel", options, "{ fastMath: true }", ["fastMath"]);
+  checkFlag("kernel", "fastMath", options.fastMath);
   return makeKernel(fn, captures, options.fastMath === true, undefined);
 }
 
@@ -71,6 +72,8 @@ function makeKernel(
   dtype: DType | undefined,
 ): Kernel {
   const callable = compileStrict("kernel", fn, captures, fastMath);
+  // What others see of it: map, zip, folds and kernels that use it.
+  const seen = dtype === undefined ? callable : callable.converted(dtype);
   const options = dtype === undefined ? {} : { dtype };
   const live = (tensors: Tensor[]) => {
     for (let k = 0; k < tensors.length; k++) liveTensor("kernel", tensors[k]);
@@ -88,15 +91,15 @@ function makeKernel(
       checkOptions("reduce", options, "{ axis: 1 }");
       const fold = typeof how === "function" ? callableOf("reduce", how) : (how as NamedFold);
       return (...tensors: Tensor[]) =>
-        new Tensor(mapReduce("reduce", live(tensors), callable, { ...options, reduce: fold }));
+        new Tensor(mapReduce("reduce", live(tensors), seen, { ...options, reduce: fold }));
     },
     as: (to: DType) => makeKernel(fn, captures, fastMath, checkDType("kernel", to)),
-    template: callable.template!,
+    template: seen.template!,
     captures,
-    toString: () => `kernel ${printTemplate(callable.template!)}`,
-    [Symbol.for("nodejs.util.inspect.custom")]: () => `kernel ${printTemplate(callable.template!)}`,
+    toString: () => `kernel ${printTemplate(seen.template!)}`,
+    [Symbol.for("nodejs.util.inspect.custom")]: () => `kernel ${printTemplate(seen.template!)}`,
   }) as Kernel;
-  registerCallable(result, callable);
+  registerCallable(result, seen);
   return result;
 }
 

@@ -344,7 +344,9 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
   }
   /** This tensor if it is contiguous (another handle on it), else a dense copy: either has `data`. */
   contiguous(): Tensor<D> {
-    return this.#isArray() ? this.#share("contiguous", this.frame) : this.clone();
+    return this.#isArray()
+      ? this.#share("contiguous", this.frame)
+      : new Tensor(copyTo("contiguous", this, this.dtype));
   }
   /** The elements converted; the same dtype gives another handle on this tensor. */
   to<E extends DType>(dtype: E): Tensor<E> {

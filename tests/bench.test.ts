@@ -277,7 +277,7 @@ describe("reports", () => {
   test("the page names losses with their reasons, and whoever has no figure with the reason", () => {
     const page = markdown(sample(), { "add other": "It is a test." });
     expect(page).toContain(
-      "- **a + b** against other, Node 20: 0.80× the speed (10.0 ms against 8.00 ms). It is a test.",
+      "- **a + b**: 10.0 ms on Node 20, behind other, Node 20 (8.00 ms, 0.80×). It is a test.",
     );
     expect(page).toContain("| **strided, 2 threads, Node 20** | 10.0 ms |");
     expect(page).toContain("| other, Node 20 | **8.00 ms** |");

@@ -1,7 +1,26 @@
 /** What explain says, as a newcomer reads it; and the documents' iteration tables, number by number. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { engine } from "../src/engine.ts";
-import { arange, configure, explain, kernel, matmul, tensor, zeros, zip } from "../src/index.ts";
+import {
+  arange,
+  configure,
+  convolve,
+  einsum,
+  explain,
+  fft,
+  kernel,
+  linalg,
+  matmul,
+  median,
+  random,
+  softmax,
+  sort,
+  take,
+  tensor,
+  tensordot,
+  zeros,
+  zip,
+} from "../src/index.ts";
 import { emitBulkCopy } from "../src/wasm/bulk.ts";
 
 beforeAll(() => configure({ threads: 1 }));
@@ -156,9 +175,9 @@ describe("what ran, in words", () => {
     expect(text(() => m().add(m()))).toMatchInlineSnapshot(`
       "
       1. add: a + b
-         out      f32 [3, 4], strides [4, 1]: contiguous
-         a        f32 [3, 4], strides [4, 1]: contiguous
-         b        f32 [3, 4], strides [4, 1]: contiguous
+         out      f32 [3, 4], strides [4, 1]: dense
+         a        f32 [3, 4], strides [4, 1]: dense
+         b        f32 [3, 4], strides [4, 1]: dense
          loops    3 × 4, walked as one loop of 12
          code     SIMD WebAssembly, 4 elements at once, 16 a turn of the loop
          threads  1, because one thread was asked for
@@ -169,9 +188,9 @@ describe("what ran, in words", () => {
     expect(text(() => m().mul(arange(3).reshape(3, 1)))).toMatchInlineSnapshot(`
       "
       1. mul: a * b
-         out      f32 [3, 4], strides [4, 1]: contiguous
-         a        f32 [3, 4], strides [4, 1]: contiguous
-         b        f32 [3, 4], strides [1, 0]: broadcast, one element serves the whole row
+         out      f32 [3, 4], strides [4, 1]: dense
+         a        f32 [3, 4], strides [4, 1]: dense
+         b        f32 [3, 4], strides [1, 0]: broadcast, one element for the whole inner loop
          loops    3 × 4
          code     SIMD WebAssembly, 4 elements at once, 16 a turn of the loop
          threads  1, because one thread was asked for
@@ -188,7 +207,7 @@ describe("what ran, in words", () => {
     ).toMatchInlineSnapshot(`
       "
       1. map: (x) => x * x
-         out      f32 [3, 2], strides [2, 1]: contiguous
+         out      f32 [3, 2], strides [2, 1]: dense
          in       f32 [3, 2], strides [4, 2]: elements 2 apart, picked up one by one
          loops    3 × 2, walked as one loop of 6
          code     SIMD WebAssembly, 4 elements at once, 16 a turn of the loop
@@ -200,9 +219,9 @@ describe("what ran, in words", () => {
     expect(text(() => zeros([32, 32]).T.add(zeros([32, 32])))).toMatchInlineSnapshot(`
       "
       1. add: a + b
-         out      f32 [32, 32], strides [32, 1]: contiguous
-         a        f32 [32, 32], strides [1, 32]: contiguous along the other axis, turned round in registers
-         b        f32 [32, 32], strides [32, 1]: contiguous
+         out      f32 [32, 32], strides [32, 1]: dense
+         a        f32 [32, 32], strides [1, 32]: side by side along the other axis, turned round in registers
+         b        f32 [32, 32], strides [32, 1]: dense
          loops    32 × 32
          code     SIMD WebAssembly, tiles of 4 × 4 elements
          threads  1, because one thread was asked for
@@ -214,9 +233,9 @@ describe("what ran, in words", () => {
     expect(text(() => m().slice(":", "::-1").add(m()))).toMatchInlineSnapshot(`
       "
       1. add: a + b
-         out      f32 [3, 4], strides [4, 1]: contiguous
+         out      f32 [3, 4], strides [4, 1]: dense
          a        f32 [3, 4], strides [4, -1], offset 3: backwards, vectors are turned round
-         b        f32 [3, 4], strides [4, 1]: contiguous
+         b        f32 [3, 4], strides [4, 1]: dense
          loops    3 × 4
          code     SIMD WebAssembly, 4 elements at once, 16 a turn of the loop
          threads  1, because one thread was asked for
@@ -234,8 +253,8 @@ describe("what ran, in words", () => {
            Pass it: kernel(fn, { k }).
 
       2. map: (x) => x * k
-         out      f32 [3, 4], strides [4, 1]: contiguous
-         in       f32 [3, 4], strides [4, 1]: contiguous
+         out      f32 [3, 4], strides [4, 1]: dense
+         in       f32 [3, 4], strides [4, 1]: dense
          loops    3 × 4, walked as one loop of 12
          code     the JavaScript function itself, called for each element
          threads  1, because one thread was asked for
@@ -254,8 +273,8 @@ describe("what ran, in words", () => {
            Write clamp inside the function, or pass it: kernel(fn, { clamp }).
 
       2. map: (x) => clamp(x) + 1
-         out      f32 [3, 4], strides [4, 1]: contiguous
-         in       f32 [3, 4], strides [4, 1]: contiguous
+         out      f32 [3, 4], strides [4, 1]: dense
+         in       f32 [3, 4], strides [4, 1]: dense
          loops    3 × 4, walked as one loop of 12
          code     the JavaScript function itself, called for each element
          threads  1, because one thread was asked for
@@ -267,8 +286,8 @@ describe("what ran, in words", () => {
     expect(text(() => m().to("f16"))).toMatchInlineSnapshot(`
       "
       1. to: x => f16(x)
-         out      f16 [3, 4], strides [4, 1]: contiguous
-         in       f32 [3, 4], strides [4, 1]: contiguous
+         out      f16 [3, 4], strides [4, 1]: dense
+         in       f32 [3, 4], strides [4, 1]: dense
          loops    3 × 4, walked as one loop of 12
          code     SIMD WebAssembly, 4 elements at once, 16 a turn of the loop
          threads  1, because one thread was asked for
@@ -282,16 +301,16 @@ describe("what ran, in words", () => {
       1. assign copied 20 B: source and destination overlap, so the source is copied first.
 
       2. assign: x => x
-         out      f32 [5], strides [1]: contiguous
-         in       f32 [5], strides [1]: contiguous
+         out      f32 [5], strides [1]: dense
+         in       f32 [5], strides [1]: dense
          loops    5
          code     WebAssembly's memory.copy, the bytes as they are
          threads  1, because one thread was asked for
          memory   20 B read, 20 B written
 
       3. assign: x => x
-         out      f32 [5], strides [1], offset 1: contiguous
-         in       f32 [5], strides [1]: contiguous
+         out      f32 [5], strides [1], offset 1: dense
+         in       f32 [5], strides [1]: dense
          loops    5
          code     WebAssembly's memory.copy, the bytes as they are
          threads  1, because one thread was asked for
@@ -304,8 +323,8 @@ describe("what ran, in words", () => {
     expect(text(() => wide.sum({ axis: 1 }))).toMatchInlineSnapshot(`
       "
       1. sum: acc + in
-         out      f32 [2], strides [1]: contiguous
-         in       f32 [2, 64], strides [64, 1]: contiguous
+         out      f32 [2], strides [1]: dense
+         in       f32 [2, 64], strides [64, 1]: dense
          loops    2 × 64
          code     SIMD WebAssembly, 4 elements at once, 16 a turn of the loop
                   4 parts of one result side by side, grouped the same way on any number of threads
@@ -316,8 +335,8 @@ describe("what ran, in words", () => {
     expect(text(() => m().reduce((acc, x) => acc * 2 + x, { axis: 0 }))).toMatchInlineSnapshot(`
       "
       1. reduce: (acc, x) => acc * 2 + x
-         out      f32 [4], strides [1]: contiguous
-         in       f32 [3, 4], strides [4, 1]: contiguous
+         out      f32 [4], strides [1]: dense
+         in       f32 [3, 4], strides [4, 1]: dense
          loops    3 × 4, walked as 4 × 3, the folded ones inside
          code     SIMD WebAssembly, 4 elements at once, 16 a turn of the loop
                   4 results side by side, each in the order of its elements
@@ -330,9 +349,9 @@ describe("what ran, in words", () => {
     expect(text(() => m().T.matmul(m()))).toMatchInlineSnapshot(`
       "
       1. matmul: out[i, j] = Σ a[i, k] · b[k, j]
-         out      f32 [4, 4], strides [4, 1]: contiguous
+         out      f32 [4, 4], strides [4, 1]: dense
          a        f32 [4, 3], strides [1, 4]: read through its own strides, without a copy
-         b        f32 [3, 4], strides [4, 1]: contiguous
+         b        f32 [3, 4], strides [4, 1]: dense
          loops    4 × 4 × 3
          code     SIMD WebAssembly, 4 elements at once
                   operands read where they lie, tiles of 4 × 8
@@ -346,7 +365,7 @@ describe("what ran, in words", () => {
       1. reshape copied 48 B: no strides lay [4, 3] with strides [1, 4] out as [12].
 
       2. reshape: x => x
-         out      f32 [4, 3], strides [3, 1]: contiguous
+         out      f32 [4, 3], strides [3, 1]: dense
          in       f32 [4, 3], strides [1, 4]: elements 4 apart, picked up one by one
          loops    4 × 3
          code     SIMD WebAssembly, 4 elements at once, 16 a turn of the loop
@@ -357,7 +376,7 @@ describe("what ran, in words", () => {
   it("views alone", () =>
     expect(text(() => m().T.slice("1:").flip())).toMatchInlineSnapshot(`
     "
-    Nothing ran: views only, no element was read or written.
+    No kernel ran: only views were made, or elements were made, read or written one by one from JavaScript.
     "
   `));
 });
@@ -393,8 +412,8 @@ describe("reports", () => {
     const f = kernel((x: number) => x * 3.25 + 7.5);
     const x = arange(1 << 18);
     const [first, again] = [explain(() => f(x)), explain(() => f(x))];
-    expect(String(first)).toMatch(/code {5}SIMD .*; compiled in [\d.]+ [mµ]s$/m);
-    expect(String(again)).toMatch(/code {5}SIMD .*; known already$/m);
+    expect(String(first)).toMatch(/code {5}SIMD .*; compiled in [\d.]+ [mµ]s, V8's first code$/m);
+    expect(String(again)).toMatch(/code {5}SIMD .*; known already, V8's first code$/m);
     expect(String(again)).toMatch(/time {5}[\d.]+ [mµ]s, [\d.]+ GB\/s$/m);
     const product = explain(() => matmul(zeros([128, 128]), zeros([128, 128])));
     expect(String(product)).toMatch(/time {5}[\d.]+ [mµ]s, [\d.]+ GFLOP\/s$/m);
@@ -586,13 +605,13 @@ describe("reports", () => {
     };
     expect(text(copy)).toMatchInlineSnapshot(`
       "
-      1. copy for the test: code written by hand, 4 tasks
+      1. copy for the test: a routine written by hand, 4 tasks
          code     WebAssembly
          threads  1, because one thread was asked for
 
       2. neg: neg(in)
-         out      f32 [64], strides [1]: contiguous
-         in       f32 [64], strides [1]: contiguous
+         out      f32 [64], strides [1]: dense
+         in       f32 [64], strides [1]: dense
          loops    64
          code     SIMD WebAssembly, 4 elements at once, 16 a turn of the loop
          threads  1, because one thread was asked for
@@ -605,10 +624,151 @@ describe("reports", () => {
     expect(steps.map((s) => s.kind)).toEqual(["routine", "kernel"]);
     expect(to.toArray()).toEqual(from.toArray());
   });
+  it("say of routines what the user called, on what, and that they have no element table", () => {
+    const m = arange(6).reshape(2, 3);
+    const report = explain(() => softmax(m));
+    expect(text(() => softmax(m))).toMatchInlineSnapshot(`
+      "
+      1. softmax: a routine written by hand ("softmax f32"), 1 task
+         out      f32 [2, 3], strides [3, 1]
+         in       f32 [2, 3], strides [3, 1]
+         code     WebAssembly
+         threads  1, because one thread was asked for
+         memory   48 B read and written
+      "
+    `);
+    expect(`\n${report.table()}\n`).toMatchInlineSnapshot(`
+      "
+      No compiled kernel ran, only routines written by hand: softmax ("softmax f32").
+      They work on whole lines and blocks, so there is no table of elements.
+      "
+    `);
+    expect(() => report.iteration()).toThrow(/no such kernel: 0 ran, and 1 written by hand/);
+    const said = (run: () => unknown) =>
+      explain(run).routines.map((r) => [
+        r.operation,
+        ...r.operands.map((o) => `${o.name} ${o.dtype} ${o.shape}`),
+      ]);
+    expect(said(() => sort(m))).toEqual([["sort", "out f32 2,3", "in f32 2,3"]]);
+    expect(said(() => take(m, [1], { axis: 0 }))[1]).toEqual(["take", "out f32 1,3", "a f32 2,3", "b u32 1"]);
+    expect(said(() => fft.fft(zeros([8, 2])))).toEqual([["fft", "out f32 8,2", "in f32 8,2"]]);
+    expect(said(() => random.uniform([5]))).toEqual([["uniform", "out f32 5"]]);
+    expect(said(() => convolve(arange(5), arange(2)))[0][0]).toBe("convolve");
+    expect(said(() => linalg.cholesky(tensor([[4]])))[0]).toEqual(["cholesky", "in f32 1,1,1"]);
+    expect(explain(() => take(m, [1], { axis: 0 })).routines[1].bytes).toBe(28);
+    const [first] = explain(() =>
+      engine().routines.run("once", ({ shared }) => emitBulkCopy(shared), [[0, 0, 0]], 0),
+    ).routines;
+    expect(first.compileTime).toBeGreaterThan(0);
+    expect(first.compileTime).toBeLessThanOrEqual(first.time);
+  });
+  it("put the steps of a call under its name, and say why it copies before it does", () => {
+    const m = arange(6).reshape(2, 3);
+    expect(
+      text(() => einsum("ij,kj->ik", m, m))
+        .split("\n")
+        .slice(1, 3),
+    ).toEqual(["einsum:", "   1. matmul: out[i, j] = Σ a[i, k] · b[k, j]"]);
+    const within = (run: () => unknown) => [...new Set(explain(run).steps.map((s) => s.within))];
+    expect(within(() => median(m))).toEqual(["median"]);
+    const turned = m.T.clone();
+    expect(within(() => tensordot(m, turned, { axes: 1 }))).toEqual(["tensordot"]);
+    expect(within(() => linalg.svd(m))).toEqual(["svd"]);
+    expect(within(() => m.neg())).toEqual([undefined]);
+    const order = explain(() => sort(m.T)).steps.map((s) => `${s.kind} ${s.operation}`);
+    expect(order).toEqual(["copy sort", "kernel contiguous", "routine sort"]);
+    const whys = (run: () => unknown) => explain(run).copies.map((c) => c.why);
+    expect(whys(() => linalg.solve(tensor([[2]]), tensor([1])))).toEqual([
+      "it works on its matrices in place, so on a copy",
+      "the right side is solved in place, so on a copy",
+    ]);
+    expect(whys(() => linalg.svd(m.T)).at(-1)).toMatch(/side by side/);
+    expect(
+      whys(() =>
+        linalg.cholesky(
+          tensor([
+            [4, 2],
+            [2, 3],
+          ]),
+        ),
+      ).at(-1),
+    ).toMatch(/handed out dense/);
+    expect(whys(() => convolve(arange(5), arange(3))).at(-1)).toMatch(/weights/);
+    expect(explain(() => m.T.contiguous()).kernels[0].operation).toBe("contiguous");
+  });
+  it("show constants and captured values", () => {
+    const m = arange(4);
+    expect(explain(() => m.add(5)).kernels[0].source).toBe("in + 5");
+    const scaled = explain(() => kernel((x: number, k: number) => x * k, { k: 2.5 })(m));
+    expect(scaled.kernels[0].values).toEqual({ k: "2.5" });
+    expect(String(scaled)).toMatch(/^ {3}with {5}k = 2\.5$/m);
+    expect(scaled.passes()).toMatch(/param f32 #0 \(k = 2\.5\)/);
+    const folded = explain(() => kernel((x: number, k: number) => x * k, { k: 3 }).reduce("sum")(m));
+    expect(folded.kernels[0].source).toBe("acc + f64((in * 3))");
+    expect(explain(() => m.argmax()).kernels[1].source).toMatch(/position, none/);
+  });
+  it("tell the truth of empty tensors", () => {
+    const said = text(() => zeros([0, 3]).map((x) => x + 1));
+    expect(said).toMatch(/in {7}f32 \[0, 3\], strides \[3, 1\]: no elements/);
+    expect(said).toMatch(/code {5}none: there is no element to write/);
+    expect(text(() => zeros([0, 3]).sum({ axis: 0 }))).toMatch(/nothing is folded, so every element is what/);
+    expect(explain(() => zeros([0, 3]).neg()).kernels[0].operands[0].walk).toBe("contiguous");
+  });
+  it("call a walk side by side where the tensor itself is not dense", () => {
+    const m = arange(12).reshape(3, 4);
+    const said = text(() => m.flip(0).add(m.slice(0)));
+    expect(said).toMatch(/strides \[-4, 1\], offset 8: side by side along the inner loop/);
+    expect(said).toMatch(/strides \[0, 1\]: side by side along the inner loop/);
+    expect(said).toMatch(/out {6}f32 \[3, 4\], strides \[4, 1\]: dense/);
+  });
+  it("time a matrix product without compiling it", () => {
+    const square = zeros([40, 40], { dtype: "i32" });
+    const [first, again] = [explain(() => matmul(square, square)), explain(() => matmul(square, square))];
+    const [{ cached, compileTime, time }] = first.kernels;
+    expect([cached, again.kernels[0].cached, again.kernels[0].compileTime]).toEqual([false, true, 0]);
+    expect(compileTime).toBeGreaterThan(0);
+    expect(compileTime).toBeLessThan(time);
+    expect(String(first)).toMatch(/code .*; compiled in [\d.]+ [mµ]s$/m);
+  });
+  it("check the kernel's number everywhere alike", () => {
+    const report = explain(() => arange(3).neg());
+    expect(report.table(0)).toBe(report.table());
+    for (const name of ["wat", "passes", "loops", "iteration", "table"] as const) {
+      expect(() => report[name](5)).toThrow(/no such kernel: 1 ran.\n {2}Count from 0/);
+      expect(() => report[name](0.5)).toThrow(/the kernel is the number 0.5/);
+      expect(() => explain(() => 1)[name]()).toThrow(/no such kernel: 0 ran.\n {2}Explain a function/);
+    }
+  });
+  it("are JSON with the result in short, and without WebAssembly if wanted", () => {
+    const report = explain(() => ({ x: arange(3).neg(), n: 2n }));
+    const { steps, result } = JSON.parse(JSON.stringify(report.toJSON({ wat: false })));
+    expect(result).toEqual({
+      x: { name: "tensor", dtype: "f32", shape: [3], strides: [1], offset: 0 },
+      n: "2",
+    });
+    expect(explain(() => ({ x: new Float32Array(3), y: [null] })).toJSON().result).toEqual({
+      x: "Float32Array",
+      y: [null],
+    });
+    expect("wat" in steps[0]).toBe(false);
+    const lazy = explain(() => sort(arange(3))).steps[0];
+    expect(Object.getOwnPropertyDescriptor(lazy, "wat")?.get).toBeTypeOf("function");
+    expect(steps[0].operation).toBe("neg");
+    expect(JSON.parse(JSON.stringify({ report })).report.steps[0].wat).toMatch(/^\(module/);
+  });
+  it("of a promise say what is not in them; of elements made by JavaScript that no kernel ran", () => {
+    expect(String(explain(async () => arange(3).neg()))).toMatch(
+      /1\. neg[\s\S]*what runs after its first await/,
+    );
+    expect(String(explain(() => arange(3).toArray()))).toMatch(/^No kernel ran: .* from JavaScript\.$/);
+  });
   it("stop listening when the function throws, and nest", () => {
     expect(() => explain(() => zeros(2).add(zeros(3)))).toThrow(/add/);
     const outer = explain(() => explain(() => zeros(2).neg()).kernels.length + Number(zeros(2).abs().get(0)));
     expect(outer.result).toBe(1);
-    expect(outer.kernels.map((k) => k.operation)).toContain("abs");
+    expect(outer.kernels.map((k) => k.operation)).toEqual(["neg", "abs"]);
+    const inner = explain(() => [zeros(2).abs(), explain(() => zeros(2).neg())] as const).result[1];
+    expect(inner.kernels.map((k) => k.operation)).toEqual(["neg"]);
+    expect(inner.table()).toMatch("read in");
   });
 });

@@ -9,7 +9,7 @@ type Tab = (typeof tabs)[number];
 
 export class CompiledPanel {
   readonly #buttons: readonly HTMLButtonElement[];
-  readonly #panel = h("div", { id: "compiled-view", role: "tabpanel", tabindex: 0 });
+  readonly #panel = h("div", { id: "compiled-view", role: "tabpanel" });
   #tab: Tab = "Source";
   #step: KernelStep | null = null;
 
@@ -24,9 +24,10 @@ export class CompiledPanel {
           "aria-controls": "compiled-view",
           onclick: () => this.#pick(tab),
           onkeydown: (event) => {
-            const by = { ArrowLeft: -1, ArrowRight: 1 }[(event as KeyboardEvent).key];
-            const next = by === undefined ? undefined : tabs[i + by];
+            const keys = { ArrowLeft: i - 1, ArrowRight: i + 1, Home: 0, End: tabs.length - 1 };
+            const next = tabs[keys[(event as KeyboardEvent).key as keyof typeof keys] ?? -1];
             if (next === undefined) return;
+            event.preventDefault();
             this.#pick(next);
             this.#buttons[tabs.indexOf(next)].focus();
           },
@@ -70,6 +71,16 @@ export class CompiledPanel {
   }
 }
 
+/** How the inner loop meets an operand's elements: of one loop, not of the whole tensor. */
+const walks: Readonly<Record<string, (step: number | null) => string>> = {
+  contiguous: () => "side by side",
+  broadcast: () => "one element, again and again",
+  strided: (step) => (step === null ? "apart" : `${Math.abs(step)} apart${step < 0 ? ", backwards" : ""}`),
+  reversed: () => "side by side, backwards",
+  transposed: () => "side by side along the other axis, turned in registers",
+  any: () => "through its own strides",
+};
+
 const note = (text: string) => h("p", { class: "note" }, text);
 
 const views: Record<Tab, (step: KernelStep) => HTMLElement[]> = {
@@ -93,8 +104,15 @@ const views: Record<Tab, (step: KernelStep) => HTMLElement[]> = {
   Plan: (step) => [
     table(
       "Operands",
-      ["operand", "dtype", "shape", "strides", "offset", "walk"],
-      step.operands.map((o) => [o.name, o.dtype, list(o.shape), list(o.strides), String(o.offset), o.walk]),
+      ["operand", "dtype", "shape", "strides", "offset", "in the inner loop"],
+      step.operands.map((o) => [
+        o.name,
+        o.dtype,
+        list(o.shape),
+        list(o.strides),
+        String(o.offset),
+        walks[o.walk]?.(o.step) ?? o.walk,
+      ]),
     ),
     ...loopTable(step),
     planFacts(step),
@@ -174,7 +192,7 @@ function planFacts(step: KernelStep): HTMLElement {
       ? (step.note ?? "one element at a time")
       : vector.tiled
         ? "tiles of 4 × 4"
-        : `${vector.lanes} lanes, ${vector.unroll} vectors a turn`;
+        : `${vector.lanes} lanes, ${vector.unroll} ${vector.unroll === 1 ? "vector" : "vectors"} a turn`;
   const rows: (readonly [string, string])[] = [
     ["loops as written", product(step.loops.before)],
     ["loops as walked", product(step.loops.after)],

@@ -35,6 +35,13 @@ const core: Library = {
 
 /** A library that has these names; null stands for all. */
 export async function libraryWith(names: readonly string[] | null): Promise<Library> {
-  if (names?.every((name) => name in core)) return core;
-  return (await import("strided")) as Library;
+  if (names?.every((name) => Object.hasOwn(core, name))) return core;
+  try {
+    return (await import("strided")) as Library;
+  } catch {
+    const what = names?.find((name) => !Object.hasOwn(core, name)) ?? "The whole library";
+    throw new Error(
+      `${what} is in a part of the library that is loaded when it is first used, and that could not be fetched.\nIs there a connection? Run the program again once there is.`,
+    );
+  }
 }

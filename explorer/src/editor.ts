@@ -7,6 +7,8 @@ export class Editor {
   readonly #area: HTMLTextAreaElement;
   readonly #twin = h("pre", { class: "twin", "aria-hidden": "true" });
   #marked: number | null = null;
+  /** The twin's lines as they are. */
+  #lines: readonly string[] = [];
 
   constructor(label: string, onRun: () => void, onEdit: () => void) {
     this.#area = h("textarea", {
@@ -67,9 +69,22 @@ export class Editor {
   }
 
   #draw(): void {
-    const lines = highlight(this.value, "js").split("\n");
-    this.#twin.innerHTML = lines
-      .map((line, i) => `<span class="line${i + 1 === this.#marked ? " wrong" : ""}">${line || " "}</span>`)
-      .join("");
+    const lines = highlight(this.value, "js")
+      .split("\n")
+      .map((line, i) => `<span class="line${i + 1 === this.#marked ? " wrong" : ""}">${line || " "}</span>`);
+    // Only the lines that changed are made anew: those between what is the same at the start and at the end.
+    const had = this.#lines;
+    const least = Math.min(had.length, lines.length);
+    let start = 0;
+    while (start < least && had[start] === lines[start]) start++;
+    let end = 0;
+    while (end < least - start && had[had.length - 1 - end] === lines[lines.length - 1 - end]) end++;
+    const template = document.createElement("template");
+    template.innerHTML = lines.slice(start, lines.length - end).join("");
+    const old = [...this.#twin.children].slice(start, had.length - end);
+    const before = this.#twin.children[had.length - end] ?? null;
+    for (const line of old) line.remove();
+    this.#twin.insertBefore(template.content, before);
+    this.#lines = lines;
   }
 }

@@ -11,8 +11,10 @@ export interface Example {
   readonly tensor?: string;
   /** The kernel shown first; by default the last one. */
   readonly kernel?: number;
-  /** The row of its table shown first. */
+  /** The row of its table shown first; Play begins at the beginning. */
   readonly row?: number;
+  /** The controls that make views are open. */
+  readonly shapes?: true;
 }
 
 export const examples: readonly Example[] = [
@@ -213,8 +215,9 @@ target.reshape(-1).get(2048);
     id: "views",
     group: "views",
     title: "Views: one memory, many shapes",
-    text: "Nothing runs here: every line edits a shape, strides and an offset. Try the controls under the memory.",
+    text: "No kernel runs here: every line edits a shape, strides and an offset. Try the controls under the memory.",
     tensor: "t",
+    shapes: true,
     code: `import { arange, empty } from "strided";
 
 const t = arange(24).reshape(2, 3, 4);

@@ -1,10 +1,12 @@
 /** A tensor as one indexes it: a matrix, or a matrix for each leading index. One tab stop; arrow keys move inside. */
 import { unravel } from "../../src/view/layout.ts";
 import { h, list } from "./dom.ts";
+import { brief } from "./strip.ts";
 
 export interface GridOptions {
   readonly label: string;
   readonly shape: readonly number[];
+  /** The text of an element, in full. */
   readonly value: (index: readonly number[]) => string;
   /** A cell is focused or pointed at. */
   readonly onPoint?: (index: readonly number[] | null) => void;
@@ -15,6 +17,9 @@ const rowLimits = [12, 6] as const;
 const columnLimits = [16, 8] as const;
 const within = (size: number, [most, some]: readonly [number, number]) => (size > most ? some : size);
 const MOST_CELLS = 192;
+const MOST_MATRICES = 12;
+/** Characters that a cell shows. */
+const ROOM = 10;
 
 export class Grid {
   readonly element: HTMLElement;
@@ -31,7 +36,7 @@ export class Grid {
     const most = r < rows || c < columns ? MOST_CELLS / 2 : MOST_CELLS;
     const leads = shape.slice(0, -2);
     const blocks = leads.reduce((a, b) => a * b, 1);
-    const shown = Math.max(1, Math.min(blocks, Math.floor(most / Math.max(1, r * c))));
+    const shown = Math.max(1, Math.min(blocks, MOST_MATRICES, Math.floor(most / Math.max(1, r * c))));
     this.element = h("div", { class: "grid", role: "grid", "aria-label": options.label });
     const empty = shape.includes(0);
     if (empty) this.element.append(h("p", { class: "note" }, "No elements: a size is 0."));
@@ -73,18 +78,9 @@ export class Grid {
   #cell(index: readonly number[]): HTMLElement {
     const key = index.join(",");
     const text = this.#options.value(index);
-    const cell = h(
-      "div",
-      {
-        class: "c",
-        role: "gridcell",
-        tabindex: this.#cells.size === 0 ? 0 : -1,
-        "data-key": key,
-        "aria-label": `${list(index)} is ${text}`,
-      },
-      text,
-    );
-    if (text.length > 5) cell.classList.add("small");
+    const tabindex = this.#cells.size === 0 ? 0 : -1;
+    const cell = h("div", { class: "c", role: "gridcell", tabindex, "data-key": key });
+    write(cell, index, text);
     if (this.#cells.size === 0) this.#current = key;
     this.#cells.set(key, cell);
     return cell;
@@ -110,6 +106,11 @@ export class Grid {
       if (key !== undefined) this.#moveTo(key);
     });
     this.element.addEventListener("keydown", (event) => {
+      if (event.key === "Home" || event.key === "End") {
+        event.preventDefault();
+        this.#moveToEdge(event.key === "End", event.ctrlKey);
+        return;
+      }
       const move = moves[event.key];
       if (move === undefined) return;
       const index = indexOf(this.#current);
@@ -119,6 +120,13 @@ export class Grid {
       index[d] += move[1];
       this.#moveTo(index.join(","));
     });
+  }
+
+  /** The first or last cell of the row, or of all. */
+  #moveToEdge(last: boolean, ofAll: boolean): void {
+    const row = this.#current.replace(/\d+$/, "");
+    const keys = [...this.#cells.keys()].filter((key) => ofAll || key.replace(/\d+$/, "") === row);
+    this.#moveTo(keys[last ? keys.length - 1 : 0]);
   }
 
   #moveTo(key: string): void {
@@ -138,8 +146,16 @@ export class Grid {
 
   setText(index: readonly number[], text: string): void {
     const cell = this.#cells.get(index.join(","));
-    if (cell !== undefined && cell.textContent !== text) cell.textContent = text;
+    if (cell !== undefined && cell.title !== text) write(cell, index, text);
   }
+}
+
+/** What fits into the cell, and the whole of it for who asks. */
+function write(cell: HTMLElement, index: readonly number[], text: string): void {
+  cell.textContent = brief(text, ROOM);
+  cell.title = text;
+  cell.setAttribute("aria-label", `${list(index)} is ${text}`);
+  cell.classList.toggle("small", cell.textContent.length > 5);
 }
 
 /** Which axis from the end a key moves along, and how far. */

@@ -1,5 +1,5 @@
 /** The kernel panel: which kernel, what the run had to say (copies, fallbacks), and the stepper. */
-import type { KernelStep, Report } from "strided";
+import type { CopyStep, KernelStep, Report, Step } from "strided";
 import type { IterationOperand } from "../../src/explain/iteration.ts";
 import { bytes, fill, h, messageView } from "./dom.ts";
 import type { Named } from "./run.ts";
@@ -29,24 +29,34 @@ export class KernelPanel {
       this.#choice,
       this.#body,
     );
+    // Wherever the focus is: what moves can be stopped.
+    addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && this.#stepper?.isPlaying) this.#stepper.stop();
+    });
   }
 
-  clear(): void {
-    fill(this.#body, h("p", { class: "note" }, "Nothing has run yet."));
+  clear(why: string): void {
+    this.#stepper?.stop();
+    this.#stepper = null;
+    fill(this.#notices);
+    fill(this.#choice);
+    fill(this.#body, h("p", { class: "note" }, why));
+    this.#onPick(null);
   }
 
   /** `first` is the kernel to begin with, `row` where in it. */
-  show(report: Report, tensors: readonly Named[], first?: number, row = 0): void {
-    this.#stepper?.stop();
+  show(report: Report, tensors: readonly Named[], code: string, first?: number, row = 0): void {
     const { kernels } = report;
+    this.clear(report.steps.length === 0 ? nothing : byHand);
+    const avoidable = report.copies.filter(
+      (c) => c.within === undefined && layoutReasons.test(c.why) && calls(code, c.operation),
+    );
+    const inner = report.steps.filter(
+      (s) => s.kind === "routine" || (s.kind === "copy" && !avoidable.includes(s)),
+    );
     fill(
       this.#notices,
-      ...report.copies.map((c) =>
-        h("p", { class: "notice" }, `${c.operation} copied ${bytes(c.bytes)}: ${c.why}.`),
-      ),
-      ...report.steps
-        .filter((s) => s.kind === "routine")
-        .map((s) => h("p", { class: "notice" }, `${s.name}: code written by hand, ${s.time.toFixed(2)} ms.`)),
+      ...avoidable.map((c) => h("p", { class: "notice" }, copyText(c))),
       ...report.fallbacks.map((f) =>
         h(
           "div",
@@ -55,16 +65,10 @@ export class KernelPanel {
           ...messageView(f.why),
         ),
       ),
+      inner.length > 0 && innerSteps(inner),
     );
-    if (kernels.length === 0) {
-      fill(this.#choice);
-      const nothing = "Nothing ran: views only, no element was read or written.";
-      const byHand = "No loop of the compiler's ran, so there is nothing to step through.";
-      fill(this.#body, h("p", { class: "note" }, report.steps.length === 0 ? nothing : byHand));
-      this.#onPick(null);
-      return;
-    }
-    const at = first !== undefined && first < kernels.length ? first : kernels.length - 1;
+    if (kernels.length === 0) return;
+    const at = first !== undefined && first < kernels.length ? first : ownKernel(kernels, code);
     const select = h(
       "select",
       { id: "kernel-choice", onchange: () => this.#pick(report, tensors, Number(select.value), 0) },
@@ -80,11 +84,75 @@ export class KernelPanel {
 
   #pick(report: Report, tensors: readonly Named[], at: number, row: number): void {
     this.#stepper?.stop();
-    this.#stepper = new Stepper(report.iteration(at), row, (operand) => ownerOf(operand, tensors));
+    const step = report.kernels[at];
+    this.#stepper = new Stepper(report.iteration(at), step, row, (operand) => ownerOf(operand, tensors));
     fill(this.#body, this.#stepper.element);
     this.#stepper.reveal();
-    this.#onPick(report.kernels[at]);
+    this.#onPick(step);
   }
+}
+
+const nothing =
+  "No kernel ran. Views need none, nor does making a tensor, reading one out, or setting single elements.";
+const byHand = "No loop of the compiler's ran, so there is nothing to step through.";
+
+/** Reasons that lie in how the visitor's tensors lie: another layout would have spared the copy. */
+const layoutReasons = /stride|contiguous|overlap|fused|row-major|dense/i;
+
+/** Does the program itself call it? Then its copies and kernels are the visitor's own. */
+const calls = (code: string, operation: string) =>
+  new RegExp(`\\b${operation.replace(/[^\w]/g, "\\$&")}\\s*\\(`).test(code);
+
+const plain = (text: string) => text.replace(/\s+/g, "");
+
+/** The last kernel made from a function in the program; else the last that the program calls by name; else the last. */
+function ownKernel(kernels: readonly KernelStep[], code: string): number {
+  const text = plain(code);
+  const isFunction = ({ source }: KernelStep) => /=>|function/.test(source) && text.includes(plain(source));
+  const isCalled = ({ operation, within }: KernelStep) => within === undefined && calls(code, operation);
+  const computes = ({ source }: KernelStep) => source !== "x => x";
+  const last = (test: (k: KernelStep) => boolean) => kernels.map(test).lastIndexOf(true);
+  return [last(isFunction), last(isCalled), last(computes), kernels.length - 1].find((i) => i >= 0) ?? 0;
+}
+
+const copyText = ({ operation, bytes: n, why }: CopyStep) =>
+  `${operation} copied ${bytes(n)}${why ? `: ${why}` : ""}.`;
+
+/** What library calls did by themselves, folded: good to know, nothing to act on. */
+function innerSteps(steps: readonly Step[]): HTMLElement {
+  const texts = new Map<string, number>();
+  for (const s of steps) {
+    const text = s.kind === "copy" ? copyText(s) : routineText(s);
+    texts.set(text, (texts.get(text) ?? 0) + 1);
+  }
+  const copies = steps.filter((s) => s.kind === "copy").length;
+  const routines = steps.length - copies;
+  const counted = (n: number, one: string, many: string) => (n === 0 ? [] : [`${n} ${n === 1 ? one : many}`]);
+  const what = [...counted(routines, "routine", "routines"), ...counted(copies, "copy", "copies")];
+  return h(
+    "details",
+    { class: "inner" },
+    h("summary", {}, `Inside the library: ${what.join(" and ")}`),
+    h(
+      "p",
+      { class: "note" },
+      "A routine is WebAssembly that the library brings for what no function of one element describes: sorts, gathers, transforms.",
+    ),
+    h("ul", {}, ...[...texts].map(([text, n]) => h("li", {}, n === 1 ? text : `${text} (${n} times)`))),
+  );
+}
+
+function routineText(step: Step): string {
+  if (step.kind !== "routine") return step.operation;
+  const { name, operation, operands, bytes: n, tasks, time } = step;
+  const shapes = (operands ?? []).map((o) => `${o.name} ${o.dtype} [${o.shape.join(", ")}]`);
+  return [
+    operation === undefined || operation === name ? name : `${operation} (${name})`,
+    ...shapes,
+    ...(n == null ? [] : [bytes(n)]),
+    `${tasks} ${tasks === 1 ? "task" : "tasks"}`,
+    `${time.toFixed(2)} ms`,
+  ].join(", ");
 }
 
 /** The constant that an operand is, or whose memory it is in. */

@@ -6,8 +6,8 @@ import { Editor } from "./editor.ts";
 import { type Example, examples } from "./examples.ts";
 import { KernelPanel } from "./kernel-panel.ts";
 import { MemoryPanel } from "./memory-panel.ts";
-import { type Mistake, type Outcome, run } from "./run.ts";
-import { fromHash, toHash } from "./share.ts";
+import { lateMistake, type Mistake, type Outcome, run } from "./run.ts";
+import { didHang, fromHash, hasComeBack, noteEnd, noteStart, toHash } from "./share.ts";
 import { themeButton } from "./theme.ts";
 import { TimingPanel, threadStatus } from "./timing-panel.ts";
 
@@ -21,12 +21,15 @@ const kernels = new KernelPanel(byId("kernel"), (step) => compiled.show(step));
 const memory = new MemoryPanel(byId("memory"), addToCode);
 new TimingPanel(byId("timing"));
 
+const edited = h("span", { class: "edited", role: "status" });
 let example: Example | null = null;
+/** The code the panels show. */
+let shownCode: string | null = null;
 let last: Outcome | null = null;
 let running = 0;
+let hasMistake = false;
 
-memory.show([]);
-kernels.clear();
+showNothing("Nothing has run yet.");
 
 byId("tools").append(shareButton(), themeButton());
 byId("code").append(
@@ -38,9 +41,10 @@ byId("code").append(
     "div",
     { class: "bar" },
     runButton,
+    edited,
     h(
       "span",
-      { class: "note", id: "editor-help" },
+      { class: "note keys", id: "editor-help" },
       h("kbd", {}, "Ctrl"),
       " ",
       h("kbd", {}, "Enter"),
@@ -58,7 +62,10 @@ function examplePicker(): HTMLSelectElement {
       id: "example",
       onchange: () => {
         const chosen = examples.find((e) => e.id === select.value);
-        if (chosen !== undefined) void open(chosen.code, chosen);
+        if (chosen === undefined) return;
+        // The way back leads to what was there.
+        history.pushState(null, "", `#${chosen.id}`);
+        void open(chosen.code, chosen);
       },
     },
     h("option", { value: "", hidden: true }, "Your own code"),
@@ -90,6 +97,19 @@ function setExample(from: Example | null): void {
 function showEdited(): void {
   const known = examples.find((e) => e.code === editor.value) ?? null;
   if (known !== example) setExample(known);
+  showStale();
+}
+
+/** Panels that show another program than the editor are dimmed, and it is said. */
+function showStale(): void {
+  const isStale = shownCode !== null && shownCode !== editor.value;
+  document.body.classList.toggle("stale", isStale);
+  edited.textContent = isStale && !hasMistake ? "Edited: run it to see what it does." : "";
+}
+
+function showNothing(why: string): void {
+  memory.clear(why);
+  kernels.clear(why);
 }
 
 function addToCode(expression: string): void {
@@ -100,22 +120,38 @@ function addToCode(expression: string): void {
   void open(`${editor.value.trimEnd()}\nconst ${name} = ${expression};\n`, null);
 }
 
-async function runCode(): Promise<void> {
+async function runCode(keepAddress = false): Promise<void> {
   const turn = ++running;
   const code = editor.value;
-  history.replaceState(null, "", await toHash(code));
+  if (!keepAddress) history.replaceState(null, "", await toHash(code));
+  noteStart(code);
   const outcome = await run(code);
+  noteEnd(code);
   if (turn !== running) return;
   editor.mark(outcome.mistake?.line ?? null);
+  hasMistake = outcome.mistake !== null;
   showResult(outcome);
   if (outcome.report !== null) {
-    memory.show(outcome.tensors, example?.tensor);
-    kernels.show(outcome.report, outcome.tensors, example?.kernel, example?.row);
+    memory.show(outcome.tensors, example?.tensor, example?.shapes);
+    kernels.show(outcome.report, outcome.tensors, code, example?.kernel, example?.row);
     for (const { tensor } of last?.tensors ?? []) if (!tensor.isDisposed) tensor.dispose();
     last = outcome;
-  }
-  document.body.classList.toggle("stale", outcome.report === null && last !== null);
+    shownCode = code;
+  } else if (last === null) showNothing("The program stopped at a mistake: see the message under the code.");
+  showStale();
   document.body.dataset.ran = String(turn);
+}
+
+/** Shows a program without running it, and asks. */
+function ask(code: string, why: string): void {
+  running++;
+  editor.value = code;
+  setExample(null);
+  hasMistake = false;
+  showStale();
+  const button = h("button", { type: "button", class: "primary", onclick: () => void runCode() }, "Run it");
+  fill(result, h("div", { class: "ask", role: "status" }, h("p", {}, why), button));
+  if (last === null) showNothing("Nothing has run yet: read the program, then run it.");
 }
 
 function showResult({ output, mistake }: Outcome): void {
@@ -146,7 +182,7 @@ function mistakeView({ message, line, excerpt }: Mistake): HTMLElement {
       h("button", { type: "button", class: "link", onclick: () => editor.goTo(line) }, `Line ${line}`),
     excerpt !== null && h("pre", {}, excerpt),
     ...messageView(message),
-    last !== null && h("p", { class: "note" }, "The panels show the last program that ran."),
+    hasMistake && last !== null && h("p", { class: "note" }, "The panels show the last program that ran."),
   );
 }
 
@@ -179,15 +215,41 @@ async function showThreads(): Promise<void> {
   status.classList.toggle("warn", threads === 1);
 }
 
-async function start(): Promise<void> {
+/** Shows what the address holds. Code that has not run here before is shown, not run. */
+async function openAddress(): Promise<void> {
   const shared = await fromHash(location.hash);
-  await open(shared?.code ?? examples[0].code, shared === null ? examples[0] : shared.example);
+  if (shared === null || shared === "unreadable") {
+    editor.value = examples[0].code;
+    setExample(examples[0]);
+    await runCode(shared === "unreadable");
+    if (shared === "unreadable") {
+      const text =
+        "The link holds no program that can be read: it may have been cut off. This is the first example.";
+      result.prepend(h("p", { class: "notice", role: "alert" }, text));
+    }
+  } else if (shared.code === editor.value && running > 0) return;
+  else if (didHang(shared.code))
+    ask(shared.code, "The last run of this program did not come back. Run it again?");
+  else if (shared.example !== null || hasComeBack(shared.code)) await open(shared.code, shared.example);
+  else ask(shared.code, "This program came with the link and has not run here. Read it, then run it.");
+}
+
+async function start(): Promise<void> {
+  await openAddress();
   await showThreads();
 }
 
-addEventListener("hashchange", async () => {
-  const shared = await fromHash(location.hash);
-  if (shared !== null && shared.code !== editor.value) await open(shared.code, shared.example);
+addEventListener("hashchange", () => {
+  if (location.hash !== "#main") void openAddress();
 });
+
+/** What fails after the program has ended is told as well. */
+function showLate(event: Event, error: unknown): void {
+  if (error instanceof Error && !/blob:/.test(error.stack ?? "") && event.type === "error") return;
+  event.preventDefault();
+  result.append(mistakeView(lateMistake(error)));
+}
+addEventListener("error", (event) => showLate(event, event.error));
+addEventListener("unhandledrejection", (event) => showLate(event, event.reason));
 
 void start();

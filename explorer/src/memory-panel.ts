@@ -4,7 +4,7 @@ import type { Tensor } from "./core.ts";
 import { bytes, count, fill, h, list } from "./dom.ts";
 import { Grid } from "./grid.ts";
 import type { Named } from "./run.ts";
-import { brief, Strip } from "./strip.ts";
+import { Strip } from "./strip.ts";
 import { type Shaped, ViewControls } from "./view-controls.ts";
 
 /** Views with more elements than this are not searched for who reads a cell. */
@@ -16,7 +16,7 @@ export class MemoryPanel {
   readonly #controls: ViewControls;
   readonly #expression = h("code", { class: "expression" });
   readonly #add: HTMLButtonElement;
-  readonly #below: HTMLElement;
+  readonly #below: HTMLDetailsElement;
   #named: readonly Named[] = [];
   #current: Named | null = null;
   #shaped: Shaped | null = null;
@@ -30,9 +30,9 @@ export class MemoryPanel {
       "Add to the code",
     );
     this.#below = h(
-      "div",
+      "details",
       { class: "shape-it" },
-      h("h3", {}, "Make another view"),
+      h("summary", {}, "Make another view: slice, permute, reshape, broadcast"),
       h(
         "p",
         { class: "note" },
@@ -53,14 +53,24 @@ export class MemoryPanel {
     );
   }
 
-  show(tensors: readonly Named[], first?: string): void {
-    this.#named = tensors;
-    this.#below.hidden = tensors.length === 0;
+  clear(why: string): void {
+    this.#named = [];
+    this.#below.hidden = true;
+    this.#link?.dispose();
+    this.#link = null;
+    fill(this.#picker);
+    fill(this.#body, h("p", { class: "note" }, why));
+  }
+
+  /** `open` unfolds the controls; folded or not, they stay so. */
+  show(tensors: readonly Named[], first?: string, open = false): void {
     if (tensors.length === 0) {
-      fill(this.#picker);
-      fill(this.#body, h("p", { class: "note" }, "The program keeps no tensor: assign one to a constant."));
+      this.clear("The program keeps no tensor: assign one to a constant.");
       return;
     }
+    this.#named = tensors;
+    this.#below.hidden = false;
+    if (open) this.#below.open = true;
     this.#pick(tensors.find((t) => t.name === first) ?? tensors[tensors.length - 1]);
   }
 
@@ -78,9 +88,12 @@ export class MemoryPanel {
           tabindex: t === named ? 0 : -1,
           onclick: () => this.#pick(t),
           onkeydown: (event) => {
-            const by = { ArrowLeft: -1, ArrowRight: 1 }[(event as KeyboardEvent).key];
-            const next = by === undefined ? undefined : this.#named[this.#named.indexOf(t) + by];
-            if (next !== undefined) this.#pick(next);
+            const at = this.#named.indexOf(t);
+            const keys = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: this.#named.length - 1 };
+            const next = this.#named[keys[(event as KeyboardEvent).key as keyof typeof keys] ?? -1];
+            if (next === undefined) return;
+            event.preventDefault();
+            this.#pick(next);
           },
         },
         t.name,
@@ -156,7 +169,7 @@ class Link {
     this.#grid = new Grid({
       label: `Elements by index, shape ${list(tensor.shape)}`,
       shape: tensor.shape,
-      value: (index) => brief(String(tensor.get(...index))),
+      value: (index) => valueText(tensor.get(...index), tensor.dtype),
       onPoint: (index) => this.#point(index === null ? null : this.#position(index), index),
     });
     const { strides, offset } = tensor;
@@ -191,7 +204,7 @@ class Link {
     const strip = new Strip({
       label: `Memory, ${length} cells`,
       length,
-      value: (p) => brief(String(memory.get(p))),
+      value: (p) => valueText(memory.get(p), t.dtype),
       inView: (p) => this.#readers.has(p),
       onPoint: (p) => this.#point(p, p === null ? null : (this.#readers.get(p)?.[0] ?? null)),
     });
@@ -265,6 +278,20 @@ class Link {
       `, byte ${position * t.frame.itemBytes}${others}`,
     );
   }
+}
+
+/** Digits that tell any two numbers of a dtype apart. */
+const digits: Readonly<Record<string, readonly number[]>> = { f32: [6, 7, 8, 9], f16: [5], bf16: [4] };
+
+/** A value in full, without the digits that only f64 has: 0.1, not 0.10000000149011612. */
+function valueText(value: number | bigint | boolean, dtype: string): string {
+  if (Object.is(value, -0)) return "-0";
+  if (typeof value !== "number" || Number.isInteger(value) || !Number.isFinite(value)) return String(value);
+  for (const n of digits[dtype] ?? []) {
+    const text = Number(value.toPrecision(n));
+    if (dtype !== "f32" || Math.fround(text) === value) return String(text);
+  }
+  return String(value);
 }
 
 const letters = ["i", "j", "k", "l", "m", "n"];

@@ -9,8 +9,10 @@ import { type ModuleDeclaration, type Node, type Pattern, parse, type Statement 
 export interface Program {
   /** The module's source. */
   readonly text: string;
-  /** What it imports from strided; null means all. */
-  readonly names: readonly string[] | null;
+  /** What it imports from strided, and where it says so. */
+  readonly names: readonly { readonly name: string; readonly start: number; readonly end: number }[];
+  /** It imports the library as a whole. */
+  readonly wantsAll: boolean;
   /** A place in `text` (line from 1, column from 1) as an offset in the visitor's code. */
   locate(line: number, column: number): number | null;
 }
@@ -35,10 +37,12 @@ interface Edit {
 
 export function readProgram(code: string): Program {
   const body = parseModule(code);
+  const [hooks, library] = [freshName(code, "$$hooks"), freshName(code, "$$library")];
   const edits: Edit[] = [];
   const imports: string[] = [];
   const bound: string[] = [];
-  let names: string[] | null = [];
+  const names: { name: string; start: number; end: number }[] = [];
+  let wantsAll = false;
   for (const node of body) {
     if (node.type === "ImportDeclaration") {
       if (node.source.value !== "strided")
@@ -52,10 +56,12 @@ export function readProgram(code: string): Program {
           );
         const imported = s.type === "ImportNamespaceSpecifier" ? null : nameOf(s.imported);
         imports.push(
-          imported === null ? `${s.local.name} = $$library` : `{ ${imported}: ${s.local.name} } = $$library`,
+          imported === null
+            ? `${s.local.name} = ${library}`
+            : `{ ${imported}: ${s.local.name} } = ${library}`,
         );
-        if (imported === null) names = null;
-        else names?.push(imported);
+        if (imported === null) wantsAll = true;
+        else names.push({ name: imported, start: s.start, end: s.start + imported.length });
       }
       // The lines stay.
       edits.push({
@@ -63,12 +69,18 @@ export function readProgram(code: string): Program {
         to: node.end,
         text: code.slice(node.start, node.end).replace(/[^\n]/g, ""),
       });
-    } else instrument(code, node, edits, bound);
+    } else instrument(code, node, edits, bound, hooks);
   }
   const constants = imports.length === 0 ? "" : ` const ${imports.join(", ")};`;
-  edits.unshift({ from: 0, to: 0, text: `export default ($$hooks, $$library, console) => {${constants}` });
-  edits.push({ from: code.length, to: code.length, text: `\n;$$hooks.keep({ ${bound.join(", ")} }); }` });
-  return { ...apply(code, edits), names };
+  // A block of its own: the program may have a constant named console.
+  edits.unshift({ from: 0, to: 0, text: `export default (${hooks}, ${library}, console) => {{${constants}` });
+  edits.push({ from: code.length, to: code.length, text: `\n;${hooks}.keep({ ${bound.join(", ")} }); }}` });
+  return { ...apply(code, edits), names, wantsAll };
+}
+
+/** A name that the program does not have. */
+function freshName(code: string, name: string): string {
+  return code.includes(name) ? freshName(code, `${name}$`) : name;
 }
 
 function parseModule(code: string): readonly (Statement | ModuleDeclaration)[] {
@@ -88,7 +100,15 @@ function parseModule(code: string): readonly (Statement | ModuleDeclaration)[] {
 
 const nameOf = (node: { type: string; name?: string; value?: unknown }) => String(node.name ?? node.value);
 
-function instrument(code: string, node: Statement | ModuleDeclaration, edits: Edit[], bound: string[]): void {
+function instrument(
+  code: string,
+  node: Statement | ModuleDeclaration,
+  edits: Edit[],
+  bound: string[],
+  hooks: string,
+): void {
+  const isDirective = node.type === "ExpressionStatement" && node.directive !== undefined;
+  if (!isDirective) insert(edits, node.start, `${hooks}.at(${node.start});`);
   switch (node.type) {
     case "ExportNamedDeclaration":
     case "ExportDefaultDeclaration":
@@ -96,18 +116,20 @@ function instrument(code: string, node: Statement | ModuleDeclaration, edits: Ed
       throw new ProgramError("Nothing needs to be exported here.", node.start, node.start + 6);
     case "VariableDeclaration": {
       const names = node.declarations.flatMap((d) => namesIn(d.id));
-      insert(edits, node.end, `;$$hooks.keep({ ${names.join(", ")} });`);
+      check(node, edits, hooks);
+      insert(edits, node.end, `;${hooks}.keep({ ${names.join(", ")} });`);
       bound.push(...names);
       break;
     }
     case "ExpressionStatement": {
-      if (node.directive !== undefined) break;
-      insert(edits, node.start, `$$hooks.value(${lineOf(code, node.start)}, (`);
+      if (isDirective) break;
+      check(node, edits, hooks);
+      insert(edits, node.start, `${hooks}.value(${lineOf(code, node.start)}, (`);
       insert(edits, node.expression.end, "))");
       break;
     }
     default:
-      guardLoops(node, edits);
+      check(node, edits, hooks);
   }
 }
 
@@ -137,17 +159,32 @@ const loops = new Set([
   "DoWhileStatement",
 ]);
 
-/** A loop that never ends would take the page with it: each turn of one outside functions is counted. */
-function guardLoops(node: Node, edits: Edit[]): void {
+/**
+ * A loop that never ends would take the page with it: each turn of one outside functions is counted. What cannot run
+ * here is told with its place.
+ */
+function check(node: Node, edits: Edit[], hooks: string): void {
   if (/Function|Class/.test(node.type)) return;
+  if (node.type === "AwaitExpression" || (node as Node & { await?: boolean }).await === true)
+    throw new ProgramError(
+      "Nothing can be awaited here. Calls of strided are synchronous: no await is needed.",
+      node.start,
+      node.start + 5,
+    );
+  if (node.type === "ImportExpression")
+    throw new ProgramError(
+      'Only import { … } from "strided" is possible here.',
+      node.start,
+      node.start + "import".length,
+    );
   if (loops.has(node.type)) {
     const { body } = node as Node & { body: Node };
-    insert(edits, body.start, "{ $$hooks.turn(); ");
+    insert(edits, body.start, `{ ${hooks}.turn(); `);
     insert(edits, body.end, " }");
   }
   for (const value of Object.values(node)) {
     for (const child of Array.isArray(value) ? value : [value]) {
-      if (child !== null && typeof child === "object" && "type" in child) guardLoops(child as Node, edits);
+      if (child !== null && typeof child === "object" && "type" in child) check(child as Node, edits, hooks);
     }
   }
 }

@@ -20,6 +20,7 @@ export interface Mistake {
   readonly excerpt: string | null;
 }
 export interface Outcome {
+  readonly code: string;
   readonly tensors: readonly Named[];
   readonly report: Report | null;
   readonly output: readonly Line[];
@@ -27,25 +28,38 @@ export interface Outcome {
 }
 
 const MOST_LINES = 200;
+/** Tensors of one array or object that are shown. */
+const MOST_PARTS = 64;
 const MOST_MILLISECONDS = 3000;
 
 /** What the program calls while it runs; see program.ts. */
 class Hooks {
   readonly tensors = new Map<string, Tensor>();
   readonly output: Line[] = [];
+  /** Where in the code the statement begins that runs now. */
+  place: number | null = null;
   readonly #until = performance.now() + MOST_MILLISECONDS;
 
+  at(place: number): void {
+    this.place = place;
+  }
   keep(values: Readonly<Record<string, unknown>>): void {
     for (const [name, value] of Object.entries(values)) {
-      if (value instanceof Tensor && !value.isDisposed) this.tensors.set(name, value);
+      for (const [path, tensor] of tensorsIn(name, value)) this.#name(path, tensor);
     }
   }
   value(line: number, value: unknown): void {
     if (value === undefined) return;
     const known = [...this.tensors.values()];
-    if (value instanceof Tensor && !value.isDisposed && !known.includes(value))
-      this.tensors.set(`line ${line}`, value);
+    for (const [path, tensor] of tensorsIn(`line ${line}`, value))
+      if (!known.includes(tensor)) this.tensors.set(path, tensor);
     this.print(line, [value]);
+  }
+  /** A tensor that only had a line has a name from now on. */
+  #name(name: string, tensor: Tensor): void {
+    for (const [other, same] of this.tensors)
+      if (same === tensor && other.startsWith("line ")) this.tensors.delete(other);
+    this.tensors.set(name, tensor);
   }
   turn(): void {
     if (performance.now() > this.#until)
@@ -57,6 +71,16 @@ class Hooks {
   }
 }
 
+/** A tensor, or those in an array or a plain object, by the path that leads there. */
+function tensorsIn(name: string, value: unknown, depth = 0): (readonly [string, Tensor])[] {
+  if (value instanceof Tensor) return value.isDisposed ? [] : [[name, value]];
+  if (depth > 1 || typeof value !== "object" || value === null) return [];
+  if (Array.isArray(value))
+    return value.slice(0, MOST_PARTS).flatMap((v, i) => tensorsIn(`${name}[${i}]`, v, depth + 1));
+  const parts = Object.getPrototypeOf(value) === Object.prototype ? Object.entries(value) : [];
+  return parts.slice(0, MOST_PARTS).flatMap(([key, v]) => tensorsIn(`${name}.${key}`, v, depth + 1));
+}
+
 type Main = (hooks: Hooks, library: unknown, console: unknown) => void;
 
 export async function run(code: string): Promise<Outcome> {
@@ -64,10 +88,10 @@ export async function run(code: string): Promise<Outcome> {
   let program: Program | null = null;
   try {
     program = readProgram(code);
-    const [main, library] = await Promise.all([load(program.text), libraryWith(program.names)]);
-    checkNames(code, program, library);
-    const print = (...values: unknown[]) => hooks.print(null, values);
-    const console = { log: print, info: print, warn: print, error: print, debug: print, table: print };
+    const wanted = program.wantsAll ? null : program.names.map((n) => n.name);
+    const [main, library] = await Promise.all([load(program.text), libraryWith(wanted)]);
+    checkNames(program, library);
+    const console = consoleOf(hooks);
     const report = explain(() =>
       scope(() => {
         main(hooks, library, console);
@@ -76,14 +100,40 @@ export async function run(code: string): Promise<Outcome> {
     );
     const tensors = [...hooks.tensors].map(([name, tensor]) => ({ name, tensor }));
     return {
+      code,
       tensors: tensors.filter((t) => !t.tensor.isDisposed),
       report,
       output: hooks.output,
       mistake: null,
     };
   } catch (error) {
-    return { tensors: [], report: null, output: hooks.output, mistake: mistakeOf(error, code, program) };
+    const mistake = mistakeOf(error, code, program, hooks.place);
+    return { code, tensors: [], report: null, output: hooks.output, mistake };
   }
+}
+
+/** A console that prints on the page. */
+function consoleOf(hooks: Hooks): Readonly<Record<string, unknown>> {
+  const print = (...values: unknown[]) => hooks.print(null, values);
+  const silent = () => {};
+  const printing = [
+    "log",
+    "info",
+    "warn",
+    "error",
+    "debug",
+    "table",
+    "dir",
+    "trace",
+    "group",
+    "groupCollapsed",
+  ];
+  const others = ["groupEnd", "time", "timeLog", "timeEnd", "count", "countReset", "clear"];
+  return {
+    ...Object.fromEntries(printing.map((name) => [name, print])),
+    ...Object.fromEntries(others.map((name) => [name, silent])),
+    assert: (holds: unknown, ...values: unknown[]) => holds || print("Assertion failed:", ...values),
+  };
 }
 
 /** A module from text: a Blob and import(), which a policy without eval can allow. */
@@ -96,27 +146,55 @@ async function load(text: string): Promise<Main> {
   }
 }
 
-function checkNames(code: string, { names }: Program, library: Readonly<Record<string, unknown>>): void {
-  const unknown = names?.find((name) => !(name in library));
-  if (unknown === undefined) return;
-  const at = code.search(new RegExp(`\\b${unknown.replace(/\$/g, "\\$")}\\b`));
-  throw new ProgramError(`strided exports no "${unknown}".`, at, at + unknown.length);
+function checkNames({ names }: Program, library: Readonly<Record<string, unknown>>): void {
+  const unknown = names.find(({ name }) => !Object.hasOwn(library, name));
+  if (unknown !== undefined)
+    throw new ProgramError(`strided exports no "${unknown.name}".`, unknown.start, unknown.end);
 }
 
 function textOf(value: unknown): string {
+  try {
+    return plainText(value);
+  } catch {
+    return "an object that cannot be printed";
+  }
+}
+
+function plainText(value: unknown): string {
   if (typeof value === "string") return value;
   if (value instanceof Tensor) return value.isDisposed ? "a disposed tensor" : value.toString();
   if (typeof value === "bigint") return `${value}n`;
+  if (value instanceof Promise) return "a Promise: what it brings comes after the program has ended";
+  if (value instanceof Map)
+    return `Map { ${[...value].map(([k, v]) => `${textOf(k)} → ${textOf(v)}`).join(", ")} }`;
+  if (value instanceof Set) return `Set { ${[...value].map(textOf).join(", ")} }`;
   if (Array.isArray(value)) return `[${value.map(textOf).join(", ")}]`;
   if (typeof value === "function") return `a function${value.name ? ` ${value.name}` : ""}`;
   if (typeof value !== "object" || value === null) return Object.is(value, -0) ? "-0" : String(value);
   if (ArrayBuffer.isView(value)) return `${value.constructor.name} of ${value.byteLength} bytes`;
   const own = (value as { toString?: unknown }).toString;
   if (typeof own === "function" && own !== Object.prototype.toString) return String(value);
-  return JSON.stringify(value, (_, v) => (typeof v === "bigint" ? `${v}n` : v)) ?? String(value);
+  const outer: unknown[] = [];
+  const text = JSON.stringify(value, function (this: unknown, _, v: unknown) {
+    // Objects this one lies in: what leads back to one of them is not followed.
+    while (outer.length > 0 && outer.at(-1) !== this) outer.pop();
+    if (typeof v === "bigint") return `${v}n`;
+    if (typeof v !== "object" || v === null) return v;
+    if (outer.includes(v)) return "…";
+    if (v instanceof Tensor) return textOf(v);
+    outer.push(v);
+    return v;
+  });
+  return text ?? String(value);
 }
 
-function mistakeOf(error: unknown, code: string, program: Program | null): Mistake {
+/** An error that came after the program had ended: from a promise, from a timer. */
+export function lateMistake(error: unknown): Mistake {
+  const { message } = mistakeOf(error, "", null, null);
+  return { message: `After the program had ended: ${message}`, line: null, excerpt: null };
+}
+
+function mistakeOf(error: unknown, code: string, program: Program | null, place: number | null): Mistake {
   if (error instanceof ProgramError) {
     return {
       message: error.message,
@@ -124,9 +202,10 @@ function mistakeOf(error: unknown, code: string, program: Program | null): Mista
       excerpt: caret(code, error.start, error.end),
     };
   }
-  const at = program === null ? null : placeOf(error, program);
+  const exact = program === null ? null : placeOf(error, program);
+  const at = exact ?? place;
   const line = at === null ? null : lineOf(code, at);
-  const message = error instanceof Error ? error.message : String(error);
+  const message = error instanceof Error ? error.message : `The program threw ${textOf(error)}.`;
   const plain = error instanceof TensorError || !(error instanceof Error) || error.constructor === Error;
   const hasCaret = /^\s*\^+\s*$/m.test(message);
   return {

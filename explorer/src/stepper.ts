@@ -2,17 +2,26 @@
  * Steps through a kernel's iteration: ordinal → index → positions → read → write, the table growing row by row. A fold
  * reads once for each step of its walk, a matrix product one pair for each k.
  */
+import type { KernelStep } from "strided";
 import type { Access, Iteration, IterationOperand, IterationRow } from "../../src/explain/iteration.ts";
 import { tableStyle } from "../../src/explain/table.ts";
 import { rowMajorStrides, unravel } from "../../src/view/layout.ts";
 import { count, fill, h, icon, iconButton, list, table } from "./dom.ts";
 import { Grid } from "./grid.ts";
-import { brief, type Mark, Strip } from "./strip.ts";
+import { accumulate, agrees, foldOf } from "./running.ts";
+import { type Mark, Strip } from "./strip.ts";
 
 /** Rows of the table kept in the page. */
 const MOST_ROWS = 200;
 /** Kernels with more rows than this show all values at once: who writes a cell is not searched for. */
 const MOST_SEARCHED = 1 << 16;
+/** Steps of a walk that are looked up at a time. */
+const MOST_STEPS = 64;
+/** A longer walk leaves out its middle: so many steps at its start are gone through, so many at its end. */
+const LONG = 96;
+const [HEAD, TAIL] = [32, 8];
+/** A longer walk shows no value so far: it would be added up anew at each step. */
+const MOST_ADDED = 256;
 
 const stageNames = ["ordinal", "index", "positions", "read", "write"] as const;
 type StageName = (typeof stageNames)[number];
@@ -20,7 +29,11 @@ type StageName = (typeof stageNames)[number];
 export class Stepper {
   readonly element: HTMLElement;
   readonly #it: Iteration;
-  readonly #reads: number;
+  /** Steps of a row's walk, and reads in each of them. */
+  readonly #steps: number;
+  readonly #perStep: number;
+  readonly #walks: boolean;
+  readonly #fold: ReturnType<typeof foldOf>;
   readonly #strips: Strip[];
   readonly #grids: Grid[];
   readonly #stages: Record<StageName, HTMLElement>;
@@ -37,40 +50,84 @@ export class Stepper {
   #ordinal = 0;
   #stage = 0;
   #timer: number | undefined;
+  /** Nobody has stepped yet: the first Play begins at the beginning. */
+  #isFresh = true;
+  #tallest = 0;
 
-  constructor(it: Iteration, first: number, nameOf: (operand: IterationOperand) => string) {
+  constructor(it: Iteration, step: KernelStep, first: number, nameOf: (operand: IterationOperand) => string) {
     this.#it = it;
     this.#style = tableStyle(it);
-    this.#reads = it.form === "reduce" ? it.readsPerRow : it.form === "matmul" ? it.readsPerRow >> 1 : 1;
+    this.#walks = it.form === "reduce" || it.form === "matmul";
+    this.#perStep = it.form === "matmul" ? 2 : Math.max(1, it.operands.length - 1);
+    this.#steps = this.#walks ? Math.floor(it.readsPerRow / this.#perStep) : 1;
+    this.#fold = it.form === "matmul" ? "sum" : this.#perStep === 1 ? foldOf(step) : null;
     for (let i = 0; i < Math.min(it.count, MOST_SEARCHED); i++) this.#writer.set(it.row(i, 0).position, i);
     this.#strips = it.operands.map((o, k) => this.#strip(o, k));
     this.#grids = it.form === "matmul" ? it.operands.map((o) => matrixGrid(o)) : [];
     this.#stages = Object.fromEntries(stageNames.map((n) => [n, h("div", { class: "stage-text" })])) as never;
     this.#pipelineElement = this.#makePipeline();
     this.#play = h("button", { type: "button", class: "play", onclick: () => this.#toggle() });
-    this.#speed = h("input", { id: "speed", type: "range", min: 0, max: 100, value: 45 });
+    this.#speed = h("input", { id: "speed", type: "range", min: 0, max: 100, value: 25 });
+    const sayPace = () => this.#speed.setAttribute("aria-valuetext", paceText(this.#delay));
+    this.#speed.addEventListener("input", sayPace);
+    sayPace();
+    const last = Math.max(0, it.count - 1);
     this.#go = h("input", {
       id: "go-to",
       type: "number",
       min: 0,
-      max: Math.max(0, it.count - 1),
+      max: last,
       value: 0,
       onchange: () => this.goTo(Number(this.#go.value)),
     });
+    const digits = String(last).length;
+    this.#go.style.width = `calc(${Math.max(3, digits)}ch + 3.2rem)`;
+    this.#pipelineElement.style.setProperty("--digits", String(digits));
     this.#scroller = table("Iteration table", this.#style.head, [], this.#rows);
     this.element = h(
       "div",
-      { class: "stepper" },
+      {
+        class: "stepper",
+        role: "group",
+        "aria-label": "Stepper: the arrow keys step, Escape stops",
+        onkeydown: (event) => this.#key(event as KeyboardEvent),
+      },
       this.#bar(),
+      it.count === 0 &&
+        h("p", { class: "note" }, "There are no rows: the output has no elements, so nothing was read."),
       this.#pipelineElement,
+      this.#triple(),
       h(
         "div",
-        { class: this.#style.head.length > 7 ? "stepper-body wide" : "stepper-body" },
+        {
+          class: `stepper-body${this.#style.head.length > 7 ? " wide" : ""}${it.form === "matmul" ? " last" : ""}`,
+        },
         this.#operands(nameOf),
         this.#scroller,
       ),
     );
+    if (it.count === 0) {
+      this.#pipelineElement.hidden = true;
+      for (const control of this.element.querySelectorAll<HTMLButtonElement>(".bar button, .bar input"))
+        control.disabled = true;
+    }
     this.goTo(first);
+    this.#isFresh = true;
+  }
+
+  /** Arrow keys step, Space plays and pauses; fields, grids and tables keep their keys. */
+  #key(event: KeyboardEvent): void {
+    const target = event.target as HTMLElement;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (target.closest("input, [role=grid], .table") !== null) return;
+    const act = {
+      ArrowLeft: () => this.#halt(() => this.#step(-1)),
+      ArrowRight: () => this.#halt(() => this.#step(1)),
+      " ": target.closest("button") === null ? () => this.#toggle() : undefined,
+    }[event.key];
+    if (act === undefined) return;
+    event.preventDefault();
+    act();
   }
 
   #strip(o: IterationOperand, k: number): Strip {
@@ -78,11 +135,11 @@ export class Stepper {
     return new Strip({
       label: `Memory of ${o.name}`,
       length: o.length,
-      value: (p) => {
+      window: 32,
+      value: (p) => o.at(p),
+      isHidden: (p) => {
         const writer = k === 0 ? this.#writer.get(p) : undefined;
-        if (writer !== undefined && !this.#isDone(writer)) return null;
-        const text = o.at(p);
-        return text === null ? null : brief(text);
+        return writer !== undefined && !this.#isDone(writer);
       },
       inView: (p) => inView.has(p),
     });
@@ -92,7 +149,7 @@ export class Stepper {
     return ordinal < this.#ordinal || (ordinal === this.#ordinal && this.#stage >= this.#lastStage);
   }
   get #lastStage(): number {
-    return 3 + this.#reads;
+    return 3 + this.#steps;
   }
 
   #bar(): HTMLElement {
@@ -110,7 +167,7 @@ export class Stepper {
         { class: "field" },
         h("label", { for: "go-to" }, "Row"),
         this.#go,
-        h("span", { class: "of" }, `of ${count(this.#it.count)}`),
+        h("span", { class: "of" }, this.#it.count === 0 ? "of none" : `of 0…${count(last)}`),
       ),
       h("span", { class: "field" }, h("label", { for: "speed" }, "Speed"), this.#speed),
     );
@@ -120,7 +177,7 @@ export class Stepper {
     const titles: Record<StageName, string> = {
       ordinal: "ordinal",
       index: "index",
-      positions: this.#it.form === "matmul" || this.#it.form === "reduce" ? "base" : "positions",
+      positions: this.#walks ? "base" : "positions",
       read: this.#it.form === "matmul" ? "walk along k" : this.#it.form === "reduce" ? "walk" : "read",
       write: "write",
     };
@@ -137,6 +194,23 @@ export class Stepper {
         this.#stageItems.set(name, item);
         return item;
       }),
+    );
+  }
+
+  /** The matrices of a product, side by side. */
+  #triple(): HTMLElement | null {
+    if (this.#grids.length === 0) return null;
+    return h(
+      "div",
+      { class: "triple" },
+      ...[1, 2, 0].map((k, n) =>
+        h(
+          "div",
+          { class: "factor" },
+          n > 0 && h("span", { class: "sign", "aria-hidden": "true" }, n === 1 ? "·" : "="),
+          h("div", {}, h("h3", {}, this.#it.operands[k].name), this.#grids[k].element),
+        ),
+      ),
     );
   }
 
@@ -161,31 +235,16 @@ export class Stepper {
       );
     };
     const inputs = this.#it.operands.map((_, k) => k).slice(1);
-    const triple =
-      this.#grids.length > 0 &&
-      h(
-        "div",
-        { class: "triple" },
-        ...[...inputs, 0].map((k, n) =>
-          h(
-            "div",
-            { class: "factor" },
-            n > 0 && h("span", { class: "sign", "aria-hidden": "true" }, n === 1 ? "·" : "="),
-            h("div", {}, h("h3", {}, this.#it.operands[k].name), this.#grids[k].element),
-          ),
-        ),
-      );
     return h(
       "div",
       { class: "operands" },
-      triple,
       ...[...inputs, 0].map(row),
       h(
         "p",
         { class: "legend" },
         ...[
           ["read", "read now"],
-          ...(this.#it.form === "reduce" || this.#it.form === "matmul" ? [["walk", "read in this row"]] : []),
+          ...(this.#walks ? [["walk", "read in this row"]] : []),
           ["write", "written now"],
           ["in", "part of the view"],
         ].flatMap(([key, text]) => [h("span", { class: `key ${key}` }), text]),
@@ -204,35 +263,56 @@ export class Stepper {
     this.#halt(() => this.#set(Math.max(0, Math.min(last, Math.floor(ordinal) || 0)), this.#lastStage));
   }
 
+  get isPlaying(): boolean {
+    return this.#timer !== undefined;
+  }
+
   stop(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#drawPlay();
   }
 
   #halt(then: () => void): void {
     this.stop();
+    this.#isFresh = false;
     then();
-    this.#drawPlay();
   }
 
   #toggle(): void {
-    if (this.#timer !== undefined) this.#halt(() => {});
-    else {
-      const atEnd = this.#ordinal >= this.#it.count - 1 && this.#stage >= this.#lastStage;
-      if (atEnd) this.#set(0, 0);
-      else this.#step(1);
-      this.#tick();
+    if (this.#timer !== undefined) {
+      this.stop();
+      return;
     }
+    const atEnd = this.#ordinal >= this.#it.count - 1 && this.#stage >= this.#lastStage;
+    if (atEnd || this.#isFresh) this.#set(0, isCalm() ? this.#lastStage : 0);
+    else this.#advance();
+    this.#isFresh = false;
+    this.#tick();
+  }
+
+  /** Milliseconds between steps: from one in 1.6 seconds to 60 in one, evenly on a scale of ratios. */
+  get #delay(): number {
+    return 1600 * (16 / 1600) ** (Number(this.#speed.value) / 100);
   }
 
   #tick(): void {
-    // From one step in 1.6 seconds to 60 in one, evenly on a scale of ratios.
-    const delay = 1600 * (16 / 1600) ** (Number(this.#speed.value) / 100);
-    this.#timer = window.setTimeout(() => {
-      if (this.#step(1)) this.#tick();
-      else this.#halt(() => {});
-    }, delay);
+    this.#timer = window.setTimeout(
+      () => {
+        if (this.#advance()) this.#tick();
+        else this.stop();
+      },
+      isCalm() ? Math.max(1000, this.#delay) : this.#delay,
+    );
     this.#drawPlay();
+  }
+
+  /** One step of the film; who asked for less motion sees whole rows. */
+  #advance(): boolean {
+    if (!isCalm()) return this.#step(1);
+    if (this.#ordinal + 1 >= this.#it.count) return false;
+    this.#set(this.#ordinal + 1, this.#lastStage);
+    return true;
   }
 
   #drawPlay(): void {
@@ -244,7 +324,8 @@ export class Stepper {
 
   /** False when there is nowhere to go. */
   #step(by: 1 | -1): boolean {
-    const stage = this.#stage + by;
+    if (this.#it.count === 0) return false;
+    const stage = this.#past(this.#stage + by, by);
     if (stage >= 0 && stage <= this.#lastStage) this.#set(this.#ordinal, stage);
     else if (this.#ordinal + by >= 0 && this.#ordinal + by < this.#it.count)
       this.#set(this.#ordinal + by, by > 0 ? 0 : this.#lastStage);
@@ -252,30 +333,60 @@ export class Stepper {
     return true;
   }
 
+  /** The middle of a long walk is left out. */
+  #past(stage: number, by: 1 | -1): number {
+    const k = stage - 3;
+    if (this.#steps <= LONG || k < HEAD || k >= this.#steps - TAIL) return stage;
+    return by > 0 ? 3 + this.#steps - TAIL : 3 + HEAD - 1;
+  }
+
   #set(ordinal: number, stage: number): void {
     if (this.#it.count === 0) return;
     this.#ordinal = ordinal;
     this.#stage = stage;
     this.#go.value = String(ordinal);
-    const row = this.#it.row(ordinal);
-    this.#drawPipeline(row);
-    this.#drawStrips(row);
-    this.#drawGrids(row);
+    const row = this.#it.row(ordinal, MOST_STEPS * this.#perStep);
+    const walk = this.#happened(row);
+    this.#drawPipeline(row, walk);
+    this.#drawStrips(row, walk);
+    this.#drawGrids(row, walk);
     this.#drawTable();
+    this.#keepHeight();
   }
 
-  /** The reads that have happened in this row, and those of this very step. */
-  #happened(row: IterationRow): { past: readonly Access[]; now: readonly Access[] } {
+  /** The pipeline never shrinks, so that what is below it stays where it is. */
+  #keepHeight(): void {
+    this.#tallest = Math.max(this.#tallest, this.#pipelineElement.offsetHeight);
+    this.#pipelineElement.style.minHeight = `${this.#tallest}px`;
+  }
+
+  /** The last reads that have happened in this row, and those of this very step. */
+  #happened(row: IterationRow): Happened {
     const k = this.#stage - 3;
     if (k < 0) return { past: [], now: [] };
-    if (this.#reads === 1 && this.#it.form !== "reduce" && this.#it.form !== "matmul")
-      return { past: [], now: row.reads };
-    const per = this.#it.form === "matmul" ? 2 : 1;
-    if (k >= this.#reads) return { past: row.reads, now: [] };
-    return { past: row.reads.slice(0, k * per), now: row.reads.slice(k * per, (k + 1) * per) };
+    if (!this.#walks) return { past: [], now: row.reads };
+    const per = this.#perStep;
+    const from = Math.max(0, k - MOST_STEPS + 1);
+    const most = (Math.min(k + 1, this.#steps) - from) * per;
+    const { reads } = from === 0 ? row : this.#it.row(row.ordinal, { from: from * per, most });
+    return { past: reads.slice(0, (k - from) * per), now: reads.slice((k - from) * per, most) };
   }
 
-  #drawPipeline(row: IterationRow): void {
+  /** What the walk has come to, if that is known: added up in the output's dtype. */
+  #soFar(row: IterationRow): string | null {
+    const k = Math.min(this.#stage - 2, this.#steps);
+    if (this.#fold === null || k <= 0) return null;
+    if (k === this.#steps && this.#stage >= this.#lastStage) return row.written;
+    if (this.#steps > MOST_ADDED) return null;
+    const [{ dtype }] = this.#it.operands;
+    const { reads } = this.#it.row(row.ordinal, this.#steps * this.#perStep);
+    const terms = groups(reads, this.#perStep).map((step) => step.map((r) => r.value));
+    const all = accumulate(this.#fold, dtype, terms);
+    if (all === null || !agrees(all, row.written)) return null;
+    return accumulate(this.#fold, dtype, terms.slice(0, k));
+  }
+
+  #drawPipeline(row: IterationRow, walk: Happened): void {
     const { shape } = this.#it.operands[0];
     const active: StageName = this.#stage >= this.#lastStage ? "write" : stageNames[Math.min(this.#stage, 3)];
     const at = stageNames.indexOf(active);
@@ -292,20 +403,18 @@ export class Stepper {
         : "";
     fill(this.#stages.index, big(list(row.index)), small(radix));
     fill(this.#stages.positions, ...this.#positionLines(row));
-    fill(this.#stages.read, ...this.#readLines(row));
+    fill(this.#stages.read, ...this.#readLines(row, walk));
     fill(this.#stages.write, big(row.written), small(`out[${row.position}]`));
   }
 
   #positionLines(row: IterationRow): HTMLElement[] {
-    const { operands, form } = this.#it;
-    const walks = form === "reduce" || form === "matmul";
+    const { operands } = this.#it;
     const lines: HTMLElement[] = [];
-    if (walks) {
+    if (this.#walks) {
       row.bases.forEach((base, k) => {
-        const first = row.reads[form === "matmul" ? k : 0];
-        lines.push(
-          line(operands[k + 1].name, first === undefined ? "" : sumOf(operands[k + 1], first.index), base),
-        );
+        const first = row.reads[k];
+        const how = first === undefined ? "" : sumOf(operands[k + 1], first.index);
+        lines.push(line(operands[k + 1].name, how, base));
       });
     } else {
       for (const { operand, index, position } of row.reads)
@@ -315,26 +424,30 @@ export class Stepper {
     return lines;
   }
 
-  #readLines(row: IterationRow): HTMLElement[] {
+  #readLines(row: IterationRow, { past, now }: Happened): HTMLElement[] {
     const { form, operands } = this.#it;
-    if (form !== "reduce" && form !== "matmul") {
+    if (!this.#walks) {
       return row.reads.map(({ operand, position, value }) => {
         const { name, itemBytes } = operands[operand];
         return line(name, `[${position}]`, value, `byte ${position * itemBytes}`);
       });
     }
-    const { past, now } = this.#happened(row);
-    const seen = [...past, ...now];
-    if (form === "reduce") return [big(now[0]?.value ?? "done"), small(walkText(seen.map((r) => r.value)))];
-    const products = pairs(seen).map(([a, b]) => `${a.value}·${b.value}`);
-    const sum = pairs(seen).reduce((s, [a, b]) => s + Number(a.value) * Number(b.value), 0);
+    const between = form === "matmul" ? "·" : ", ";
+    const texts = groups([...past, ...now], this.#perStep).map((step) =>
+      step.map((r) => r.value).join(between),
+    );
     const k = this.#stage - 3;
-    const head = now.length > 0 ? `k = ${k}: ${products.at(-1)}` : products.length > 0 ? "done" : "…";
-    return [big(head), small(products.length === 0 ? "" : `${walkText(products, " + ")} = ${sum}`)];
+    const at = form === "matmul" ? `k = ${k}: ` : this.#perStep > 1 ? `${k}: ` : "";
+    const head = now.length > 0 ? `${at}${texts.at(-1)}` : texts.length > 0 ? "done" : "…";
+    const soFar = this.#soFar(row);
+    const walked =
+      texts.length === 0 ? "" : walkText(texts, form === "matmul" ? " + " : this.#perStep > 1 ? "; " : " ");
+    const total =
+      soFar === null ? "" : form === "matmul" ? ` = ${soFar}` : ` → ${names[this.#fold!]} ${soFar}`;
+    return [big(head), h("span", { class: "small walked" }, walked, h("b", {}, total))];
   }
 
-  #drawStrips(row: IterationRow): void {
-    const { past, now } = this.#happened(row);
+  #drawStrips(row: IterationRow, { past, now }: Happened): void {
     const writing = this.#stage >= this.#lastStage;
     this.#strips.forEach((strip, k) => {
       const marks = new Map<number, Mark>();
@@ -346,17 +459,19 @@ export class Stepper {
       } else {
         for (const r of past) if (r.operand === k) marks.set(r.position, "walk");
         for (const r of now) if (r.operand === k) marks.set(r.position, "read");
-        const first = [...now, ...row.reads].find((r) => r.operand === k);
-        follow = first?.position;
+        const first = row.reads.find((r) => r.operand === k);
+        const latest = [...past, ...now].filter((r) => r.operand === k).at(-1) ?? first;
+        // A short walk is seen whole, from its first read on.
+        follow = (this.#steps > MOST_STEPS / 2 ? latest : (now.find((r) => r.operand === k) ?? first))
+          ?.position;
         if (this.#stage === 2 && first !== undefined) marks.set(first.position, "walk");
       }
       strip.mark(marks, follow);
     });
   }
 
-  #drawGrids(row: IterationRow): void {
+  #drawGrids(row: IterationRow, { past, now }: Happened): void {
     if (this.#grids.length === 0) return;
-    const { past, now } = this.#happened(row);
     const on = (reads: readonly Access[], k: number) =>
       reads.filter((r) => r.operand === k).map((r) => r.index);
     for (const k of [1, 2]) {
@@ -369,7 +484,7 @@ export class Stepper {
     this.#grids[0].mark("walk", this.#stage >= 2 ? [row.index] : []);
     for (let i = 0; i < Math.min(this.#it.count, 256); i++) {
       const position = this.#it.row(i, 0);
-      this.#grids[0].setText(position.index, this.#isDone(i) ? brief(out.at(position.position) ?? "·") : "·");
+      this.#grids[0].setText(position.index, this.#isDone(i) ? (out.at(position.position) ?? "·") : "·");
     }
   }
 
@@ -411,11 +526,27 @@ function sumOf(o: IterationOperand, index: readonly number[]): string {
   return [...(o.offset === 0 && terms.length > 0 ? [] : [o.offset]), ...terms].join(" + ");
 }
 
-const pairs = (reads: readonly Access[]): [Access, Access][] =>
-  Array.from({ length: reads.length >> 1 }, (_, k) => [reads[2 * k], reads[2 * k + 1]]);
+interface Happened {
+  readonly past: readonly Access[];
+  readonly now: readonly Access[];
+}
 
-function walkText(values: readonly string[], between = " "): string {
-  return values.length <= 6 ? values.join(between) : ["…", ...values.slice(-5)].join(between);
+const names = { sum: "sum", product: "product", largest: "largest", smallest: "smallest" } as const;
+
+/** Who asked for less motion: asked each time, because it can change. */
+const isCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+function paceText(delay: number): string {
+  const pace = 1000 / delay;
+  return `${pace < 10 ? pace.toFixed(1) : Math.round(pace)} steps a second`;
+}
+
+/** The reads of each step. */
+const groups = (reads: readonly Access[], per: number): Access[][] =>
+  Array.from({ length: Math.floor(reads.length / per) }, (_, k) => reads.slice(k * per, (k + 1) * per));
+
+function walkText(values: readonly string[], between: string): string {
+  return values.length <= 4 ? values.join(between) : ["…", ...values.slice(-3)].join(between);
 }
 
 /** Positions that belong to the view; of a large view all positions do, for what is shown. */
@@ -433,6 +564,6 @@ function matrixGrid(o: IterationOperand): Grid {
   return new Grid({
     label: `${o.name}, shape ${list(o.shape)}`,
     shape: o.shape.map((n, d) => (o.strides[d] === 0 ? 1 : n)),
-    value: (index) => brief(o.at(index.reduce((p, n, d) => p + n * o.strides[d], o.offset)) ?? "·"),
+    value: (index) => o.at(index.reduce((p, n, d) => p + n * o.strides[d], o.offset)) ?? "·",
   });
 }

@@ -5,17 +5,25 @@ export interface StripOptions {
   readonly label: string;
   /** Cells in all. */
   readonly length: number;
-  /** The text of a cell; null where it is not known. */
+  /** Cells shown at a time, 64 by default; wide ones are half as many. */
+  readonly window?: number;
+  /** The text of a cell, in full; null where it is not known. */
   readonly value: (position: number) => string | null;
+  /** Not to be seen yet: the cell is there, its value comes later. */
+  readonly isHidden?: (position: number) => boolean;
   /** Does the view have this cell? */
   readonly inView: (position: number) => boolean;
-  /** A cell is pointed at; null when no longer. */
+  /** A cell is pointed at; null when no longer. With it, the strip is a tab stop and the arrow keys walk it. */
   readonly onPoint?: (position: number | null) => void;
 }
 
 export type Mark = "focus" | "read" | "write" | "done" | "walk";
 
+/** Cells shown of a long memory. */
 const WINDOW = 64;
+/** Characters that a cell has room for, and a wide one. */
+const ROOM = 8;
+const WIDE_ROOM = 16;
 
 export class Strip {
   readonly element: HTMLElement;
@@ -23,21 +31,20 @@ export class Strip {
   readonly #cells = h("ol", { class: "cells" });
   readonly #where = h("span", { class: "where" });
   #start = -1;
+  #room = ROOM;
+  #size: number;
+  /** The cell the arrow keys have come to. */
+  #current = 0;
   #marks: ReadonlyMap<number, Mark> = new Map();
 
   constructor(options: StripOptions) {
     this.#options = options;
+    this.#size = options.window ?? WINDOW;
     this.#cells.setAttribute("aria-label", options.label);
-    const { onPoint } = options;
-    if (onPoint !== undefined) {
-      this.#cells.addEventListener("pointerover", (event) => onPoint(positionOf(event)));
-      this.#cells.addEventListener("pointerleave", (event) => {
-        // A finger that is lifted has pointed all the same.
-        if (event.pointerType !== "touch") onPoint(null);
-      });
-    }
-    const long = options.length > WINDOW;
-    const turn = (by: number) => this.#window(this.#start + by);
+    if (options.onPoint !== undefined) this.#listen(options.onPoint);
+    this.#window(0);
+    const long = options.length > this.#size;
+    const turn = (by: number) => this.#window(this.#start + by * this.#size);
     this.element = h(
       "div",
       { class: "strip" },
@@ -46,30 +53,68 @@ export class Strip {
         h(
           "div",
           { class: "strip-nav" },
-          iconButton("left", "Earlier cells", () => turn(-WINDOW)),
+          iconButton("left", "Earlier cells", () => turn(-1)),
           this.#where,
-          iconButton("right", "Later cells", () => turn(WINDOW)),
+          iconButton("right", "Later cells", () => turn(1)),
         ),
     );
-    this.#window(0);
+  }
+
+  #listen(onPoint: (position: number | null) => void): void {
+    const last = this.#options.length - 1;
+    const point = (position: number) => {
+      this.#current = Math.max(0, Math.min(last, position));
+      this.#follow(this.#current);
+      onPoint(this.#current);
+    };
+    this.#cells.tabIndex = 0;
+    this.#cells.addEventListener("pointerover", (event) => onPoint(positionOf(event)));
+    this.#cells.addEventListener("pointerleave", (event) => {
+      // A finger that is lifted has pointed all the same.
+      if (event.pointerType !== "touch") onPoint(null);
+    });
+    this.#cells.addEventListener("focus", () => {
+      if (this.#cells.matches(":focus-visible")) point(this.#current);
+    });
+    this.#cells.addEventListener("blur", () => onPoint(null));
+    this.#cells.addEventListener("keydown", (event) => {
+      const at = this.#current;
+      const to = { Home: 0, End: last, ArrowLeft: at - 1, ArrowRight: at + 1 }[event.key];
+      if (to === undefined) return;
+      event.preventDefault();
+      point(to);
+    });
   }
 
   /** Marks cells, and brings the first of them into sight. */
   mark(marks: ReadonlyMap<number, Mark>, follow?: number): void {
     this.#marks = marks;
-    if (follow !== undefined && (follow < this.#start || follow >= this.#start + WINDOW))
-      this.#window(Math.floor(follow / 16) * 16 - 16);
-    else this.refresh();
+    if (follow === undefined || !this.#follow(follow)) this.refresh();
+  }
+
+  /** Brings a cell into sight; false when it was. */
+  #follow(position: number): boolean {
+    if (position >= this.#start && position < this.#start + this.#size) return false;
+    const line = this.#size / 4;
+    this.#window(Math.floor(position / line) * line - line);
+    return true;
   }
 
   #window(start: number): void {
-    const { length } = this.#options;
-    this.#start = Math.max(0, Math.min(start, length - WINDOW));
-    const end = Math.min(length, this.#start + WINDOW);
+    const { length, value } = this.#options;
+    // Cells that are wide once stay wide: the strip does not change its shape while it is walked.
+    const isLong = (p: number) => p > 999_999 || (value(p)?.length ?? 0) > ROOM;
+    const near = Array.from({ length: Math.min(WINDOW, length) }, (_, k) => Math.max(0, start) + k);
+    const wide = this.#room === WIDE_ROOM || near.some((p) => p < length && isLong(p)) || length > 1_000_000;
+    this.#room = wide ? WIDE_ROOM : ROOM;
+    this.#size = (this.#options.window ?? WINDOW) / (wide ? 2 : 1);
+    this.#start = Math.max(0, Math.min(start, length - this.#size));
+    const end = Math.min(length, this.#start + this.#size);
     const cells: HTMLElement[] = [];
     for (let p = this.#start; p < end; p++) {
       cells.push(h("li", { "data-p": p }, h("span", { class: "p" }, String(p)), h("span", { class: "v" })));
     }
+    this.#cells.classList.toggle("wide", wide);
     this.#cells.replaceChildren(...cells);
     this.#where.textContent = `cells ${count(this.#start)} to ${count(end - 1)} of ${count(length)}`;
     this.refresh();
@@ -77,15 +122,21 @@ export class Strip {
 
   /** Values and marks anew. */
   refresh(): void {
-    const { value, inView } = this.#options;
+    const { value, inView, isHidden } = this.#options;
+    const [small, tiny] = this.#room === ROOM ? [4, 6] : [9, 13];
     for (const cell of this.#cells.children as HTMLCollectionOf<HTMLElement>) {
       const p = Number(cell.dataset.p);
-      const text = value(p);
+      const full = isHidden?.(p) ? null : value(p);
+      const text = full === null ? "·" : brief(full, this.#room);
       cell.className = [inView(p) ? "in" : "", this.#marks.get(p) ?? ""].join(" ").trim();
       const shown = cell.lastElementChild as HTMLElement;
-      shown.textContent = text ?? "·";
-      shown.classList.toggle("small", (text?.length ?? 0) > 4);
-      shown.classList.toggle("tiny", (text?.length ?? 0) > 6);
+      if (shown.textContent === text && cell.title !== "") continue;
+      shown.textContent = text;
+      cell.title = full === null ? `cell ${p}` : `cell ${p}: ${full}`;
+      if (text === full) shown.removeAttribute("aria-label");
+      else shown.setAttribute("aria-label", full ?? "not known");
+      shown.classList.toggle("small", text.length > small);
+      shown.classList.toggle("tiny", text.length > tiny);
     }
   }
 }
@@ -95,11 +146,16 @@ function positionOf(event: Event): number | null {
   return cell === null ? null : Number(cell.dataset.p);
 }
 
-/** A number short enough for a cell. */
-export function brief(text: string): string {
-  if (text.length <= 6) return text;
+/** A number short enough for a cell; one that had to be rounded has ≈ before it. */
+export function brief(text: string, room = ROOM): string {
+  if (text.length <= room) return text;
   const number = Number(text);
   if (!Number.isFinite(number)) return text;
-  const short = String(Number(number.toPrecision(4)));
-  return short.length <= 7 ? short : number.toExponential(1);
+  for (let digits = room - 2; digits > 0; digits--) {
+    const short = String(Number(number.toPrecision(digits)));
+    if (short.length < room) return `≈${short}`;
+    const power = number.toExponential(digits - 1).replace("e+", "e");
+    if (power.length < room) return `≈${power}`;
+  }
+  return `≈${number.toExponential(0).replace("e+", "e")}`;
 }

@@ -22,8 +22,23 @@ interface Step {
   parse(text: string): (string | number | null)[];
 }
 
-const numbers = (text: string) =>
-  text.split(",").map((part) => Number(part.trim() === "" ? Number.NaN : part));
+/** Numbers between commas; a comma at the end waits for the next one. */
+function numbers(text: string): number[] {
+  const parts = text.trim().replace(/,$/, "").split(",");
+  const wrong = parts.find((part) => part.trim() === "" || Number.isNaN(Number(part)));
+  if (wrong === undefined) return parts.map(Number);
+  const what =
+    wrong.trim() === "" ? "Between two commas a number is missing" : `"${wrong.trim()}" is no number`;
+  throw new Error(`${what}.`);
+}
+/** The same, while they are being typed: nothing for what is no list of numbers. */
+function numbersSoFar(text: string): number[] {
+  try {
+    return numbers(text);
+  } catch {
+    return [];
+  }
+}
 
 const steps: readonly Step[] = [
   { name: "slice", label: "Slice", hint: ":, ::2", parse: sliceItems },
@@ -45,6 +60,7 @@ export class ViewControls {
   readonly #onChange: (shaped: Shaped) => void;
   readonly #fields = new Map<StepName, { input: HTMLInputElement; error: HTMLElement }>();
   readonly #ranges = h("div", { class: "ranges" });
+  readonly #more = h("p", { class: "note" });
   readonly #chips = h("div", { class: "chips", role: "group", "aria-label": "Order of the axes" });
   #base: Tensor | null = null;
   /** Views made here, let go of at the next change. */
@@ -66,11 +82,21 @@ export class ViewControls {
         oninput: () => this.#apply(step.name),
       });
       this.#fields.set(step.name, { input, error });
-      const extra = { slice: this.#ranges, permute: this.#chips, reshape: null, broadcastTo: null }[
-        step.name
-      ];
+      const extras = {
+        slice: [this.#ranges, this.#more],
+        permute: [this.#chips],
+        reshape: [],
+        broadcastTo: [],
+      }[step.name];
       this.element.append(
-        h("div", { class: `control ${step.name}` }, h("label", { for: id }, step.label), input, error, extra),
+        h(
+          "div",
+          { class: `control ${step.name}` },
+          h("label", { for: id }, step.label),
+          input,
+          error,
+          ...extras,
+        ),
       );
     }
   }
@@ -112,7 +138,7 @@ export class ViewControls {
         calls += `.${name}(${args.map((a) => JSON.stringify(a)).join(", ")})`;
         copied ??= report.copies[0]?.why ?? null;
       } catch (e) {
-        error.textContent = (e as Error).message;
+        error.textContent = (e as Error).message.replace(/^ +/gm, "");
         input.setAttribute("aria-invalid", "true");
       }
     }
@@ -132,6 +158,8 @@ export class ViewControls {
     if (this.#ranges.childElementCount !== ranges.length || this.#ranges.dataset.shape !== list(shape)) {
       this.#ranges.dataset.shape = list(shape);
       this.#ranges.replaceChildren(...ranges.map((_, d) => this.#rangeRow(d, shape[d])));
+      this.#more.textContent =
+        shape.length > ranges.length ? `Further axes, up to axis ${shape.length - 1}, are typed.` : "";
     }
     ranges.forEach((range, d) => {
       const [start, stop, step] = this.#ranges.children[d].querySelectorAll("input");
@@ -198,7 +226,7 @@ export class ViewControls {
   #drawChips(tensor: Tensor): void {
     const { input } = this.#fields.get("permute")!;
     const rank = tensor.rank;
-    const wanted = input.value.trim() === "" ? [] : numbers(input.value);
+    const wanted = numbersSoFar(input.value);
     const valid = wanted.length === rank && wanted.every((a) => Number.isInteger(a) && a >= 0 && a < rank);
     const order = valid && new Set(wanted).size === rank ? wanted : tensor.shape.map((_, d) => d);
     const focused = (document.activeElement as HTMLElement | null)?.dataset.axis;

@@ -3,15 +3,17 @@
  * the loops, how each operand was walked, vectors, threads, compile time, bytes and speed, copies and fallbacks with
  * their reasons. `table()` is the iteration table, `toJSON()` the same as data.
  */
-import { engine } from "../engine.ts";
+import { engine, type Listener } from "../engine.ts";
 import { describe, fail } from "../errors.ts";
+import { Tensor } from "../tensor.ts";
+import { routineOperand } from "./facts.ts";
 import { type Iteration, iterationOf, type Trace } from "./iteration.ts";
 import { Recorder } from "./record.ts";
 import type { CopyStep, FallbackStep, KernelStep, RoutineStep, Step } from "./steps.ts";
 import { checkTable, iterationTable, type TableOptions } from "./table.ts";
-import { nestText, stepText, withSpans } from "./text.ts";
+import { nestText, routinesText, stepsText, withSpans } from "./text.ts";
 
-export type { Access, Iteration, IterationOperand, IterationRow } from "./iteration.ts";
+export type { Access, Iteration, IterationOperand, IterationRow, RowOptions } from "./iteration.ts";
 export type { CopyStep, FallbackStep, KernelStep, RoutineStep, Step } from "./steps.ts";
 export type { TableOptions } from "./table.ts";
 
@@ -47,8 +49,11 @@ export class Report<R = unknown> {
   }
 
   /** The iteration table of a kernel, by default of the last one. */
-  table(options: TableOptions & { readonly kernel?: number } = {}): string {
+  table(which: number | (TableOptions & { readonly kernel?: number }) = {}): string {
+    const options = typeof which === "number" ? { kernel: which } : which;
     checkTable(options);
+    if (options.kernel === undefined && this.kernels.length === 0 && this.routines.length > 0)
+      return routinesText(this.routines);
     return iterationTable(this.#iteration("table", options.kernel), options);
   }
 
@@ -57,38 +62,31 @@ export class Report<R = unknown> {
     return this.#iteration("iteration", kernel);
   }
 
-  #kernel(operation: string, kernel: number): KernelStep | undefined {
-    if (Number.isInteger(kernel)) return this.kernels.at(kernel);
-    return fail(
-      "value",
-      operation,
-      `the kernel is ${describe(kernel)}.`,
-      "Count from 0; -1 is the last one.",
-    );
+  #kernel(operation: string, kernel: number): KernelStep {
+    const { kernels, routines } = this;
+    const step = Number.isInteger(kernel) ? kernels.at(kernel) : undefined;
+    if (step !== undefined) return step;
+    const count = "Count from 0; -1 is the last one.";
+    if (!Number.isInteger(kernel))
+      return fail("value", operation, `the kernel is ${describe(kernel)}.`, count);
+    const ran = `${kernels.length} ran${routines.length === 0 ? "" : `, and ${routines.length} written by hand (see routines)`}`;
+    const remedy =
+      kernels.length > 0 ? count : "Explain a function that computes something element by element.";
+    return fail("value", operation, `no such kernel: ${ran}.`, remedy);
   }
 
   #iteration(operation: string, kernel = -1): Iteration {
-    const step = this.#kernel(operation, kernel);
-    if (step === undefined) {
-      return fail(
-        "value",
-        operation,
-        `no such kernel: ${this.kernels.length} ran.`,
-        "Explain a function that computes something.",
-      );
-    }
-    return iterationOf(this.#traces.get(step)!);
+    return iterationOf(this.#traces.get(this.#kernel(operation, kernel))!);
   }
 
   /** The WebAssembly of a kernel as text, by default of the last one. */
   wat(kernel = -1): string {
-    return this.#kernel("wat", kernel)?.wat ?? "";
+    return this.#kernel("wat", kernel).wat ?? "";
   }
 
   /** The program of a kernel after each pass; at first with the piece of the function each line came from. */
   passes(kernel = -1): string {
     const step = this.#kernel("passes", kernel);
-    if (step === undefined) return "";
     return step.passes
       .map(
         ({ name, says, text }, i) => `── ${name}: ${says}\n${i === 0 ? withSpans(text, step.spans) : text}`,
@@ -99,24 +97,56 @@ export class Report<R = unknown> {
   /** The loops of a kernel as they were asked for and as they were walked, with the steps of each operand. */
   loops(kernel = -1): string {
     const step = this.#kernel("loops", kernel);
-    if (step === undefined) return "";
     const names = step.operands.map((o) => o.name);
     const { before, after } = step.nest;
     return `── as asked for, steps in elements\n${nestText(before, names)}\n── as walked\n${nestText(after, names)}`;
   }
 
   toString(): string {
-    if (this.steps.length === 0) return "Nothing ran: views only, no element was read or written.";
-    return this.steps.map((step, i) => stepText(step, i + 1)).join("\n\n");
+    const ran = this.steps.length === 0 ? NO_STEPS : stepsText(this.steps);
+    return this.result instanceof Promise ? `${ran}\n\n${PROMISE}` : ran;
   }
   [Symbol.for("nodejs.util.inspect.custom")](): string {
     return this.toString();
   }
 
-  toJSON(): { steps: readonly Step[] } {
-    return { steps: this.steps };
+  /** The steps, and what the function returned in a few words. `wat: false` leaves the long WebAssembly texts out. */
+  toJSON(options: ReportJSONOptions | string = {}): { steps: readonly Step[]; result: unknown } {
+    // JSON.stringify gives a key.
+    const { wat = true } = typeof options === "object" ? options : {};
+    return { steps: wat ? this.steps : this.steps.map(withoutWat), result: summary(this.result) };
   }
 }
+
+export interface ReportJSONOptions {
+  /** With the WebAssembly of each step as text; default true. */
+  readonly wat?: boolean;
+}
+
+const NO_STEPS =
+  "No kernel ran: only views were made, or elements were made, read or written one by one from JavaScript.";
+const PROMISE = "The function returned a promise: what runs after its first await is not in this report.";
+
+/** Without asking for the text, which is made when it is asked for. */
+function withoutWat(step: Step): Step {
+  const { wat: _, ...others } = Object.getOwnPropertyDescriptors(step) as Record<string, PropertyDescriptor>;
+  return Object.defineProperties({}, others) as Step;
+}
+
+/** A result in JSON: tensors as what they are, not their elements. */
+function summary(result: unknown, depth = 0): unknown {
+  if (result instanceof Tensor) return { ...routineOperand("", result), name: "tensor" };
+  if (typeof result === "bigint" || typeof result === "function") return String(result);
+  if (typeof result !== "object" || result === null) return result;
+  const isLong = ArrayBuffer.isView(result) || result instanceof Promise || result instanceof Report;
+  if (depth > 2 || isLong) return result.constructor?.name ?? "object";
+  if (Array.isArray(result)) return result.slice(0, 24).map((r) => summary(r, depth + 1));
+  const entries = Object.entries(result).slice(0, 24);
+  return Object.fromEntries(entries.map(([name, value]) => [name, summary(value, depth + 1)]));
+}
+
+/** Who records now: an explain inside an explain takes its part of the same record. */
+let current: { readonly recorder: Recorder; readonly listener: Listener } | null = null;
 
 /** Runs `fn` and reports what ran inside. */
 export function explain<R>(fn: () => R): Report<R> {
@@ -130,12 +160,25 @@ export function explain<R>(fn: () => R): Report<R> {
   }
   const e = engine();
   const before = e.listener;
+  if (current !== null && before === current.listener) {
+    const { recorder } = current;
+    const from = recorder.steps.length;
+    const result = fn();
+    return new Report(result, recorder.steps.slice(from), recorder.traces);
+  }
   const recorder = new Recorder();
-  e.listener = (event) => recorder.hear(event);
+  const outer = current;
+  const listener: Listener = (event) => {
+    before?.(event);
+    recorder.hear(event);
+  };
+  e.listener = listener;
+  current = { recorder, listener };
   try {
     const result = fn();
     return new Report(result, recorder.steps, recorder.traces);
   } finally {
     e.listener = before;
+    current = outer;
   }
 }

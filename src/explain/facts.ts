@@ -1,9 +1,10 @@
 /** What there is to say about an operation and the plan that was spent on it: each fact a function. */
+import type { DType, Value } from "../dtype.ts";
 import type { Event, Seen } from "../engine.ts";
 import { engine } from "../engine.ts";
 import type { Program } from "../ir/node.ts";
 import { isOp, ops } from "../ir/ops.ts";
-import { printProgram } from "../ir/print.ts";
+import { printProgram, short } from "../ir/print.ts";
 import { type GemmPlan, laneBytes } from "../optimize/gemm.ts";
 import { optimize, passes } from "../optimize/pipeline.ts";
 import type { Fold } from "../optimize/reduce.ts";
@@ -16,7 +17,7 @@ import { sizeOf } from "../view/layout.ts";
 import type { LoopNest } from "../view/loops.ts";
 import { isContiguous, type View } from "../view/view.ts";
 import { detectFeatures } from "../wasm/features.ts";
-import type { KernelStep, OperandReport, SpanReport } from "./steps.ts";
+import type { KernelStep, OperandReport, RoutineOperand, SpanReport } from "./steps.ts";
 
 export type Operation = Event & { kind: "operation" };
 type Detail = (Event & { kind: "kernel" })["detail"];
@@ -62,6 +63,15 @@ export function codeOf(detail: Detail): Code | null {
   };
 }
 
+/** What the function captured, as a step has it. */
+export function capturedOf({ values = {}, source }: Operation): Pick<KernelStep, "values"> {
+  const entries = Object.entries(values).map(([name, value]) => [name.replace(/#\d+$/, ""), value]);
+  // A built-in operation has them in its algebra already.
+  return entries.length === 0 || !isFunction(source) ? {} : { values: Object.fromEntries(entries) };
+}
+
+const isFunction = (source: string) => /=>|[{}]/.test(source);
+
 function gemmCode(gemm: GemmPlan): Code | null {
   const { heap, pool } = engine();
   const kernels = gemmOf(heap, pool);
@@ -86,17 +96,20 @@ export function rateOf(milliseconds: number, flops: number | null, bytes: number
 
 /** The function's text; of a built-in operation its algebra, with the operands' names instead of x0, x1 …. */
 export function sourceOf(event: Operation, program: Program | undefined): string {
-  const { source, form, operation } = event;
-  if (/=>|[{}]/.test(source)) return source;
+  const { source, form, operation, values = {} } = event;
+  if (isFunction(source)) return source;
   const folds = form === "reduce" || form === "scan";
   const names = [...(folds ? ["acc"] : []), ...event.inputs.map((_, i) => inputName(event, i))];
   const algebra =
     source === operation && program !== undefined
-      ? printAlgebra(program, (i) => names[i] ?? "position")
-      : source.replace(/\bx(\d+)\b/g, (text, i) => names[Number(i)] ?? text);
+      ? printAlgebra(program, (i) => names[i] ?? "position", Object.values(values))
+      : source.replace(/\b[a-z]\w*\b/gi, (text) => values[text] ?? names[inputAt(text)] ?? text);
   // What the machine does with bits says nothing to a reader.
   return algebra.includes("bitcast") ? operation : withoutParentheses(algebra);
 }
+
+/** Which input "x1" is; -1 for other words. */
+const inputAt = (text: string) => (/^x\d+$/.test(text) ? Number(text.slice(1)) : -1);
 
 /** Without the pair around all of it, if there is one. */
 function withoutParentheses(text: string): string {
@@ -110,19 +123,28 @@ function withoutParentheses(text: string): string {
 }
 
 /** A program as one line of algebra. */
-function printAlgebra({ nodes, result }: Program, name: (input: number) => string): string {
+function printAlgebra(
+  { nodes, result }: Program,
+  name: (input: number) => string,
+  values: readonly string[],
+): string {
   const text: string[] = [];
   for (const node of nodes) {
-    const args = node.args.map((a) => text[a]);
+    const args = node.args.map((a) => short(text[a]));
     const sign = isOp(node.op) ? ops[node.op].sign : undefined;
     if (node.op === "input") text.push(name(node.index));
-    else if (node.op === "const") text.push(String(node.value));
+    else if (node.op === "param") text.push(values[node.index] ?? `param ${node.index}`);
+    else if (node.op === "const") text.push(constantText(node.value, node.dtype));
     else if (node.op === "cast") text.push(`${node.dtype}(${args[0]})`);
     else if (sign !== undefined) text.push(`(${args.join(` ${sign} `)})`);
     else text.push(`${node.op}(${args.join(", ")})`);
   }
   return text[result];
 }
+
+/** The largest u32 stands for a position that there is none of. */
+const constantText = (value: Value, dtype: DType) =>
+  dtype === "u32" && value === 4294967295 ? "none" : Object.is(value, -0) ? "-0" : String(value);
 
 /** Loops before and after planning; a fold's are those that stay and, last, those that go. */
 export function loopsOf({ form, out, inputs }: Operation, detail: Detail): KernelStep["loops"] {
@@ -181,6 +203,7 @@ export function noteOf(detail: Detail): string | null {
   const gemm = detail.gemm as GemmPlan | undefined;
   if (gemm !== undefined) {
     const { path, tile } = gemm;
+    if (path === "empty") return null;
     if (path === "dots" || path === "axpy") return "a product with a vector: the matrix is read as a stream";
     const how = path === "packed" ? "operands packed in panels" : "operands read where they lie";
     return `${how}, tiles of ${tile.mr} × ${tile.nr}${tile.fma ? ", fused multiply-add" : ""}`;
@@ -201,9 +224,10 @@ export function layoutKeyOf(code: Code | null): string | null {
 }
 
 export function inputName(event: Operation, i: number): string {
-  if (event.inputs.length === 1) return "in";
-  return String.fromCharCode(97 + i);
+  return event.inputs.length === 1 ? "in" : letter(i);
 }
+
+export const letter = (i: number): string => String.fromCharCode(97 + i);
 
 /** Bytes that the elements of a view really occupy: a broadcast axis is read from cache. */
 export function touched(frame: View): number {
@@ -211,23 +235,30 @@ export function touched(frame: View): number {
   return sizeOf(shape) * frame.itemBytes;
 }
 
+export function routineOperand(
+  name: string,
+  { frame, dtype }: Pick<Seen, "frame" | "dtype">,
+): RoutineOperand {
+  const { itemBytes, shape } = frame;
+  const strides = frame.strides.map((s) => s / itemBytes);
+  return { name, dtype, shape, strides, offset: frame.offset / itemBytes };
+}
+
 export function operandReport(
   name: string,
-  { frame, dtype }: Seen,
+  seen: Seen,
   k: number,
   detail: Detail,
   code: Code | null,
 ): OperandReport {
+  const { frame } = seen;
   const { itemBytes } = frame;
-  const stride = strideOf(k, detail);
+  // Without elements nothing is walked.
+  const stride = frame.shape.includes(0) ? null : strideOf(k, detail);
   const otherwise =
     stride !== null ? layoutClass(stride, itemBytes) : isContiguous(frame) ? "contiguous" : "any";
   return {
-    name,
-    dtype,
-    shape: frame.shape,
-    strides: frame.strides.map((s) => s / itemBytes),
-    offset: frame.offset / itemBytes,
+    ...routineOperand(name, seen),
     walk: (code?.walks?.[k] ?? otherwise) as OperandReport["walk"],
     step: stride === null ? null : stride / itemBytes,
   };
@@ -250,13 +281,17 @@ export function programOf(detail: Detail): Program | undefined {
   return (detail.program as Program | undefined) ?? (detail.fold as Fold | undefined)?.step;
 }
 
-export function passesOf(program: Program | undefined): KernelStep["passes"] {
+export function passesOf(
+  program: Program | undefined,
+  values: Operation["values"] = {},
+): KernelStep["passes"] {
   if (program === undefined) return [];
-  const texts = [
-    { name: "function", says: "what the function says, with dtypes", text: printProgram(program) },
-  ];
+  const captured = Object.entries(values).map(([name, value]) => `${name.replace(/#\d+$/, "")} = ${value}`);
+  const print = (p: Program) =>
+    printProgram(p).replace(/param \w+ #(\d+)$/gm, (text, i) => `${text} (${captured[i] ?? "captured"})`);
+  const texts = [{ name: "function", says: "what the function says, with dtypes", text: print(program) }];
   optimize(program, { fma: detectFeatures().relaxedSimd }, (name, p) => {
-    const text = printProgram(p);
+    const text = print(p);
     if (text !== texts[texts.length - 1].text)
       texts.push({ name, says: passes.find((pass) => pass.name === name)?.says ?? "", text });
   });

@@ -1,6 +1,6 @@
 /** The iteration of a kernel as data. */
 import { describe, expect, it } from "vitest";
-import { arange, empty, matmul, tensor, zip } from "../index.ts";
+import { arange, empty, kernel, matmul, tensor, zeros, zip } from "../index.ts";
 import { explain } from "./explain.ts";
 
 describe("report.iteration()", () => {
@@ -66,5 +66,87 @@ describe("report.iteration()", () => {
   it("of nothing has no rows; of a report without kernels it is an error", () => {
     expect(explain(() => empty([0, 3]).neg()).kernels.length).toBeLessThanOrEqual(1);
     expect(() => explain(() => arange(4).T).iteration()).toThrow(/iteration: no such kernel: 0 ran/);
+  });
+
+  it("of a large operand shows what was there when the kernel ran", () => {
+    const a = arange(1.2e6);
+    const report = explain(() => a.map((x) => x + 1));
+    a.fill(-7);
+    const { written, reads } = report.iteration().row(600000);
+    expect([reads[0].value, written]).toEqual(["600000", "600001"]);
+  });
+
+  it("of a very large operand keeps what the table shows, and never reads memory later", () => {
+    const a = zeros([4200, 4200]).fill(3).T;
+    const report = explain(() => a.map((x) => x + 1));
+    a.fill(-7);
+    report.result.dispose();
+    arange(4200 * 4200).dispose();
+    const it = report.iteration();
+    expect(it.operands.map((o) => o.whole)).toEqual([false, false]);
+    expect(report.table()).not.toMatch(/-7|\?/);
+    expect(it.row(it.count - 1)).toMatchObject({ written: "4", reads: [{ value: "3" }] });
+    expect(it.row(it.count / 2 + 2100)).toMatchObject({ written: "?", reads: [{ value: "?" }] });
+    expect([0, 1, 4200 * 2100].map((p) => it.operands[1].at(p))).toEqual(["3", "3", null]);
+    expect(report.table({ rows: 40000 })).toMatch(
+      /\n\? was not kept: .*only the first and the last rows are\.$/,
+    );
+  });
+
+  it("keeps no more than 64 MiB a report, and what is small always", () => {
+    const a = zeros(1 << 22);
+    const b = arange(1 << 12);
+    const report = explain(() => {
+      for (let i = 0; i < 3; i++) a.neg().dispose();
+      return b.neg();
+    });
+    const whole = report.kernels.map((_, k) => report.iteration(k).operands.every((o) => o.whole));
+    expect(whole).toEqual([true, true, false, true]);
+  });
+
+  it("of a long walk looks up 256 reads, or those asked for", () => {
+    const it = explain(() => arange(1e6).sum()).iteration();
+    expect([it.readsPerRow, it.readsPerStep]).toEqual([1e6, 1]);
+    expect(it.row(0).reads).toHaveLength(256);
+    expect(it.row(0, { most: 300 }).reads).toHaveLength(300);
+    expect(it.row(0, { from: 999_998, most: 9 }).reads.map((r) => r.value)).toEqual(["999998", "999999"]);
+    expect(() => it.row(1)).toThrow(/row: the row is the number 1; rows are numbered 0 … 0/);
+  });
+
+  it("of a fold of several inputs reads each of them at every step", () => {
+    const m = arange(6).reshape(2, 3);
+    const squares = kernel((a: number, b: number) => (a - b) ** 2).reduce("sum", { axis: -1 });
+    const report = explain(() => squares(m, arange(3)));
+    const it = report.iteration();
+    expect([it.readsPerRow, it.readsPerStep]).toEqual([6, 2]);
+    expect(it.row(1).bases).toEqual([3, 0]);
+    expect(it.row(1).reads.map((r) => [r.operand, r.position, r.value])).toEqual([
+      [1, 3, "3"],
+      [2, 0, "0"],
+      [1, 4, "4"],
+      [2, 1, "1"],
+      [1, 5, "5"],
+      [2, 2, "2"],
+    ]);
+    expect(`\n${report.table()}\n`).toMatchInlineSnapshot(`
+      "
+      ordinal  out index  out position  a base  a walk  read a  b base  b walk  read b  written
+      ─────────────────────────────────────────────────────────────────────────────────────────
+      0        [0]        0             0       0 1 2   0 1 2   0       0 1 2   0 1 2   0
+      1        [1]        1             3       3 4 5   3 4 5   0       0 1 2   0 1 2   27
+      "
+    `);
+    const [first, second] = [0, 1].map((k) => explain(() => m.std({ axis: 1 })).iteration(k));
+    expect([first.operands.length, second.operands.length]).toEqual([2, 3]);
+    expect(second.row(0).reads.map((r) => r.operand)).toEqual([1, 2, 1, 2, 1, 2]);
+  });
+
+  it("is JSON with its first rows", () => {
+    const it = explain(() => arange(100).neg()).iteration();
+    const { rows, operands, ...rest } = JSON.parse(JSON.stringify(it));
+    expect(rest).toEqual({ form: "elementwise", count: 100, readsPerRow: 1, readsPerStep: 1 });
+    expect(rows).toHaveLength(24);
+    expect(rows[3]).toMatchObject({ ordinal: 3, written: "-3", reads: [{ value: "3" }] });
+    expect(operands[1]).toMatchObject({ name: "in", shape: [100], strides: [1], offset: 0 });
   });
 });

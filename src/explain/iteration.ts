@@ -3,10 +3,14 @@
  * operand is read, what was read and what was written. Positions count elements, as in the documents. `table()` prints it.
  */
 import { type DType, toScalar, type Value } from "../dtype.ts";
+import { describe, fail } from "../errors.ts";
 import { broadcastIndex, positionOf, sizeOf, unravel } from "../view/layout.ts";
 import type { View } from "../view/view.ts";
 
-/** An operand with the values it held, read by byte offset; known from byte `start` to byte `end` of its storage. */
+/**
+ * An operand with the values it held when the kernel ran, by byte offset in its storage; null for what was not kept.
+ * All that lies from byte `start` to byte `end` was kept if it is whole; else a sample.
+ */
 export interface Snapshot {
   readonly name: string;
   readonly dtype: DType;
@@ -14,7 +18,8 @@ export interface Snapshot {
   readonly storage: { readonly address: number; readonly bytes: number };
   readonly start: number;
   readonly end: number;
-  readonly read: (byteOffset: number) => Value;
+  readonly whole: boolean;
+  readonly read: (byteOffset: number) => Value | null;
 }
 
 /** What an iteration is made from: the operands' values when they were read and written. */
@@ -38,7 +43,9 @@ export interface IterationOperand {
   readonly address: number;
   /** Elements its storage has room for. */
   readonly length: number;
-  /** The element at a position of the storage, as text; null where the report did not look. */
+  /** Were all its values kept? Of a very large operand only a sample is: see `at`. */
+  readonly whole: boolean;
+  /** The element at a position of the storage when the kernel ran, as text; null where the report did not look. */
   at(position: number): string | null;
 }
 
@@ -48,6 +55,7 @@ export interface Access {
   readonly operand: number;
   readonly index: readonly number[];
   readonly position: number;
+  /** "?" where the value was not kept. */
   readonly value: string;
 }
 
@@ -59,9 +67,21 @@ export interface IterationRow {
   readonly written: string;
   /** reduce and matmul: where the walk starts in each input. */
   readonly bases: readonly number[];
-  /** In order; a matrix product reads a and b in turn. */
+  /** In order; each step of a walk reads every input in turn. The first ones, where there are many. */
   readonly reads: readonly Access[];
 }
+
+/** Which reads of a row are looked up. */
+export interface RowOptions {
+  /** At the most so many; default 256. */
+  readonly most?: number;
+  /** The first of them; default 0. */
+  readonly from?: number;
+}
+
+/** Reads that a row looks up unless told otherwise, and rows of an iteration as JSON. */
+const MOST_READS = 256;
+const MOST_ROWS = 24;
 
 export interface Iteration {
   readonly form: string;
@@ -69,13 +89,18 @@ export interface Iteration {
   readonly count: number;
   /** Reads for each row. */
   readonly readsPerRow: number;
+  /** Reads of one step of the walk: one for each input. */
+  readonly readsPerStep: number;
   /** The output first. */
   readonly operands: readonly IterationOperand[];
-  /** One row; at most `most` of its reads are looked up. */
-  row(ordinal: number, most?: number): IterationRow;
+  /** One row; at most `most` of its reads are looked up, 256 by default. */
+  row(ordinal: number, most?: number | RowOptions): IterationRow;
+  /** The same as plain data, with the first 24 rows. */
+  toJSON(): object;
 }
 
-export function show(dtype: DType, value: Value): string {
+export function show(dtype: DType, value: Value | null): string {
+  if (value === null) return "?";
   if (Object.is(value, -0)) return "-0";
   if (typeof value === "number" && !Number.isInteger(value)) return String(Number(value.toPrecision(7)));
   return String(toScalar(value, dtype));
@@ -85,12 +110,13 @@ export function iterationOf(trace: Trace): Iteration {
   const walk = walks[trace.form as keyof typeof walks] ?? elementwise;
   const { out } = trace;
   const { count, readsPerRow, bases, read } = walk(trace);
+  const facts = { form: trace.form, count, readsPerRow, readsPerStep: trace.inputs.length };
   return {
-    form: trace.form,
-    count,
-    readsPerRow,
+    ...facts,
     operands: [out, ...trace.inputs].map(operandOf),
-    row(ordinal, most = readsPerRow) {
+    row(ordinal, options = {}) {
+      const { most = MOST_READS, from = 0 } = typeof options === "number" ? { most: options } : options;
+      checkOrdinal(ordinal, count);
       const index = unravel(ordinal, out.frame.shape);
       const position = positionIn(out, index);
       return {
@@ -99,10 +125,27 @@ export function iterationOf(trace: Trace): Iteration {
         position: position / out.frame.itemBytes,
         written: show(out.dtype, out.read(position)),
         bases: bases(ordinal, index),
-        reads: Array.from({ length: Math.min(most, readsPerRow) }, (_, k) => read(ordinal, index, k)),
+        reads: Array.from({ length: Math.max(0, Math.min(most, readsPerRow - from)) }, (_, k) =>
+          read(ordinal, index, from + k),
+        ),
       };
     },
+    toJSON() {
+      const rows = Array.from({ length: Math.min(count, MOST_ROWS) }, (_, i) => this.row(i, MOST_ROWS));
+      return { ...facts, operands: this.operands.map(({ at: _, ...o }) => o), rows };
+    },
   };
+}
+
+function checkOrdinal(ordinal: number, count: number): void {
+  if (Number.isInteger(ordinal) && ordinal >= 0 && ordinal < count) return;
+  const rows = count === 0 ? "there are no rows" : `rows are numbered 0 … ${count - 1}`;
+  fail(
+    "value",
+    "row",
+    `the row is ${describe(ordinal)}; ${rows}.`,
+    "Use a whole number below iteration.count.",
+  );
 }
 
 interface Walk {
@@ -122,22 +165,22 @@ function elementwise({ out, inputs }: Trace): Walk {
   };
 }
 
-/** Folds: a walk over the folded axes for each element that stays. */
+/** Folds: a walk over the folded axes for each element that stays; each step reads every input. */
 function reduce({ inputs, axes }: Trace): Walk {
-  const [input] = inputs;
-  const { shape } = input.frame;
+  const { shape } = inputs[0].frame;
   const kept = shape.map((n, d) => (axes.includes(d) ? 1 : n));
   const folded = axes.map((d) => shape[d]);
   return {
     count: sizeOf(kept),
-    readsPerRow: sizeOf(folded),
-    bases: (ordinal) => [positionIn(input, unravel(ordinal, kept)) / input.frame.itemBytes],
+    readsPerRow: sizeOf(folded) * inputs.length,
+    bases: (ordinal) => inputs.map((t) => positionIn(t, unravel(ordinal, kept)) / t.frame.itemBytes),
     read(ordinal, _, k) {
       const index = unravel(ordinal, kept);
-      unravel(k, folded).forEach((i, n) => {
+      unravel(Math.floor(k / inputs.length), folded).forEach((i, n) => {
         index[axes[n]] = i;
       });
-      return access(1, input, index);
+      const input = k % inputs.length;
+      return access(input + 1, inputs[input], index);
     },
   };
 }
@@ -189,9 +232,11 @@ function operandOf(t: Snapshot): IterationOperand {
     itemBytes,
     address: t.storage.address,
     length: Math.floor(t.storage.bytes / itemBytes),
+    whole: t.whole,
     at(position) {
       const byte = position * itemBytes;
-      return byte < t.start || byte + itemBytes > t.end ? null : show(t.dtype, t.read(byte));
+      const value = byte < t.start || byte + itemBytes > t.end ? null : t.read(byte);
+      return value === null ? null : show(t.dtype, value);
     },
   };
 }

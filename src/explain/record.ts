@@ -1,5 +1,5 @@
 /** Listens to the engine while a function runs and turns what it hears into steps: plain data, values included. */
-import { dtypes, type Value } from "../dtype.ts";
+import { dtypes } from "../dtype.ts";
 import { type Event, engine, type Seen } from "../engine.ts";
 import { gemmOf } from "../run/gemm.ts";
 import { WARM } from "../run/kernel.ts";
@@ -7,9 +7,11 @@ import { sizeOf } from "../view/layout.ts";
 import { extent } from "../view/view.ts";
 import { disassemble } from "../wasm/wat.ts";
 import {
+  capturedOf,
   codeOf,
   inputName,
   layoutKeyOf,
+  letter,
   loopsOf,
   nestsOf,
   noteOf,
@@ -18,33 +20,40 @@ import {
   passesOf,
   programOf,
   rateOf,
+  routineOperand,
   sourceOf,
   spansOf,
   touched,
 } from "./facts.ts";
-import type { Snapshot, Trace } from "./iteration.ts";
+import { iterationOf, type Snapshot, type Trace } from "./iteration.ts";
 import type { KernelStep, RoutineStep, Step } from "./steps.ts";
+import { tableRows } from "./table.ts";
 
-/** Larger operands are not copied for the tables. */
-const MOST_BYTES = 1 << 22;
-/** A storage up to this size is copied whole. */
+/** Operands are copied whole up to so many bytes a report; of what comes then only what the table shows, and the ends. */
+const MOST_BYTES = 1 << 26;
+const END_BYTES = 1 << 15;
+/** A storage up to this size is copied with what lies around the view. */
 const SMALL_BYTES = 1 << 12;
 
 export class Recorder {
   readonly steps: Step[] = [];
   readonly traces = new Map<Step, Trace>();
-  #pending: { event: Operation; inputs: Snapshot[]; start: number; before: Counts } | null = null;
+  #pending: Pending | null = null;
+  #bytesLeft = MOST_BYTES;
 
   hear(event: Event): void {
     switch (event.kind) {
-      case "operation":
+      case "operation": {
+        const [out, ...inputs] = this.#keepers(event);
         this.#pending = {
           event,
-          inputs: event.inputs.map((t, i) => snapshot(inputName(event, i), t)),
+          inputs: inputs.map((keep) => keep()),
+          out,
           before: counts(),
           start: performance.now(),
         };
         break;
+      }
       case "kernel":
         this.#kernel(event);
         break;
@@ -52,8 +61,22 @@ export class Recorder {
         this.steps.push(routineStep(event));
         break;
       default:
-        this.steps.push(event);
+        this.steps.push({ ...event, ...groupNow() });
     }
+  }
+
+  /** For each operand, the output first, what keeps its values when it is called. */
+  #keepers(event: Operation): (() => Snapshot)[] {
+    const named = [event.out, ...event.inputs].map((t, k) =>
+      knownOf(k === 0 ? "out" : inputName(event, k - 1), t),
+    );
+    const whole = named.map(({ start, end }) => {
+      const fits = end - start <= Math.max(2 * END_BYTES, this.#bytesLeft);
+      if (fits) this.#bytesLeft -= end - start;
+      return fits;
+    });
+    const shown = whole.every(Boolean) ? [] : shownBytes(event, named);
+    return named.map((known, k) => () => (whole[k] ? keepAll(known) : keepSome(known, shown[k])));
   }
 
   #kernel(event: Event & { kind: "kernel" }): void {
@@ -66,7 +89,8 @@ export class Recorder {
     const { out, inputs, form } = pending.event;
     const seen = [out, ...inputs];
     const made = codeOf(detail);
-    const compileTime = now.compiled > pending.before.compiled ? (made?.compileTime ?? 0) : 0;
+    const gemmTime = now.gemmTime - pending.before.gemmTime;
+    const compileTime = gemmTime + (now.compiled > pending.before.compiled ? (made?.compileTime ?? 0) : 0);
     const bytesWritten = touched(out.frame);
     const bytesRead = inputs.reduce((sum, t) => sum + touched(t.frame), 0);
     const flops =
@@ -79,13 +103,14 @@ export class Recorder {
       operation: event.operation,
       form,
       source: sourceOf(pending.event, program),
+      ...capturedOf(pending.event),
       backend: event.backend,
       operands: seen.map((t, k) =>
         operandReport(k === 0 ? "out" : inputName(pending.event, k - 1), t, k, detail, made),
       ),
       loops: loopsOf(pending.event, detail),
       nest: nestsOf(pending.event, detail),
-      passes: passesOf(program),
+      passes: passesOf(program, pending.event.values),
       spans: program === undefined ? [] : spansOf(program, pending.event.source),
       vector: made?.vector ?? null,
       note: noteOf(detail),
@@ -105,16 +130,33 @@ export class Recorder {
         wat ??= made === null ? null : disassemble(made.bytes);
         return wat;
       },
+      ...groupNow(),
     };
     this.steps.push(step);
     const { axes = [] } = pending.event;
-    this.traces.set(step, { form, out: snapshot("out", out), inputs: pending.inputs, axes });
+    this.traces.set(step, { form, out: pending.out(), inputs: pending.inputs, axes });
   }
+}
+
+/** An operation that has begun: its inputs' values, and what keeps those of its output. */
+interface Pending {
+  readonly event: Operation;
+  readonly inputs: Snapshot[];
+  readonly out: () => Snapshot;
+  readonly start: number;
+  readonly before: Counts;
+}
+
+/** The call that what runs now is part of. */
+function groupNow(): { within?: string } {
+  const { group } = engine();
+  return group === null ? {} : { within: group };
 }
 
 /** What has been compiled and shared so far. */
 interface Counts {
   readonly compiled: number;
+  readonly gemmTime: number;
   readonly tasks: number;
   readonly own: number;
 }
@@ -122,39 +164,84 @@ interface Counts {
 function counts(): Counts {
   const { kernels, pool, heap } = engine();
   const { tasks, own } = pool.tally;
-  return { compiled: kernels.compiled + gemmOf(heap, pool).compiled, tasks, own };
+  const gemm = gemmOf(heap, pool);
+  return { compiled: kernels.compiled + gemm.compiled, gemmTime: gemm.compileTime, tasks, own };
 }
 
 function routineStep(event: Event & { kind: "routine" }): RoutineStep {
-  const { name, tasks, shared, isNew, milliseconds, bytes } = event;
+  const { name, tasks, shared, isNew, milliseconds, compileTime, bytes, about } = event;
+  const inputs = about?.inputs ?? [];
+  const operands = [
+    ...(about?.out === undefined ? [] : [routineOperand("out", about.out)]),
+    ...inputs.map((t, i) => routineOperand(inputs.length === 1 ? "in" : letter(i), t)),
+  ];
+  const seen = [...inputs, ...(about?.out === undefined ? [] : [about.out])];
   let wat: string | undefined;
   return {
     kind: "routine",
+    operation: about?.operation ?? engine().group ?? name,
     name,
+    operands,
+    bytes:
+      about?.bytes !== undefined || seen.length === 0
+        ? (about?.bytes ?? null)
+        : seen.reduce((sum, t) => sum + touched(t.frame), 0),
     tasks,
     threads: { ...engine().pool.status(), shared },
     cached: !isNew,
+    compileTime,
     time: milliseconds,
     get wat(): string {
       wat ??= disassemble(bytes);
       return wat;
     },
+    ...groupNow(),
   };
 }
 
-/**
- * A copy of the bytes a view reaches, so that later writes do not change the story; of a small storage all bytes, so that
- * the view can be shown among its neighbours.
- */
-function snapshot(name: string, { dtype, frame, storage }: Seen): Snapshot {
-  const { heap } = engine();
-  const { read } = dtypes[dtype];
-  const { start, end } = storage.bytes <= SMALL_BYTES ? { start: 0, end: storage.bytes } : extent(frame);
-  const known = { name, dtype, frame, storage, start, end };
-  if (end - start > MOST_BYTES) {
-    return { ...known, read: (p): Value => read(heap.view, storage.address + p) };
-  }
-  const copy = heap.u8.slice(storage.address + start, storage.address + end);
+/* Values --------------------------------------------------------------------------------------------------- */
+
+type Known = Omit<Snapshot, "read" | "whole">;
+
+/** Which bytes a view reaches; of a small storage all of them, so that the view can be shown among its neighbours. */
+function knownOf(name: string, { dtype, frame, storage: { address, bytes } }: Seen): Known {
+  const { start, end } = bytes <= SMALL_BYTES ? { start: 0, end: bytes } : extent(frame);
+  // Only where the storage is: a report does not keep it alive.
+  return { name, dtype, frame, storage: { address, bytes }, start, end };
+}
+
+/** A copy of all bytes, so that later writes do not change the story. */
+function keepAll(known: Known): Snapshot {
+  return { ...known, whole: true, read: copyOf(known, known.start, known.end) };
+}
+
+/** Copies of the first and the last bytes, and of the elements at `bytes`. Nothing is read later: it may be others' by then. */
+function keepSome(known: Known, bytes: ReadonlySet<number>): Snapshot {
+  const { start, end, dtype, storage } = known;
+  const { view } = engine().heap;
+  const values = new Map(Array.from(bytes, (p) => [p, dtypes[dtype].read(view, storage.address + p)]));
+  const [head, tail] = [copyOf(known, start, start + END_BYTES), copyOf(known, end - END_BYTES, end)];
+  return { ...known, whole: false, read: (p) => values.get(p) ?? head(p) ?? tail(p) };
+}
+
+function copyOf({ dtype, frame, storage }: Known, start: number, end: number): Snapshot["read"] {
+  const copy = engine().heap.u8.slice(storage.address + start, storage.address + end);
   const memory = new DataView(copy.buffer, copy.byteOffset, copy.byteLength);
-  return { ...known, read: (p): Value => read(memory, p - start) };
+  const { read } = dtypes[dtype];
+  return (p) => (p < start || p + frame.itemBytes > end ? null : read(memory, p - start));
+}
+
+/** The bytes of each operand that the table of an operation shows, the output's first. */
+function shownBytes({ form, axes = [] }: Operation, operands: readonly Known[]): Set<number>[] {
+  const shown = operands.map(() => new Set<number>());
+  const [out, ...inputs] = operands.map((known, k) => ({
+    ...known,
+    whole: false,
+    read: (p: number) => {
+      shown[k].add(p);
+      return null;
+    },
+  }));
+  tableRows(iterationOf({ form, out, inputs, axes }));
+  return shown;
 }

@@ -15,6 +15,9 @@ export interface OperandReport {
   readonly step: number | null;
 }
 
+/** An operand of a routine: what it is, not how it is walked. */
+export type RoutineOperand = Omit<OperandReport, "walk" | "step">;
+
 /** One loop: how far it goes, and how many elements each operand (the output first) moves a step. */
 export interface LoopReport {
   readonly size: number;
@@ -29,11 +32,18 @@ export interface SpanReport {
   readonly text: string;
 }
 
-export interface KernelStep {
+/** The call that a step is part of, where that is an operation made of several steps: "svd", "einsum". */
+interface Grouped {
+  readonly within?: string;
+}
+
+export interface KernelStep extends Grouped {
   readonly kind: "kernel";
   readonly operation: string;
   readonly form: string;
   readonly source: string;
+  /** What the function captured, by name; absent where it captured nothing. */
+  readonly values?: Readonly<Record<string, string>>;
   readonly backend: "wasm" | "interpreter" | "function";
   readonly operands: readonly OperandReport[];
   /** Loops before planning, and after axes were dropped, sorted and merged; outermost first. */
@@ -73,25 +83,34 @@ export interface KernelStep {
   readonly wat: string | null;
 }
 /** Code written by hand for what no function of elements describes: a gather, a sort, a transform. */
-export interface RoutineStep {
+export interface RoutineStep extends Grouped {
   readonly kind: "routine";
+  /** What the user called; the routine's own name where its caller does not say. */
+  readonly operation: string;
+  /** The code's own name. */
   readonly name: string;
+  /** The output first, as far as the caller says. */
+  readonly operands: readonly RoutineOperand[];
+  /** Bytes read and written; null where they are not known. */
+  readonly bytes: number | null;
   readonly tasks: number;
   readonly threads: PoolStatus & { readonly shared: boolean };
   readonly cached: boolean;
+  /** Milliseconds spent compiling, 0 when the routine was known. */
+  readonly compileTime: number;
   /** Milliseconds, compiling included. */
   readonly time: number;
   readonly wat: string;
 }
 /** A copy that nobody asked for. */
-export interface CopyStep {
+export interface CopyStep extends Grouped {
   readonly kind: "copy";
   readonly operation: string;
   readonly bytes: number;
   readonly why: string;
 }
 /** A function that was called instead of compiled. */
-export interface FallbackStep {
+export interface FallbackStep extends Grouped {
   readonly kind: "fallback";
   readonly operation: string;
   readonly why: string;

@@ -44,11 +44,20 @@ export interface TableStyle {
 }
 
 export function iterationTable(iteration: Iteration, options: TableOptions = {}): string {
+  const { head } = tableStyle(iteration);
+  const table = columns(head, tableRows(iteration, options));
+  const isCut = iteration.operands.some((o) => !o.whole) && /\?/.test(table);
+  return isCut
+    ? `${table}\n? was not kept: of operands this large only the first and the last rows are.`
+    : table;
+}
+
+/** The cells of the rows that are shown. */
+export function tableRows(iteration: Iteration, options: TableOptions = {}): string[][] {
   const { head, reads, cells } = tableStyle(iteration);
-  const rows = ordinals(iteration.count, options).map((i) =>
+  return ordinals(iteration.count, options).map((i) =>
     i < 0 ? head.map(() => "…") : cells(iteration.row(i, reads)),
   );
-  return columns(head, rows);
 }
 
 export function tableStyle(iteration: Iteration): TableStyle {
@@ -74,16 +83,24 @@ function elementwise({ operands, readsPerRow }: Iteration): TableStyle {
 
 /** Folds: where each output element's walk starts, how it steps, what it reads. */
 function reduce({ operands, readsPerRow }: Iteration): TableStyle {
-  const reads = Math.min(6, readsPerRow);
+  const names = operands.slice(1).map((t) => t.name);
+  const reads = Math.min(6 * names.length, readsPerRow);
   const more = readsPerRow > reads ? ["…"] : [];
+  const isOne = names.length === 1;
   return {
-    head: [...start, `${operands[1].name} base`, "walk", "read", "written"],
+    head: [
+      ...start,
+      ...names.flatMap((n) => [`${n} base`, isOne ? "walk" : `${n} walk`, isOne ? "read" : `read ${n}`]),
+      "written",
+    ],
     reads,
     cells: (row) => [
       ...startCells(row),
-      String(row.bases[0]),
-      [...row.reads.map((r) => r.position), ...more].join(" "),
-      [...row.reads.map((r) => r.value), ...more].join(" "),
+      ...names.flatMap((_, k) => {
+        const own = row.reads.filter((r) => r.operand === k + 1);
+        const walk = [...own.map((r) => r.position), ...more].join(" ");
+        return [String(row.bases[k]), walk, [...own.map((r) => r.value), ...more].join(" ")];
+      }),
       row.written,
     ],
   };

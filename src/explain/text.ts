@@ -1,6 +1,15 @@
 /** A step of a report as text that a newcomer can read. */
 import { list } from "../errors.ts";
-import type { KernelStep, LoopReport, OperandReport, RoutineStep, SpanReport, Step } from "./steps.ts";
+import { rowMajorStrides } from "../view/layout.ts";
+import type {
+  KernelStep,
+  LoopReport,
+  OperandReport,
+  RoutineOperand,
+  RoutineStep,
+  SpanReport,
+  Step,
+} from "./steps.ts";
 
 const indent = (text: string) => text.replace(/^/gm, "   ");
 const row = (name: string, text: string) => `   ${name.padEnd(7)}  ${text}`;
@@ -12,10 +21,26 @@ export function stepText(step: Step, number: number): string {
     case "fallback":
       return `${number}. ${step.operation} calls the function for each element, because it was not compiled:\n${indent(step.why)}`;
     case "routine":
-      return [`${number}. ${step.name}: ${handText(step)}`, ...routineRows(step)].join("\n");
+      return [`${number}. ${step.operation}: ${handText(step)}`, ...routineRows(step)].join("\n");
     case "kernel":
       return [`${number}. ${titleOf(step)}`, ...kernelRows(step)].join("\n");
   }
+}
+
+/** All steps; those of a call that is made of others stand under its name. */
+export function stepsText(steps: readonly Step[]): string {
+  const texts = steps.map((step, i) => stepText(step, i + 1));
+  const parts: string[] = [];
+  for (let i = 0; i < steps.length; ) {
+    const { within } = steps[i];
+    let end = i + 1;
+    while (end < steps.length && steps[end].within === within) end++;
+    const part = texts.slice(i, end).join("\n\n");
+    const isGroup = within !== undefined && steps.slice(i, end).some((s) => s.operation !== within);
+    parts.push(isGroup ? `${within}:\n${part.replace(/^(?=.)/gm, "   ")}` : part);
+    i = end;
+  }
+  return parts.join("\n\n");
 }
 
 const titleOf = ({ operation, source }: KernelStep) =>
@@ -23,6 +48,7 @@ const titleOf = ({ operation, source }: KernelStep) =>
 
 function kernelRows(step: KernelStep): string[] {
   return [
+    ...(step.values === undefined ? [] : [row("with", valuesText(step.values))]),
     ...step.operands.map((o) => row(o.name, operandText(o))),
     row("loops", loopsText(step)),
     row("code", codeText(step)),
@@ -33,34 +59,59 @@ function kernelRows(step: KernelStep): string[] {
   ];
 }
 
-const handText = ({ tasks }: RoutineStep) =>
-  `code written by hand, ${tasks} ${tasks === 1 ? "task" : "tasks"}`;
+const valuesText = (values: Readonly<Record<string, string>>) =>
+  Object.entries(values)
+    .map(([name, value]) => `${name} = ${value}`)
+    .join(", ");
 
-function routineRows({ threads, tasks, cached, time }: RoutineStep): string[] {
+function handText({ operation, name, tasks }: RoutineStep): string {
+  return `a routine written by hand${name === operation ? "" : ` ("${name}")`}, ${tasks} ${tasks === 1 ? "task" : "tasks"}`;
+}
+
+function routineRows({ operands, bytes, threads, tasks, cached, compileTime, time }: RoutineStep): string[] {
   return [
-    row("code", `WebAssembly, ${cached ? "known already" : "compiled now"}`),
+    ...operands.map((o) => row(o.name, placeText(o))),
+    row("code", `WebAssembly, ${cached ? "known already" : `compiled in ${milliseconds(compileTime)}`}`),
     row("threads", threads.shared ? `${threads.threads} share ${tasks} tasks` : threadsText(threads, 0, 0)),
-    row("time", milliseconds(time)),
+    ...(bytes === null ? [] : [row("memory", `${bytesText(bytes)} read and written`)]),
+    row("time", milliseconds(time - compileTime)),
   ];
+}
+
+/** What ran where there is no element table, and why there is none. */
+export function routinesText(routines: readonly RoutineStep[]): string {
+  const names = [
+    ...new Set(routines.map((r) => (r.name === r.operation ? r.name : `${r.operation} ("${r.name}")`))),
+  ];
+  return `No compiled kernel ran, only routines written by hand: ${names.join(", ")}.\nThey work on whole lines and blocks, so there is no table of elements.`;
 }
 
 /* Operands and loops ------------------------------------------------------------------------------------- */
 
-function operandText(o: OperandReport): string {
+function placeText(o: RoutineOperand): string {
   const offset = o.offset === 0 ? "" : `, offset ${o.offset}`;
-  return `${o.dtype} ${list(o.shape)}, strides ${list(o.strides)}${offset}: ${walks[o.walk](o)}`;
+  return `${o.dtype} ${list(o.shape)}, strides ${list(o.strides)}${offset}`;
+}
+
+const operandText = (o: OperandReport) =>
+  `${placeText(o)}: ${o.shape.includes(0) ? "no elements" : walks[o.walk](o)}`;
+
+/** Is the whole tensor one run in row-major order? A walk may be side by side where the tensor is not. */
+function isDense({ shape, strides }: OperandReport): boolean {
+  const dense = rowMajorStrides(shape);
+  return shape.every((n, d) => n === 1 || strides[d] === dense[d]);
 }
 
 const walks: Record<OperandReport["walk"], (o: OperandReport) => string> = {
-  contiguous: () => "contiguous",
-  broadcast: () => "broadcast, one element serves the whole row",
+  contiguous: (o) => (isDense(o) ? "dense" : "side by side along the inner loop"),
+  broadcast: () => "broadcast, one element for the whole inner loop",
   strided: ({ step, name }) => {
     const apart =
       step === null ? "apart from each other" : `${Math.abs(step)} apart${step < 0 ? ", backwards" : ""}`;
     return `elements ${apart}, ${name === "out" ? "written" : "picked up"} one by one`;
   },
   reversed: () => "backwards, vectors are turned round",
-  transposed: () => "contiguous along the other axis, turned round in registers",
+  transposed: () => "side by side along the other axis, turned round in registers",
   any: ({ name }) => `${name === "out" ? "written" : "read"} through its own strides, without a copy`,
 };
 
@@ -100,7 +151,11 @@ export function withSpans(program: string, spans: readonly SpanReport[]): string
 function codeText(step: KernelStep): string {
   if (step.backend === "function") return "the JavaScript function itself, called for each element";
   if (step.backend === "interpreter") return "the interpreter, one element after another";
-  if (step.wat === null) return "WebAssembly's memory.copy, the bytes as they are";
+  if (step.operands[0].shape.includes(0)) return "none: there is no element to write";
+  if (step.wat === null)
+    return step.form === "copy"
+      ? "WebAssembly's memory.copy, the bytes as they are"
+      : "none of its own: nothing is folded, so every element is what the fold starts with";
   return `${vectorText(step)}; ${madeText(step)}`;
 }
 
@@ -112,8 +167,13 @@ function vectorText({ vector }: KernelStep): string {
 }
 
 function madeText({ cached, compileTime, tier }: KernelStep): string {
-  if (!cached) return compileTime > 0 ? `compiled in ${milliseconds(compileTime)}` : "compiled now";
-  return tier === "optimised" ? "known already, optimised by V8" : "known already";
+  const made = !cached
+    ? compileTime > 0
+      ? `compiled in ${milliseconds(compileTime)}`
+      : "compiled now"
+    : "known already";
+  if (tier === null) return made;
+  return `${made}, ${tier === "optimised" ? "optimised by V8" : "V8's first code"}`;
 }
 
 function threadsText(

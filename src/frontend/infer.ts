@@ -24,7 +24,7 @@
  * A captured number is passed in the one dtype it is used in; used in several it is passed as f64 (bigint: i64)
  * and cast.
  */
-import { convert, type DType, dtypes, isFloat, isInteger, promote, type Value } from "../dtype.ts";
+import { convert, type DType, dtypes, isFloat, isInteger, promoteAll, type Value } from "../dtype.ts";
 import { fail, TensorError, unreachable } from "../errors.ts";
 import { Builder } from "../ir/build.ts";
 import type { Id, Program, Span, Template, TemplateNode } from "../ir/node.ts";
@@ -87,7 +87,7 @@ export function paramValue(value: unknown, dtype: DType, operation = "kernel"): 
   if (typeof value !== "number" && typeof value !== "bigint")
     return unreachable(`a captured ${typeof value}`);
   const whole = typeof value === "bigint" || Number.isInteger(value);
-  if (whole && isInteger(dtype) && dtype !== "i64" && !fits(value, dtype)) {
+  if (whole && isInteger(dtype) && !fits(value, dtype)) {
     fail("dtype", operation, `the value ${value} does not fit ${dtype}.`, "Convert the operands first.");
   }
   return literalAs(value, dtype);
@@ -190,7 +190,7 @@ class Inference {
   /** The dtype of a result that met no operand on its way: that of all of them. */
   #settle(weak: Weak): DType {
     if (this.#inputs.length === 0) return natural(weak);
-    return this.#meet(this.#inputs.reduce(promote), weak, "widen", undefined);
+    return this.#meet(promoteAll(this.#inputs), weak, "widen", undefined);
   }
 
   #node(node: TemplateNode, values: readonly Operand[]): Operand {
@@ -409,10 +409,8 @@ class Inference {
   }
 
   #common(args: readonly Operand[], mode: "strict" | "widen" | "loose", span: Span | undefined): DType {
-    let d: DType | null = null;
-    for (const a of args) {
-      if (!isWeak(a)) d = d === null ? this.#b.dtypeOf(a) : promote(d, this.#b.dtypeOf(a));
-    }
+    const typed = args.flatMap((a) => (isWeak(a) ? [] : [this.#b.dtypeOf(a)]));
+    let d: DType | null = typed.length === 0 ? null : promoteAll(typed);
     for (const a of args) {
       if (isWeak(a)) d = d === null ? natural(a) : this.#meet(d, a, mode, span);
     }

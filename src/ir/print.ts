@@ -23,6 +23,10 @@ export function printProgram(program: Program): string {
   return `${lines.join("\n")}\nreturn ${program.dtype} %${program.result}`;
 }
 
+/** Longer pieces are left out of a line: a value that is used twice would double its text at every step. */
+const LONGEST = 400;
+export const short = (text: string): string => (text.length > LONGEST ? "…" : text);
+
 /** A template as one line of algebra: `max((x0 * x1), 0)`. */
 export function printTemplate(template: Template): string {
   const text: string[] = [];
@@ -38,10 +42,10 @@ export function printTemplate(template: Template): string {
         text.push(Object.is(node.value, -0) ? "-0" : String(node.value));
         break;
       case "cast":
-        text.push(`${node.dtype}(${text[node.args[0]]})`);
+        text.push(`${node.dtype}(${short(text[node.args[0]])})`);
         break;
       default: {
-        const args = node.args.map((a) => text[a]);
+        const args = node.args.map((a) => short(text[a]));
         const sign = isOp(node.op) ? ops[node.op].sign : undefined;
         text.push(sign === undefined ? `${node.op}(${args.join(", ")})` : `(${args.join(` ${sign} `)})`);
       }

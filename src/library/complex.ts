@@ -2,10 +2,11 @@
  * Complex numbers as pairs: a tensor whose last axis has size 2, the real and the imaginary part. They are tensors like
  * any other, so views, copies and files know them already (docs/decisions/0008-complex-as-pairs.md).
  */
-import { empty, scope, zip } from "../api.ts";
+import { empty, zip } from "../api.ts";
 import { type DType, isFloat } from "../dtype.ts";
 import { fail, list } from "../errors.ts";
 import { liveTensor, type Tensor } from "../tensor.ts";
+import { scoped } from "./scoped.ts";
 
 /** Complex numbers are pairs of f32 or f64; integers become f64. */
 export const floatOf = (dtype: DType): "f32" | "f64" => (isFloat(dtype) && dtype !== "f64" ? "f32" : "f64");
@@ -15,7 +16,7 @@ export function complex(re: Tensor, im?: Tensor): Tensor {
   const op = "complex";
   const a = liveTensor(op, re);
   const b = im === undefined ? null : liveTensor(op, im);
-  return scope(() => {
+  return scoped(op, () => {
     const dtype = floatOf(b === null ? a.dtype : a.add(b).dtype);
     const shape = b === null ? a.shape : a.add(b).shape;
     const out = empty([...shape, 2], { dtype });
@@ -34,7 +35,7 @@ export function imag(z: Tensor): Tensor {
 }
 export function conj(z: Tensor): Tensor {
   const t = pairs("conj", z);
-  return scope(() => {
+  return scoped("conj", () => {
     const out = t.clone();
     imag(out).neg({ out: imag(out) });
     return out;
@@ -45,7 +46,7 @@ export function complexMul(a: Tensor, b: Tensor): Tensor {
   const op = "complexMul";
   pairs(op, a);
   pairs(op, b);
-  return scope(() => {
+  return scoped(op, () => {
     const parts = [real(a), imag(a), real(b), imag(b)];
     const re = zip(parts, (p, q, r, s) => p * r - q * s);
     const out = empty([...re.shape, 2], { dtype: re.dtype });
@@ -57,12 +58,12 @@ export function complexMul(a: Tensor, b: Tensor): Tensor {
 /** The length of each complex number. */
 export function complexAbs(z: Tensor): Tensor {
   pairs("complexAbs", z);
-  return scope(() => zip([real(z), imag(z)], (re, im) => Math.hypot(re, im)));
+  return scoped("complexAbs", () => zip([real(z), imag(z)], (re, im) => Math.hypot(re, im)));
 }
 /** The angle of each complex number, from -π to π. */
 export function complexAngle(z: Tensor): Tensor {
   pairs("complexAngle", z);
-  return scope(() => zip([real(z), imag(z)], (re, im) => Math.atan2(im, re)));
+  return scoped("complexAngle", () => zip([real(z), imag(z)], (re, im) => Math.atan2(im, re)));
 }
 
 export function pairs(operation: string, z: Tensor): Tensor {

@@ -109,7 +109,8 @@ export function runConvolution(
   const images = staged ? Math.min(batch, Math.max(1, Math.floor(STAGE_BYTES / imageBytes))) : batch;
   const stage = staged ? stageFor(operation, plan, out.dtype, images, x) : null;
   const { frame } = stage?.whole ?? x;
-  const weights = method.tile === null ? w.to(out.dtype).reshape(plan.outChannels, k).contiguous() : w;
+  const weights =
+    method.tile === null ? denseWeights(operation, w.to(out.dtype).reshape(plan.outChannels, k)) : w;
   const lay = layOut(plan, method, images);
   const storage = createStorage(engine().heap, lay.bytes, operation);
   try {
@@ -118,12 +119,12 @@ export function runConvolution(
     memory.set(table.bases, lay.bases >> 2);
     memory.set(table.taps, lay.taps >> 2);
     if (method.tile !== null)
-      packWeights(plan, method, w.reshape(plan.outChannels, k), storage.address + lay.weights);
+      packWeights(operation, plan, method, w.reshape(plan.outChannels, k), storage.address + lay.weights);
     for (let first = 0; first < batch; first += images) {
       const count = Math.min(images, batch - first);
       stage?.fill(first, count);
       runImages(
-        { plan, method, lay, storage, out, weights, accumulate, source: stage?.whole ?? x },
+        { operation, plan, method, lay, storage, out, weights, accumulate, source: stage?.whole ?? x },
         first,
         count,
         staged,
@@ -132,6 +133,13 @@ export function runConvolution(
   } finally {
     storage.release();
   }
+}
+
+function denseWeights(operation: string, w: Tensor): Tensor {
+  const why = "the weights are read one after the other, so in dense memory";
+  if (!w.isContiguous)
+    engine().listener?.({ kind: "copy", operation, bytes: w.size * w.frame.itemBytes, why });
+  return w.contiguous();
 }
 
 /** A few images with zeros around them; the zeros are written once. */
@@ -246,7 +254,13 @@ function offsets(shape: readonly number[], steps: readonly number[]): Int32Array
 }
 
 /** All weights in panels of mr rows, group by group, `depth` steps of k at a time. */
-function packWeights(plan: ConvPlan, { lane, tile, depth }: Method, w: Tensor, to: number): void {
+function packWeights(
+  operation: string,
+  plan: ConvPlan,
+  { lane, tile, depth }: Method,
+  w: Tensor,
+  to: number,
+): void {
   const { outChannels, groups } = plan;
   const rows = outChannels / groups;
   const [row, step] = w.frame.strides;
@@ -262,10 +276,20 @@ function packWeights(plan: ConvPlan, { lane, tile, depth }: Method, w: Tensor, t
     }
   }
   const name = `convolution weights ${w.dtype} ${lane} ${tile!.mr}`;
-  engine().routines.run(name, (o) => emitConvolutionWeights(w.dtype, lane, tile!, o), tasks, outChannels * k);
+  engine().routines.run(
+    name,
+    (o) => emitConvolutionWeights(w.dtype, lane, tile!, o),
+    tasks,
+    outChannels * k,
+    {
+      operation,
+      inputs: [w],
+    },
+  );
 }
 
 interface Run {
+  readonly operation: string;
   readonly plan: ConvPlan;
   readonly method: Method;
   readonly lay: Layout;
@@ -328,7 +352,12 @@ function runImages(r: Run, first: number, count: number, staged: boolean): void 
     for (let from = p; from < Math.min(total, p + share * lay.tasks); from += share) {
       tasks.push(task(from, Math.min(total, from + share), tasks.length));
     }
-    engine().routines.run(name, emit, tasks, NANOSECONDS * pieceWork * share * tasks.length);
+    engine().routines.run(name, emit, tasks, NANOSECONDS * pieceWork * share * tasks.length, {
+      operation: r.operation,
+      inputs: [source, r.weights],
+      out,
+      bytes: null,
+    });
   }
 }
 

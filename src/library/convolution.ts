@@ -6,7 +6,7 @@
  * offsets lead the packing of the product to where they lie (convolution-run.ts).
  */
 import { scope } from "../api.ts";
-import { type DType, dtypes, promote } from "../dtype.ts";
+import { type DType, dtypes, promote, promoteAll } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { checkOptions } from "../ops/arguments.ts";
@@ -16,6 +16,7 @@ import { liveTensor, Tensor } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
 import { reshape } from "../view/reshape.ts";
 import { type ConvPlan, runConvolution } from "./convolution-run.ts";
+import { scoped } from "./scoped.ts";
 
 /** One number for every spatial axis, or one for each. */
 export type PerAxis = number | readonly number[];
@@ -79,7 +80,7 @@ export interface ConvolveOptions {
 /** Of two 1-D tensors, as numpy.convolve: out[k] = Σ a[i]·v[k - i]; default mode "full". */
 export function convolve(a: Tensor, v: Tensor, options: ConvolveOptions = {}): Tensor {
   const [x, w] = signals("convolve", a, v, options);
-  return scope(() => {
+  return scoped("convolve", () => {
     const [long, short] = x.size >= w.size ? [x, w] : [w, x];
     return slide("convolve", long, short.flip(), options.mode ?? "full");
   });
@@ -88,9 +89,16 @@ export function convolve(a: Tensor, v: Tensor, options: ConvolveOptions = {}): T
 export function correlate(a: Tensor, v: Tensor, options: ConvolveOptions = {}): Tensor {
   const [x, w] = signals("correlate", a, v, options);
   const mode = options.mode ?? "valid";
-  return scope(() =>
-    x.size >= w.size ? slide("correlate", x, w, mode) : slide("correlate", w, x, mode).flip().clone(),
+  return scoped("correlate", () =>
+    x.size >= w.size ? slide("correlate", x, w, mode) : turned(slide("correlate", w, x, mode)),
   );
+}
+
+/** From its end to its start, dense. */
+function turned(t: Tensor): Tensor {
+  const why = "the longer one slid along, so the sums come from the last to the first";
+  engine().listener?.({ kind: "copy", operation: "correlate", bytes: t.size * t.frame.itemBytes, why });
+  return t.flip().clone();
 }
 
 function signals(operation: string, a: Tensor, v: Tensor, options: ConvolveOptions): [Tensor, Tensor] {
@@ -272,10 +280,12 @@ function planConvolution(
   return { batch, channels, outChannels, groups, kernel, stride, dilation, padding, padded, out };
 }
 
+const MOST = 2 ** 31;
+
 /** A whole number from `least` on. */
 export function checkCount(operation: string, name: string, value: unknown, least: number): void {
-  if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= 2 ** 31) return;
-  fail("value", operation, `${name} is ${describe(value)}.`, `Use a whole number from ${least} on.`);
+  if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= MOST) return;
+  fail("value", operation, `${name} is ${describe(value)}.`, `Use a whole number from ${least} to ${MOST}.`);
 }
 
 /** One whole number for each of `rank` axes. */
@@ -346,7 +356,7 @@ function convolution(
     const plan = planConvolution(operation, rank, x.shape, w.shape, options);
     if (bias !== null) checkBias(operation, plan, bias);
     const dtypesOf = [x, w, ...(bias === null ? [] : [bias])].map((t) => t.dtype);
-    const dtype = dtypesOf.reduce(promote);
+    const dtype = promoteAll(dtypesOf);
     const out = sumWindows(operation, plan, x, w, bias, dtype);
     return single ? out.squeeze(0) : out;
   });

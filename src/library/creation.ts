@@ -1,18 +1,20 @@
 /** New tensors after a model or a rule. Those from values, and the plain ones (zeros, arange …), are in api.ts. */
-import { arange, eye, scope, tensor } from "../api.ts";
+import { arange, eye, scope } from "../api.ts";
 import { checkDType, type DType, dtypes, isInteger } from "../dtype.ts";
 import { describe, fail, list } from "../errors.ts";
 import { TemplateBuilder } from "../frontend/template.ts";
 import type { Template } from "../ir/node.ts";
-import { checkOptions } from "../ops/arguments.ts";
+import { checkFlag, checkOptions } from "../ops/arguments.ts";
 import { assign, copyTo } from "../ops/copy.ts";
-import { full as fullOf, type Nested, type Scalar, shapeOf } from "../ops/create.ts";
+import { fromData, full as fullOf, type Nested, type Scalar, shapeOf } from "../ops/create.ts";
 import { elementwise } from "../ops/elementwise.ts";
 import { Callable, callableOf } from "../ops/function.ts";
 import { allocate, filled, type Strided } from "../ops/strided.ts";
 import { liveTensor, Tensor } from "../tensor.ts";
 import { normalizeAxis } from "../view/layout.ts";
 import { kOrderPermutation, viewInOrder } from "../view/loops.ts";
+import { indexTensor } from "./offsets.ts";
+import { named, scoped } from "./scoped.ts";
 
 /* After a model ---------------------------------------------------------------------------------------- */
 
@@ -71,7 +73,7 @@ export function asarray(
 ): Tensor {
   const op = "asarray";
   checkOptions(op, options, '{ dtype: "f64" }', ["dtype"]);
-  if (!(data instanceof Tensor)) return tensor(data, options);
+  if (!(data instanceof Tensor)) return new Tensor(fromData(data, options, op));
   liveTensor(op, data);
   return data.to(options.dtype ?? data.dtype);
 }
@@ -85,6 +87,7 @@ export function astype<E extends DType>(
   const op = "astype";
   liveTensor(op, t);
   checkOptions(op, options, "{ copy: false }", ["copy"]);
+  checkFlag(op, "copy", options.copy);
   checkDType(op, dtype);
   if (options.copy === false) return t.to(dtype);
   return new Tensor(copyTo(op, t, dtype, true));
@@ -181,18 +184,19 @@ export interface MeshgridOptions {
 }
 
 /** The coordinates of a grid from vectors: views, read-only where they repeat. */
-export function meshgrid<T extends readonly Tensor[]>(
+export function meshgrid<const T extends readonly Tensor[]>(
   vectors: T,
   options: MeshgridOptions = {},
-): { [K in keyof T]: T[K] } {
+): { -readonly [K in keyof T]: T[K] } {
   const op = "meshgrid";
+  if (!Array.isArray(vectors)) {
+    fail("value", op, `expected an array of vectors, got ${describe(vectors)}.`, `Give one: ${op}([x, y]).`);
+  }
   checkOptions(op, options, '{ indexing: "ij" }', ["indexing", "sparse"]);
+  checkFlag(op, "sparse", options.sparse);
   const { indexing = "xy", sparse = false } = options;
   if (indexing !== "xy" && indexing !== "ij") {
     fail("value", op, `indexing is ${describe(indexing)}.`, 'Use "xy" or "ij".');
-  }
-  if (!Array.isArray(vectors)) {
-    fail("value", op, `expected an array of vectors, got ${describe(vectors)}.`, `${op}([x, y])`);
   }
   const all = (vectors as readonly Tensor[]).map((v) => liveTensor(op, v));
   const wrong = all.find((v) => v.rank > 1);
@@ -220,7 +224,7 @@ export function fromFunction<E extends DType = DType>(
   const callable = callableOf(op, fn);
   const sizes = shapeOf(op, shape);
   const asked = options.dtype === undefined ? undefined : checkDType(op, options.dtype);
-  return scope(() => {
+  return scoped(op, () => {
     // Without axes there is no index: one operand that nobody reads, squeezed away again.
     const along = sizes.length === 0 ? [1] : sizes;
     const indices = along.map((n, d) =>
@@ -263,8 +267,8 @@ export function oneHot<E extends DType = "f32">(
   }
   const dtype = checkDType(op, options.dtype ?? "f32");
   const { on = 1, off = 0 } = options;
-  return scope(() => {
-    const index = indices instanceof Tensor ? liveTensor(op, indices) : tensor(indices, { dtype: "i64" });
+  return scoped(op, () => {
+    const index = indices instanceof Tensor ? liveTensor(op, indices) : new Tensor(indexTensor(op, indices).index);
     if (!isInteger(index.dtype)) {
       fail("dtype", op, `the indices are ${index.dtype}.`, 'Indices are integers: convert with to("i64").');
     }
@@ -297,4 +301,4 @@ function scalarOf(op: string, x: unknown, dtype: DType): Scalar {
 export const identity = <D extends DType = "f32">(
   n: number,
   options: { readonly dtype?: D } = {},
-): Tensor<D> => eye(n, options);
+): Tensor<D> => named("identity", () => eye(n, options));

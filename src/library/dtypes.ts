@@ -1,5 +1,5 @@
 /** Questions about dtypes: the array API's data type functions. */
-import { checkDType, type DType, dtypes, isDType, promote, type Value } from "../dtype.ts";
+import { checkDType, type DType, dtypes, isDType, promote, promoteAll, type Value } from "../dtype.ts";
 import { describe, fail } from "../errors.ts";
 import { liveTensor, Tensor } from "../tensor.ts";
 
@@ -12,7 +12,7 @@ const dtypeOf = (op: string, x: unknown): DType =>
 export function resultType(...of: readonly Typed[]): DType {
   const op = "resultType";
   if (of.length === 0) fail("value", op, "nothing was given.", "Give tensors and dtypes, at least one.");
-  return of.map((x) => dtypeOf(op, x)).reduce(promote);
+  return promoteAll(of.map((x) => dtypeOf(op, x)));
 }
 
 /** Is `from` promoted to `to` where they meet? Nothing is lost then, but for 64-bit integers that become f64. */

@@ -3,8 +3,8 @@
  * a pair of terms at a time is contracted by a matrix product on views, or multiplied element by element. What only
  * rearranges one operand is a view of it.
  */
-import { any, matmul, mul, scope, sum } from "../api.ts";
-import { type DType, promote } from "../dtype.ts";
+import { any, matmul, mul, sum } from "../api.ts";
+import { type DType, promoteAll } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { copyTo } from "../ops/copy.ts";
@@ -12,6 +12,7 @@ import { liveTensor, Tensor } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
 import { reshape } from "../view/reshape.ts";
 import type { View } from "../view/view.ts";
+import { scoped } from "./scoped.ts";
 
 /** An axis' name: a letter, or "…3" for the third axis from the right of an ellipsis. */
 type Label = string;
@@ -40,8 +41,8 @@ export function einsum(subscripts: string, ...operands: readonly Tensor[]): Tens
   const { inputs, output } = parse(subscripts, tensors);
   const sizes = sizesOf(inputs, tensors);
   checkOutput(subscripts, output, sizes);
-  return scope(() => {
-    const dtype = tensors.map((t) => t.dtype).reduce(promote);
+  return scoped("einsum", () => {
+    const dtype = promoteAll(tensors.map((t) => t.dtype));
     // Two operands are converted where they meet; more could meet in too small a dtype.
     const alike = tensors.length > 2 ? tensors.map((t) => t.to(dtype)) : tensors;
     const terms = inputs.map((labels, i) => distinct(alike[i], labels, sizes));

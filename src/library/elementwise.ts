@@ -1,6 +1,6 @@
 /** Elementwise functions that are more than one named operation: floats as their bits, tolerances, and yes or no. */
-import { all, equal, isnan, logicalAnd, logicalOr, scope } from "../api.ts";
-import { checkDType, type DType, dtypes, isFloat, promote } from "../dtype.ts";
+import { all, equal, isnan, logicalAnd, logicalOr } from "../api.ts";
+import { checkDType, type DType, dtypes, isFloat, promoteAll } from "../dtype.ts";
 import { describe, fail } from "../errors.ts";
 import { TemplateBuilder } from "../frontend/template.ts";
 import { checkOptions } from "../ops/arguments.ts";
@@ -18,6 +18,7 @@ import {
   outputNames,
   Tensor,
 } from "../tensor.ts";
+import { scoped } from "./scoped.ts";
 
 /* Neighbours ------------------------------------------------------------------------------------------- */
 
@@ -57,15 +58,17 @@ export function nextafter(x: Operand, y: Operand, options: NamedOptions = {}): T
   if (tensors.length === 0) {
     fail("value", op, "no operand is a tensor.", "Make one with tensor(…).");
   }
-  const met = options.dtype === undefined ? tensors.map((t) => t.dtype).reduce(promote) : options.dtype;
+  const met = options.dtype === undefined ? promoteAll(tensors.map((t) => t.dtype)) : options.dtype;
   const dtype = isFloat(checkDType(op, met)) ? met : options.dtype === undefined ? "f64" : met;
   const bits = bitsOf[dtype];
   if (bits === undefined)
     return fail("dtype", op, `not defined on ${dtype}.`, "Neighbours are those of floats.");
-  return scope(() => {
-    const operands = [x, y].map((t) =>
-      t instanceof Tensor ? t.to(dtype) : new Tensor(full(op, [], t, dtype)),
-    );
+  return scoped(op, () => {
+    const isBig = tensors.some((t) => dtypes[t.dtype].big);
+    const operands = [x, y].map((t) => {
+      if (t instanceof Tensor) return t.to(dtype);
+      return new Tensor(full(op, [], isBig && typeof t === "bigint" ? Number(t) : t, dtype));
+    });
     const inputs = [...operands, ...operands.map((t) => new Tensor(asBits(t)))];
     const { out } = options;
     if (out?.dtype === dtype) {
@@ -130,7 +133,7 @@ export function isclose(a: Operand, b: Operand, options: CloseOptions = {}): Ten
 
 /** Is every element close to its partner? */
 export function allclose(a: Operand, b: Operand, options: CloseOptions = {}): boolean {
-  return scope(() => all(closeness("allclose", a, b, options)).item()) as boolean;
+  return scoped("allclose", () => all(closeness("allclose", a, b, options)).item()) as boolean;
 }
 
 function closeness(operation: string, a: Operand, b: Operand, options: CloseOptions): Tensor<"bool"> {
@@ -144,11 +147,6 @@ function closeness(operation: string, a: Operand, b: Operand, options: CloseOpti
   return namedOp("isclose", [a, b, rtol, atol, equalNan]) as Tensor<"bool">;
 }
 
-function checkFlag(operation: string, name: string, value: unknown): void {
-  if (typeof value !== "boolean")
-    fail("value", operation, `${name} is ${describe(value)}.`, "Use true or false.");
-}
-
 /** The same shape and the same elements? */
 export function arrayEqual(a: Tensor, b: Tensor, options: { readonly equalNan?: boolean } = {}): boolean {
   const op = "arrayEqual";
@@ -156,7 +154,7 @@ export function arrayEqual(a: Tensor, b: Tensor, options: { readonly equalNan?: 
   const { equalNan = false } = options;
   checkFlag(op, "equalNan", equalNan);
   if (!sameShape(liveTensor(op, a).shape, liveTensor(op, b).shape)) return false;
-  return scope(() => {
+  return scoped(op, () => {
     const same = equal(a, b);
     return all(equalNan ? logicalOr(same, logicalAnd(isnan(a), isnan(b))) : same).item();
   }) as boolean;

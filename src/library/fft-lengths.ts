@@ -12,7 +12,7 @@ import { dtypes } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { createStorage } from "../memory/storage.ts";
 import { allocate } from "../ops/strided.ts";
-import type { Task } from "../run/routine.ts";
+import type { RoutineAbout, Task } from "../run/routine.ts";
 import { Tensor } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
 import type { FftLane } from "../wasm/fft-kit.ts";
@@ -52,6 +52,9 @@ const complexToComplex = { inverse: false, from: "complex", to: "complex" } as c
 
 /** Longer lines go in two passes: two buffers of so many cells are what the L2 cache holds. */
 const MOST_CELLS = 2048;
+
+/** For whoever listens. */
+const aboutOf = ({ operation, t, out }: Job): RoutineAbout => ({ operation, inputs: [t], out, bytes: null });
 
 const laneOf = ({ t }: Job) => t.dtype as FftLane;
 /** Elements that come out of n, and those that are there to go in. */
@@ -122,9 +125,9 @@ function lengthened(job: Job, n: number, why: string): Tensor {
 /* One pass --------------------------------------------------------------------------------------------- */
 
 function short(job: Job): void {
-  const { operation, t, out, axis, n, inverse, from, to, scale } = job;
+  const { t, out, axis, n, inverse, from, to, scale } = job;
   const have = haveOf(job);
-  runPass(operation, {
+  runPass(aboutOf(job), {
     lane: laneOf(job),
     length: n,
     from: sideOf(t, axis, from === "real", have, inverse),
@@ -138,12 +141,12 @@ function short(job: Job): void {
 
 /** Real signals of n = 2h numbers go as h complex ones: the same memory, seen as pairs. */
 function shortReal(job: Job): void {
-  const { operation, t, out, axis, n, inverse, scale } = job;
+  const { t, out, axis, n, inverse, scale } = job;
   const lane = laneOf(job);
   const h = n / 2;
   const signal = joined(sideOf(inverse ? out : t, axis, true, inverse ? h : haveOf(job) / 2, inverse), lane);
   const spectrum = sideOf(inverse ? t : out, axis, false, inverse ? haveOf(job) : h + 1, false);
-  runPass(operation, {
+  runPass(aboutOf(job), {
     lane,
     length: h,
     from: inverse ? spectrum : signal,
@@ -208,23 +211,29 @@ function twoVisits(operation: string, lane: FftLane, n: number, from: Side, to: 
     for (let line = 0; line < from.lines.length; line++) {
       const sources = addresses(from.lines[line], [n2], [from.step]);
       const targets = addresses(to.lines[line], [n1], [to.step]);
-      runPass(operation, {
-        ...rest,
-        length: n1,
-        from: { ...from, lines: sources, step: n2 * from.step, count: n1 },
-        to: { ...middle, lines: columns, step: row, count: n1 },
-        scale: 1,
-        twist: { whole: n },
-      });
-      for (const { first, last, count } of parts) {
-        runPass(operation, {
+      runPass(
+        { operation },
+        {
           ...rest,
-          length: n2,
-          from: { ...middle, lines: rows.subarray(first, last), step: pair, count: n2 },
-          to: { ...to, lines: targets.subarray(first, last), step: n1 * to.step, count },
-          scale,
-          twist: null,
-        });
+          length: n1,
+          from: { ...from, lines: sources, step: n2 * from.step, count: n1 },
+          to: { ...middle, lines: columns, step: row, count: n1 },
+          scale: 1,
+          twist: { whole: n },
+        },
+      );
+      for (const { first, last, count } of parts) {
+        runPass(
+          { operation },
+          {
+            ...rest,
+            length: n2,
+            from: { ...middle, lines: rows.subarray(first, last), step: pair, count: n2 },
+            to: { ...to, lines: targets.subarray(first, last), step: n1 * to.step, count },
+            scale,
+            twist: null,
+          },
+        );
       }
     }
   } finally {
@@ -307,7 +316,10 @@ function multiplyLines(operation: string, work: Tensor, by: Float64Array, count:
         tasks.push([at, table.address + 16 * i, Math.min(8192, count - i)]);
       }
     }
-    engine().routines.run("complex product", emitComplexProduct, tasks, lines * count);
+    engine().routines.run("complex product", emitComplexProduct, tasks, lines * count, {
+      operation,
+      out: work,
+    });
   } finally {
     table.release();
   }

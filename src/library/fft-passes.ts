@@ -5,7 +5,7 @@
 import { dtypes } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { createStorage } from "../memory/storage.ts";
-import type { Task } from "../run/routine.ts";
+import type { RoutineAbout, Task } from "../run/routine.ts";
 import type { Tensor } from "../tensor.ts";
 import { emitFft, FFT_WORDS, fftTask } from "../wasm/fft.ts";
 import { CELL, type FftLane, linesOf } from "../wasm/fft-kit.ts";
@@ -81,7 +81,8 @@ export interface Pass {
 /** Elements a task has at the most: no thread may be silent for long. */
 const TASK_ELEMENTS = 1 << 22;
 
-export function runPass(operation: string, pass: Pass): void {
+export function runPass(about: RoutineAbout, pass: Pass): void {
+  const { operation } = about;
   const { lane, length, from } = pass;
   const { routines, heap } = engine();
   const lines = from.lines.length;
@@ -119,7 +120,7 @@ export function runPass(operation: string, pass: Pass): void {
     for (let first = 0; first < lines; ) {
       const tasks: Task[] = [];
       for (; first < lines && tasks.length < slots; first += share) tasks.push(taskFor(first, tasks.length));
-      routines.run(`fft ${lane} ${used}`, (o) => emitFft(lane, used, o), tasks, nanoseconds);
+      routines.run(`fft ${lane} ${used}`, (o) => emitFft(lane, used, o), tasks, nanoseconds, about);
     }
   } finally {
     storage.release();
@@ -224,7 +225,7 @@ export function pairUpLines(
       }
     }
     const name = `fft pairs ${lane} ${when}`;
-    routines.run(name, (o) => emitPairUpLines(lane, when, o), tasks, 10 * lines.length * h);
+    routines.run(name, (o) => emitPairUpLines(lane, when, o), tasks, 10 * lines.length * h, { operation });
   } finally {
     storage.release();
   }

@@ -5,12 +5,13 @@
 import { arange, empty, scope } from "../api.ts";
 import type { DType } from "../dtype.ts";
 import { describe, fail, list } from "../errors.ts";
-import { checkOptions } from "../ops/arguments.ts";
+import { checkFlag, checkOptions } from "../ops/arguments.ts";
 import { allocate } from "../ops/strided.ts";
 import { liveTensor, Tensor } from "../tensor.ts";
 import { conj, floatOf, pairs } from "./complex.ts";
 import { type Form, transform } from "./fft-lengths.ts";
 import { range } from "./fft-passes.ts";
+import { scoped } from "./scoped.ts";
 
 /** Where 1/n goes: with the inverse, half (as a square root) with both, or with the forward transform. */
 export type FftNorm = "backward" | "ortho" | "forward";
@@ -50,14 +51,14 @@ export function irfft(z: Tensor, options: FftOptions = {}): Tensor {
 /** Of a signal whose transform is real: n real results from the first n/2 + 1 of its elements. */
 export function hfft(z: Tensor, options: FftOptions = {}): Tensor {
   const t = pairs("hfft", z);
-  return scope(() =>
+  return scoped("hfft", () =>
     alongOne("hfft", conj(t), turned("hfft", options), { inverse: true, from: "half", to: "real" }),
   );
 }
 /** The inverse of hfft. */
 export function ihfft(x: Tensor, options: FftOptions = {}): Tensor {
   const t = liveTensor("ihfft", x);
-  return scope(() =>
+  return scoped("ihfft", () =>
     conj(alongOne("ihfft", t, turned("ihfft", options), { inverse: false, from: "real", to: "half" })),
   );
 }
@@ -107,7 +108,7 @@ function lastTwo(operation: string, options: FftnOptions): FftnOptions {
 /** The frequencies of fft's results for samples `d` apart: 0, 1, …, -2, -1, each over n·d. */
 export function fftfreq(n: number, options: { readonly d?: number; readonly dtype?: DType } = {}): Tensor {
   const step = frequencyStep("fftfreq", n, options);
-  return scope(() => {
+  return scoped("fftfreq", () => {
     const out = empty(n, { dtype: "f64" });
     const positive = (n + 1) >> 1;
     out.slice([0, positive]).assign(arange(positive, { dtype: "f64" }));
@@ -118,7 +119,7 @@ export function fftfreq(n: number, options: { readonly d?: number; readonly dtyp
 /** The frequencies of rfft's results. */
 export function rfftfreq(n: number, options: { readonly d?: number; readonly dtype?: DType } = {}): Tensor {
   const step = frequencyStep("rfftfreq", n, options);
-  return scope(() =>
+  return scoped("rfftfreq", () =>
     arange((n >> 1) + 1, { dtype: "f64" })
       .mul(step)
       .to(options.dtype ?? "f64"),
@@ -153,6 +154,7 @@ export function ifftshift(x: Tensor, options: ShiftOptions = {}): Tensor {
 
 function shifted(operation: string, x: Tensor, options: ShiftOptions, by: (n: number) => number): Tensor {
   checkOptions(operation, options, "{ axes: [0, 1] }", ["axes", "pairs"]);
+  checkFlag(operation, "pairs", options.pairs);
   const t = options.pairs ? pairs(operation, x) : liveTensor(operation, x);
   const rank = t.rank - (options.pairs ? 1 : 0);
   const { axes } = options;
@@ -193,9 +195,12 @@ function shifted(operation: string, x: Tensor, options: ShiftOptions, by: (n: nu
 
 const norms: readonly unknown[] = ["backward", "ortho", "forward"];
 
+/** Longer ones have no tables. */
+const MOST = 2 ** 30;
+
 function checkLength(operation: string, n: unknown): void {
-  if (Number.isSafeInteger(n) && (n as number) >= 1 && (n as number) < 2 ** 30) return;
-  fail("value", operation, `n is ${describe(n)}.`, "Use a whole number from 1 on.");
+  if (Number.isSafeInteger(n) && (n as number) >= 1 && (n as number) < MOST) return;
+  fail("value", operation, `n is ${describe(n)}.`, `Use a whole number from 1 to ${MOST - 1}.`);
 }
 
 function checkNorm(operation: string, norm: unknown): void {
@@ -235,12 +240,7 @@ function alongOne(operation: string, given: Tensor, options: FftOptions, form: F
   const have = t.shape[axis];
   const n = options.n ?? (form.from === "half" ? 2 * (have - 1) : have);
   if (options.n === undefined && n < 1) {
-    fail(
-      "shape",
-      operation,
-      `axis ${axis} of ${list(t.shape)} has ${have} ${have === 1 ? "element" : "elements"}.`,
-      "Give the length as n.",
-    );
+    failShort(operation, t, axis, "Give the length as n.");
   }
   checkLength(operation, n);
   return scope(() => {
@@ -254,6 +254,11 @@ function alongOne(operation: string, given: Tensor, options: FftOptions, form: F
     transform({ ...form, operation, t: source, out, axis, n, scale });
     return out;
   });
+}
+
+function failShort(operation: string, t: Tensor, axis: number, remedy: string): never {
+  const have = t.shape[axis] === 1 ? "1 element" : `${t.shape[axis]} elements`;
+  return fail("shape", operation, `axis ${axis} of ${list(t.shape)} has ${have}.`, remedy);
 }
 
 /** Axes and lengths of a transform along several. */
@@ -280,6 +285,8 @@ function several(operation: string, t: Tensor, rank: number, options: FftnOption
     const last = half && i === axes.length - 1;
     return shape?.[i] ?? (last ? 2 * (t.shape[axis] - 1) : t.shape[axis]);
   });
+  const none = axes.find((_, i) => shape === undefined && lengths[i] < 1);
+  if (none !== undefined) failShort(operation, t, none, "Give the lengths as shape.");
   return { axes, lengths };
 }
 

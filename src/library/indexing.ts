@@ -176,15 +176,15 @@ export function put<D extends DType>(
   checkOptions(op, options, '{ mode: "clip" }', ["mode"]);
   const mode = checkMode(op, options.mode);
   const view = reshape(t.frame, [t.size]);
-  const flat: Strided = view === null ? copyTo(op, t, t.dtype) : { ...t, frame: view, readOnly: false };
   if (view === null) {
     engine().listener?.({
       kind: "copy",
       operation: op,
-      bytes: flat.storage.bytes,
+      bytes: t.size * t.frame.itemBytes,
       why: "no strides number these elements from 0, so a copy is changed and copied back",
     });
   }
+  const flat: Strided = view === null ? copyTo(op, t, t.dtype) : { ...t, frame: view, readOnly: false };
   const line = { ...flat, frame: view ?? contiguousView([t.size], t.frame.itemBytes) };
   try {
     const { source, made } = valuesTensor(op, values, t.dtype);
@@ -228,7 +228,7 @@ function putValues(op: string, line: Strided, source: Strided, chosen: Chosen): 
   scope(() => {
     const once = new Tensor(copyTo(op, source, line.dtype)).reshape(1, have);
     const values = once.broadcastTo(rounds, have).reshape(-1).slice([0, count]);
-    scatterTo(line, values, chosen.offsets, chosen.places, null);
+    scatterTo(op, line, values, chosen.offsets, chosen.places, null);
   });
 }
 
@@ -348,14 +348,14 @@ function read<D extends DType>(op: string, t: Tensor<D>, chosen: Chosen): Tensor
   const { places, offsets } = chosen;
   return releasing(chosen, () => {
     const out = allocate(op, t.dtype, places.shape);
-    return new Tensor(filled(out, () => gatherTo(out, t, offsets, places)));
+    return new Tensor(filled(out, () => gatherTo(op, out, t, offsets, places)));
   });
 }
 
 function write(op: string, t: Strided, values: unknown, chosen: Chosen, fold: Program | null): void {
   const { places, offsets } = chosen;
   releasing(chosen, () =>
-    withValues(op, t, values, places.shape, (source) => scatterTo(t, source, offsets, places, fold)),
+    withValues(op, t, values, places.shape, (source) => scatterTo(op, t, source, offsets, places, fold)),
   );
 }
 

@@ -1,12 +1,12 @@
 /** Joining and repeating: the output is allocated once, and every part is one strided copy into its place. */
 import { tensor } from "../api.ts";
-import { checkDType, type DType, isInteger, promote } from "../dtype.ts";
+import { checkDType, type DType, isInteger, promoteAll } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { checkOptions, numberList } from "../ops/arguments.ts";
 import { assign } from "../ops/copy.ts";
 import { absolute, allocate, filled, type Strided } from "../ops/strided.ts";
-import type { Task } from "../run/routine.ts";
+import type { RoutineAbout, Task } from "../run/routine.ts";
 import { liveTensor, Tensor } from "../tensor.ts";
 import { checkShape, normalizeAxis, sizeOf } from "../view/layout.ts";
 import { type LoopNest, planLoops } from "../view/loops.ts";
@@ -14,6 +14,7 @@ import { contiguousView, expandDims as expandView, type View } from "../view/vie
 import { emitRuns } from "../wasm/gather.ts";
 import { take } from "./indexing.ts";
 import { atleast1d, atleast2d, rangeOf, tensorList } from "./manipulate.ts";
+import { named } from "./scoped.ts";
 
 export interface ConcatOptions<E extends DType = DType> {
   /** Where they are joined, default 0; null: all elements of each, in row-major order. */
@@ -98,14 +99,14 @@ function joinViews(
 ): Tensor {
   const parts = tensorList(op, tensors).map(view);
   try {
-    return concat(parts, { axis: axis(parts[0].rank) });
+    return named(op, () => concat(parts, { axis: axis(parts[0].rank) }));
   } finally {
     for (const part of parts) part.dispose();
   }
 }
 
 function dtypeFor(op: string, all: readonly Strided[], dtype?: DType): DType {
-  return dtype === undefined ? all.map((t) => t.dtype).reduce(promote) : checkDType(op, dtype);
+  return dtype === undefined ? promoteAll(all.map((t) => t.dtype)) : checkDType(op, dtype);
 }
 
 function join(
@@ -125,7 +126,8 @@ function join(
     return { to, from: { ...of[i], frame } };
   });
   const fill = () => {
-    if (!interleaved(parts)) for (const { to, from } of parts) assign(op, to, from);
+    if (!interleaved(parts, { operation: op, inputs: parts.map((p) => p.from), out }))
+      for (const { to, from } of parts) assign(op, to, from);
   };
   return new Tensor(filled(out, fill));
 }
@@ -144,7 +146,7 @@ const LEAST_RUN = 64;
  * Parts that lie side by side in every row, as runs of bytes, are written in turns of a few rows, so that the output is
  * written from its start to its end. False where they are not such.
  */
-function interleaved(parts: readonly Part[]): boolean {
+function interleaved(parts: readonly Part[], about: RoutineAbout): boolean {
   const nests = parts.map(rowsOf);
   if (nests.length < 2 || !nests.every((nest) => nest !== null)) return false;
   const rows = nests[0].shape[0];
@@ -159,7 +161,7 @@ function interleaved(parts: readonly Part[]): boolean {
       tasks.push([shape[1], count, offsets[0] + i * to, 1, to, offsets[1] + i * from, 1, from]);
     }
   }
-  engine().routines.run("copy runs", emitRuns, tasks, 0.1 * rows * rowBytes);
+  engine().routines.run("copy runs", emitRuns, tasks, 0.1 * rows * rowBytes, about);
   return true;
 }
 

@@ -13,6 +13,7 @@ import { broadcastShapes } from "../view/broadcast.ts";
 import { normalizeAxes, normalizeAxis } from "../view/layout.ts";
 import * as views from "../view/view.ts";
 import { rearranged, type View } from "../view/view.ts";
+import { named } from "./scoped.ts";
 
 /** Another view of t's memory. */
 function viewOf<D extends DType>(op: string, t: Tensor<D>, view: View, readOnly = t.readOnly): Tensor<D> {
@@ -98,7 +99,7 @@ function atLeast<D extends DType>(op: string, t: Tensor<D>, rank: 1 | 2 | 3): Te
 /* Axes ------------------------------------------------------------------------------------------------- */
 
 export const permuteDims = <D extends DType>(t: Tensor<D>, axes: readonly number[]): Tensor<D> =>
-  typed("permuteDims", t).permute(axes);
+  named("permuteDims", () => typed("permuteDims", t).permute(axes));
 export const swapAxes = <D extends DType>(t: Tensor<D>, a: number, b: number): Tensor<D> =>
   typed("swapAxes", t).swapAxes(a, b);
 export const moveAxis = <D extends DType>(
@@ -195,7 +196,7 @@ export function arraySplit<D extends DType>(
 
 function checkParts(op: string, parts: number): void {
   if (Number.isSafeInteger(parts) && parts >= 1 && parts < 2 ** 24) return;
-  fail("value", op, `${describe(parts)} is no number of parts.`, "Use a whole number from 1.");
+  fail("value", op, `${describe(parts)} is no number of parts.`, "Use a whole number from 1 to 16777215.");
 }
 
 function splitAxis<D extends DType>(
@@ -223,7 +224,7 @@ function evenEnds(size: number, parts: number): number[] {
 function indexList(op: string, indices: unknown): readonly number[] {
   const all = numberList(op, "the indices", indices);
   const wrong = all.find((x) => !Number.isSafeInteger(x));
-  if (wrong !== undefined) fail("value", op, `${describe(wrong)} is no index.`, "Use whole numbers.");
+  if (wrong !== undefined) fail("value", op, `${describe(wrong)} is no index.`, wholeRemedy);
   return all;
 }
 
@@ -233,6 +234,8 @@ export interface RollOptions {
   /** Default: the elements in row-major order, as if there was one axis. */
   readonly axis?: number | readonly number[];
 }
+
+const wholeRemedy = "Use whole numbers from -(2^53 - 1) to 2^53 - 1.";
 
 /** Shifted along axes; what leaves at one end comes back at the other. */
 export function roll<D extends DType>(
@@ -245,7 +248,7 @@ export function roll<D extends DType>(
   checkOptions(op, options, "{ axis: 0 }", ["axis"]);
   const shifts = typeof shift === "number" ? [shift] : numberList(op, "the shift", shift);
   for (const s of shifts) {
-    if (!Number.isSafeInteger(s)) fail("value", op, `the shift is ${describe(s)}.`, "Use whole numbers.");
+    if (!Number.isSafeInteger(s)) fail("value", op, `the shift is ${describe(s)}.`, wholeRemedy);
   }
   if (options.axis === undefined) return rollFlat(op, t, shifts);
   const given = axisList(op, options.axis);

@@ -7,7 +7,7 @@ import { checkOptions } from "../ops/arguments.ts";
 import { copyTo, sameShape } from "../ops/copy.ts";
 import { fromData, type Nested } from "../ops/create.ts";
 import { allocate, checkWritable, filled, type Strided, share } from "../ops/strided.ts";
-import type { EmitRoutine, Task } from "../run/routine.ts";
+import type { EmitRoutine, RoutineAbout, Task } from "../run/routine.ts";
 import { liveTensor, Tensor } from "../tensor.ts";
 import { normalizeAxis, sizeOf } from "../view/layout.ts";
 import { planLoops } from "../view/loops.ts";
@@ -16,6 +16,7 @@ import { emitCompress, emitCount, emitPositions, emitUnravel } from "../wasm/com
 import type { ItemBytes } from "../wasm/walk.ts";
 import { take, type Values } from "./indexing.ts";
 import { gatherTo, placesAt, scatterOnce, withValues } from "./offsets.ts";
+import { named } from "./scoped.ts";
 import { TASK_ELEMENTS, walkTasks } from "./walk.ts";
 
 /** Nanoseconds an element of a mask takes, roughly. */
@@ -37,7 +38,7 @@ export function assignMask<D extends DType>(t: Tensor<D>, mask: Tensor, values: 
     const { offsets, count } = positionsIn(op, t.frame, m);
     try {
       const places = placesAt(t.frame, 0, m.frame.shape.length, [count]);
-      withValues(op, t, values, places.shape, (source) => scatterOnce(t, source, offsets, places));
+      withValues(op, t, values, places.shape, (source) => scatterOnce(op, t, source, offsets, places));
     } finally {
       offsets.storage.release();
     }
@@ -106,7 +107,7 @@ export function compress<D extends DType>(
     }
     const chosen = withMask(truth(op, given), (m) => new Tensor(ordinals(op, m)));
     try {
-      return take(t, chosen, options.axis === undefined ? {} : { axis: options.axis });
+      return named(op, () => take(t, chosen, options.axis === undefined ? {} : { axis: options.axis }));
     } finally {
       chosen.dispose();
     }
@@ -129,12 +130,11 @@ function withMask<R>(mask: Strided<"bool">, use: (mask: Strided<"bool">) => R): 
 /** Which elements are not 0, dense in row-major order: t itself where it is that already. */
 function truth(op: string, t: Strided): Strided<"bool"> {
   if (t.dtype === "bool" && isContiguous(t.frame)) return share(t as Strided<"bool">, t.frame);
-  const copy = copyTo(op, t, "bool");
   if (t.dtype === "bool") {
     const why = "the mask is not contiguous, so it is brought into row-major order first";
-    engine().listener?.({ kind: "copy", operation: op, bytes: copy.storage.bytes, why });
+    engine().listener?.({ kind: "copy", operation: op, bytes: sizeOf(t.frame.shape), why });
   }
-  return copy;
+  return copyTo(op, t, "bool");
 }
 
 /** The mask of t, which must be bool and cover its leading axes. */
@@ -185,6 +185,7 @@ function stretches(
       emitCount,
       tasks.map((task, i) => [task[2], task[0] * task[1], counts.address + 4 * i]),
       sizeOf(mask.frame.shape) * COUNT_NS,
+      { operation: op, inputs: [mask] },
     );
     const each = new Uint32Array(heap.buffer, counts.address, tasks.length);
     const starts: number[] = [];
@@ -201,6 +202,7 @@ function stretches(
 
 /** Writes what the routine writes for true elements: `bytes` each, from `address` on. */
 function writeTrue(
+  about: RoutineAbout,
   name: string,
   emit: EmitRoutine,
   { tasks, starts }: { tasks: readonly Task[]; starts: readonly number[] },
@@ -208,7 +210,7 @@ function writeTrue(
   bytes: number,
 ): void {
   const all = tasks.map((task, i) => [...task, address + bytes * starts[i]]);
-  engine().routines.run(name, emit, all, tasks.length * TASK_ELEMENTS * WRITE_NS);
+  engine().routines.run(name, emit, all, tasks.length * TASK_ELEMENTS * WRITE_NS, about);
 }
 
 function masked<D extends DType>(op: string, t: Strided<D>, mask: Strided<"bool">): Strided<D> {
@@ -219,13 +221,22 @@ function masked<D extends DType>(op: string, t: Strided<D>, mask: Strided<"bool"
     const out = allocate(op, t.dtype, [found.count]);
     const bytes = dtypes[t.dtype].bytes as ItemBytes;
     const emit: EmitRoutine = (options) => emitCompress(bytes, options);
-    return filled(out, () => writeTrue(`compress ${bytes}`, emit, found, out.storage.address, bytes));
+    return filled(out, () =>
+      writeTrue(
+        { operation: op, inputs: [t, mask], out },
+        `compress ${bytes}`,
+        emit,
+        found,
+        out.storage.address,
+        bytes,
+      ),
+    );
   }
   const { offsets, count } = positionsIn(op, t.frame, mask);
   try {
     const places = placesAt(t.frame, 0, rank, [count]);
     const out = allocate(op, t.dtype, places.shape);
-    return filled(out, () => gatherTo(out, t, offsets, places));
+    return filled(out, () => gatherTo(op, out, t, offsets, places));
   } finally {
     offsets.storage.release();
   }
@@ -241,7 +252,16 @@ function positionsIn(
   const found = stretches(op, mask, lead, 0);
   const offsets = allocate(op, "u32", [found.count]);
   const emit: EmitRoutine = (options) => emitPositions(4, options);
-  filled(offsets, () => writeTrue("positions 4", emit, found, offsets.storage.address, 4));
+  filled(offsets, () =>
+    writeTrue(
+      { operation: op, inputs: [mask], out: offsets },
+      "positions 4",
+      emit,
+      found,
+      offsets.storage.address,
+      4,
+    ),
+  );
   return { offsets, count: found.count };
 }
 
@@ -250,7 +270,9 @@ function ordinals(op: string, mask: Strided<"bool">): Strided<"i64"> {
   const found = stretches(op, mask, contiguousView(mask.frame.shape, 1), 0);
   const out = allocate(op, "i64", [found.count]);
   const emit: EmitRoutine = (options) => emitPositions(8, options);
-  return filled(out, () => writeTrue("positions 8", emit, found, out.storage.address, 8));
+  return filled(out, () =>
+    writeTrue({ operation: op, inputs: [mask], out }, "positions 8", emit, found, out.storage.address, 8),
+  );
 }
 
 /** Row-major numbers as indices along the given axes: [count, axes]. */
@@ -263,12 +285,13 @@ function indicesAlong(
 ): Strided<"i64"> {
   const out = allocate(op, "i64", [count, axes.length]);
   return filled(out, () => {
-    for (const [k, d] of axes.entries()) unravelAxis(numbers, out, 8 * k, 8 * axes.length, shape, d);
+    for (const [k, d] of axes.entries()) unravelAxis(op, numbers, out, 8 * k, 8 * axes.length, shape, d);
   });
 }
 
 /** Indices along one axis, written `step` bytes apart. */
 function unravelAxis(
+  operation: string,
   numbers: Strided<"u32">,
   out: Strided<"i64">,
   start: number,
@@ -286,5 +309,10 @@ function unravelAxis(
     tasks.push([Math.min(TASK_ELEMENTS, count - i), from, to, step, divisor, shape[axis]]);
   }
   const name = `unravel${steps.divides ? " divided" : ""}${steps.reduces ? " reduced" : ""}`;
-  engine().routines.run(name, (options) => emitUnravel(steps, options), tasks, 2 * count);
+  engine().routines.run(name, (options) => emitUnravel(steps, options), tasks, 2 * count, {
+    operation,
+    inputs: [numbers],
+    out,
+    bytes: null,
+  });
 }

@@ -11,9 +11,9 @@ import { createStorage } from "../memory/storage.ts";
 import { copyTo, sameShape } from "../ops/copy.ts";
 import { fromData, type Nested } from "../ops/create.ts";
 import { absolute, filled, type Strided } from "../ops/strided.ts";
-import type { EmitRoutine } from "../run/routine.ts";
+import type { EmitRoutine, RoutineAbout } from "../run/routine.ts";
 import { liveTensor, Tensor } from "../tensor.ts";
-import { sizeOf, unravel } from "../view/layout.ts";
+import { MAX_RANK, sizeOf, unravel } from "../view/layout.ts";
 import { type LoopNest, planLoops } from "../view/loops.ts";
 import { overlaps } from "../view/overlap.ts";
 import { broadcastTo, contiguousView, type View } from "../view/view.ts";
@@ -43,7 +43,8 @@ export function indexTensor(operation: string, indices: unknown): { index: Strid
         "Give a tensor of integers, a number, or an array of numbers.",
       );
     }
-    return { index: fromData(indices as Nested, { dtype: "i64" }, operation), made: true };
+    const whole = wholeIndices(operation, indices as Nested, 0);
+    return { index: fromData(whole, { dtype: "i64" }, operation), made: true };
   }
   liveTensor(operation, indices);
   if (!isInteger(indices.dtype)) {
@@ -57,6 +58,22 @@ export function indexTensor(operation: string, indices: unknown): { index: Strid
     );
   }
   return { index: indices, made: false };
+}
+
+/** Numbers beyond 2^53 as bigints, so that the check of the axis judges them; what no i64 holds fits no axis. */
+function wholeIndices(operation: string, indices: Nested, depth: number): Nested {
+  if (Array.isArray(indices)) {
+    if (depth > MAX_RANK || indices.every((x) => Number.isSafeInteger(x))) return indices;
+    return indices.map((x) => wholeIndices(operation, x as Nested, depth + 1));
+  }
+  if (typeof indices === "number" && !Number.isInteger(indices)) {
+    fail("index", operation, `index ${indices} is not a whole number.`, "Use whole numbers below the axis' size.");
+  }
+  if (typeof indices !== "bigint" && (typeof indices !== "number" || Number.isSafeInteger(indices)))
+    return indices;
+  const index = BigInt(indices);
+  if (BigInt.asIntN(64, index) === index) return index;
+  return fail("index", operation, `index ${indices} is out of range.`, "No axis is that long.");
 }
 
 export function checkMode(operation: string, mode: unknown): IndexMode {
@@ -95,7 +112,7 @@ export function offsetsOf(
       const added = k > 0;
       const name = `offsets ${index.dtype} ${mode}${added ? " added" : ""}`;
       const emit: EmitRoutine = (options) => emitOffsets(index.dtype, mode, added, options);
-      routines.run(name, emit, walkTasks(nest, own), count);
+      routines.run(name, emit, walkTasks(nest, own), count, { operation, inputs: [index], out: offsets });
     }
   });
   if (heap.view.getInt32(flag, true) !== 0) {
@@ -171,20 +188,49 @@ const MOVE_NS = 1;
 const ROW_TASK_BYTES = 65536;
 
 /** out[w] = t[place w] */
-export function gatherTo(out: Strided, t: Strided, offsets: Strided, places: Places): void {
+export function gatherTo(
+  operation: string,
+  out: Strided,
+  t: Strided,
+  offsets: Strided,
+  places: Places,
+): void {
   const views = [out.frame, places.indexed, places.offsets];
   const nest = widestInside(absolute(planLoops(views), [out, t, offsets]));
-  moveAll(nest, t.frame.itemBytes as ItemBytes, "gather");
+  moveAll(nest, t.frame.itemBytes as ItemBytes, "gather", aboutMoves(operation, t, out, offsets, out));
 }
 
 /** t[place w] = values[w], for places that all differ. */
-export function scatterOnce(t: Strided, values: Strided, offsets: Strided, places: Places): void {
+export function scatterOnce(
+  operation: string,
+  t: Strided,
+  values: Strided,
+  offsets: Strided,
+  places: Places,
+): void {
   const views = [values.frame, places.indexed, places.offsets];
   const nest = widestInside(absolute(planLoops(views), [values, t, offsets]));
-  moveAll(nest, t.frame.itemBytes as ItemBytes, "scatter");
+  moveAll(nest, t.frame.itemBytes as ItemBytes, "scatter", aboutMoves(operation, values, t, offsets, values));
 }
 
-function moveAll(nest: LoopNest, bytes: ItemBytes, direction: "gather" | "scatter"): void {
+/** As many elements as `moved` has are read and written, whatever the operands hold. */
+function aboutMoves(
+  operation: string,
+  from: Strided,
+  out: Strided,
+  offsets: Strided,
+  moved: Strided,
+): RoutineAbout {
+  const bytes = 2 * sizeOf(moved.frame.shape) * moved.frame.itemBytes + 4 * sizeOf(offsets.frame.shape);
+  return { operation, inputs: [from, offsets], out, bytes };
+}
+
+function moveAll(
+  nest: LoopNest,
+  bytes: ItemBytes,
+  direction: "gather" | "scatter",
+  about: RoutineAbout,
+): void {
   if (isEmptyNest(nest)) return;
   const { routines } = engine();
   const size = sizeOf(nest.shape);
@@ -195,6 +241,7 @@ function moveAll(nest: LoopNest, bytes: ItemBytes, direction: "gather" | "scatte
       emit,
       walkTasks(inBytes(nest, bytes), [], ROW_TASK_BYTES),
       size * bytes * 0.1,
+      about,
     );
     return;
   }
@@ -203,11 +250,13 @@ function moveAll(nest: LoopNest, bytes: ItemBytes, direction: "gather" | "scatte
     (options) => emitMoves(bytes, direction, options),
     walkTasks(nest),
     size * MOVE_NS,
+    about,
   );
 }
 
 /** t[place w] = values[w], or fold(t[place w], values[w]), in C order of w where places are equal. */
 export function scatterTo(
+  operation: string,
   t: Strided,
   values: Strided,
   offsets: Strided,
@@ -229,8 +278,9 @@ export function scatterTo(
   };
   const name = fold !== null ? `scatter add ${t.dtype}` : rows ? "scatter rows" : `scatter ${bytes}`;
   // Without separate pieces, one thread does them in their order.
-  if (separate !== null) routines.run(name, emit, separate, nanoseconds);
-  else routines.run(name, emit, walkTasks(walked, [], rows ? ROW_TASK_BYTES : undefined), 0);
+  const about = aboutMoves(operation, values, t, offsets, values);
+  if (separate !== null) routines.run(name, emit, separate, nanoseconds, about);
+  else routines.run(name, emit, walkTasks(walked, [], rows ? ROW_TASK_BYTES : undefined), 0, about);
 }
 
 /** Are the innermost loop's elements one run of bytes on both sides, with one offset for all of them? */
@@ -291,8 +341,9 @@ export function withValues(
       const why = clash
         ? "the values overlap the destination, so they are copied first"
         : `the values are ${source.dtype}, so they are converted to ${t.dtype} first`;
+      const bytes = sizeOf(source.frame.shape) * t.frame.itemBytes;
+      engine().listener?.({ kind: "copy", operation, bytes, why });
       const copy = copyTo(operation, source, t.dtype);
-      engine().listener?.({ kind: "copy", operation, bytes: copy.storage.bytes, why });
       if (made) source.storage.release();
       source = copy;
       made = true;

@@ -1,6 +1,8 @@
 /** Products of tensors by their NumPy names. Contractions are matrix products on views (see einsum.ts). */
+
 import { empty, mapReduce, matmul, mul, scope, sub, sum } from "../api.ts";
 import { promote } from "../dtype.ts";
+import { within } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { checkOptions } from "../ops/arguments.ts";
 import type { SumOptions } from "../ops/reductions.ts";
@@ -8,6 +10,7 @@ import { liveTensor, type Tensor } from "../tensor.ts";
 import { broadcastShapes } from "../view/broadcast.ts";
 import { normalizeAxes, normalizeAxis } from "../view/layout.ts";
 import { contractPair, type Term } from "./einsum.ts";
+import { scoped } from "./scoped.ts";
 
 /** a's axes by number, b's by number and a prime, except those that are summed together. */
 function contracted(a: Tensor, b: Tensor, aAxes: readonly number[], bAxes: readonly number[]): Tensor {
@@ -46,7 +49,7 @@ export function tensordot(a: Tensor, b: Tensor, options: TensordotOptions = {}):
       "Axes that are summed together have one size.",
     );
   });
-  return contracted(left, right, aAxes, bAxes);
+  return within("tensordot", () => contracted(left, right, aAxes, bAxes));
 }
 
 function tensordotAxes(a: Tensor, b: Tensor, axes: unknown): [readonly number[], readonly number[]] {
@@ -119,7 +122,7 @@ function overLast(operation: string, a: Tensor, b: Tensor, axis: number): Tensor
 export function vecdot(a: Tensor, b: Tensor, options: { readonly axis?: number } = {}): Tensor {
   checkOptions("vecdot", options, "{ axis: 0 }");
   const [left, right] = [liveTensor("vecdot", a), liveTensor("vecdot", b)];
-  return scope(() => {
+  return scoped("vecdot", () => {
     const [x, y] = [left, right].map((t) => {
       if (t.rank === 0) {
         fail("shape", "vecdot", "a scalar has no vectors.", "Use mul for products with a scalar.");
@@ -148,13 +151,13 @@ export function vecdot(a: Tensor, b: Tensor, options: { readonly axis?: number }
 /** Every product of an element of a with one of b: (a.size, b.size); both are flattened. */
 export function outer(a: Tensor, b: Tensor): Tensor {
   const [left, right] = [liveTensor("outer", a), liveTensor("outer", b)];
-  return scope(() => mul(left.reshape(-1).expandDims(1), right.reshape(-1)));
+  return scoped("outer", () => mul(left.reshape(-1).expandDims(1), right.reshape(-1)));
 }
 
 /** The Kronecker product: a block of b for every element of a. */
 export function kron(a: Tensor, b: Tensor): Tensor {
   const [left, right] = [liveTensor("kron", a), liveTensor("kron", b)];
-  return scope(() => {
+  return scoped("kron", () => {
     const rank = Math.max(left.rank, right.rank);
     const padded = (t: Tensor) => [...Array<number>(rank - t.rank).fill(1), ...t.shape];
     const [p, q] = [padded(left), padded(right)];
@@ -174,7 +177,7 @@ export function cross(a: Tensor, b: Tensor, options: { readonly axis?: number } 
   checkOptions("cross", options, "{ axis: 0 }");
   const [left, right] = [liveTensor("cross", a), liveTensor("cross", b)];
   const axis = options.axis ?? -1;
-  return scope(() => {
+  return scoped("cross", () => {
     const [x, y] = [left, right].map((t) => {
       const d = t.rank === 0 ? 0 : normalizeAxis("cross", axis, t.rank);
       if (t.rank === 0 || t.shape[d] !== 3) {
@@ -216,7 +219,9 @@ export function trace(a: Tensor, options: TraceOptions = {}): Tensor {
     fail("shape", "trace", `the tensor is ${list(t.shape)}.`, "A diagonal needs two axes.");
   }
   const { dtype, ...how } = options;
-  return scope(() => sum(t.diagonal(how), dtype === undefined ? { axis: -1 } : { axis: -1, dtype }));
+  return scoped("trace", () =>
+    sum(t.diagonal(how), dtype === undefined ? { axis: -1 } : { axis: -1, dtype }),
+  );
 }
 
 /** The last two axes exchanged; a view. */
@@ -251,7 +256,7 @@ export function multiDot(tensors: readonly Tensor[]): Tensor {
       "Each is a matrix; the first and the last may be vectors.",
     );
   });
-  return scope(() => {
+  return scoped("multiDot", () => {
     const matrices = live.map((t, i) => (t.rank === 2 ? t : i === 0 ? t.expandDims(0) : t.expandDims(1)));
     checkChain(live, matrices);
     const split = cheapestSplits([matrices[0].shape[0], ...matrices.map((t) => t.shape[1])]);

@@ -9,7 +9,7 @@ import { scope } from "../api.ts";
 import { checkDType, type DType, dtypes, isFloat, isInteger } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail } from "../errors.ts";
-import { checkOptions } from "../ops/arguments.ts";
+import { checkFlag, checkOptions } from "../ops/arguments.ts";
 import { fromData, type Nested, shapeOf } from "../ops/create.ts";
 import { allocate, checkWritable, filled, type Strided } from "../ops/strided.ts";
 import type { Task } from "../run/routine.ts";
@@ -87,6 +87,19 @@ const nanosecondsPerWord: Record<Distribution, number> = {
   exponential: 5,
 };
 
+const methodNames = [
+  "spawn",
+  "bits",
+  "uniform",
+  "normal",
+  "exponential",
+  "bernoulli",
+  "integers",
+  "permutation",
+  "shuffle",
+  "choice",
+] as const;
+
 /** Made by `generator`, which also makes it anew from what it was: generator(rng.seed, { stream: rng.stream, at: rng.at }). */
 class RandomGenerator {
   readonly seed: bigint;
@@ -102,6 +115,8 @@ class RandomGenerator {
     this.#key = wordsOfBits(seed);
     this.#stream = wordsOfBits(stream);
     this.#at = at;
+    // They work without the generator in front of them: const { normal } = generator(1).
+    for (const name of methodNames) Object.defineProperty(this, name, { value: this[name].bind(this) });
   }
 
   /** How far it has come in its stream, in groups of 16 words. */
@@ -195,6 +210,7 @@ class RandomGenerator {
   ): Tensor<D> {
     const op = "integers";
     checkOptions(op, options, '{ dtype: "u8" }', ["dtype", "endpoint"]);
+    checkFlag(op, "endpoint", options.endpoint);
     const { dtype = "i32" as D, endpoint = false } = options;
     if (!isInteger(checkDType(op, dtype)))
       fail("dtype", op, `${dtype} is no integer dtype.`, "Use i32, u8, ….");
@@ -258,8 +274,7 @@ class RandomGenerator {
 
   #chosen(op: string, n: number, shape: readonly number[], options: ChoiceOptions): Tensor {
     const { replace = true, p } = options;
-    if (typeof replace !== "boolean")
-      fail("value", op, `replace is ${describe(replace)}.`, "Use true or false.");
+    checkFlag(op, "replace", replace);
     const count = sizeOf(shape);
     const likely = p === undefined ? null : probabilities(op, p, n);
     const most = replace ? (n > 0 ? count : 0) : likely === null ? n : likely.filter((x) => x > 0).length;
@@ -299,7 +314,12 @@ class RandomGenerator {
           task[randomTask.groups] = Math.min(piece.groups * GROUP_WORDS, n - first);
           task[randomTask.params] = first;
           task[randomTask.items] = items.storage.address;
-          engine().routines.run("random shuffle", emitShuffle, [task], 0);
+          engine().routines.run("random shuffle", emitShuffle, [task], 0, {
+            operation: op,
+            inputs: [words],
+            out: items,
+            bytes: null,
+          });
         }
       }),
     ) as Tensor<"u32">;
@@ -357,6 +377,7 @@ class RandomGenerator {
         emitDraw(distribution, dtype),
         tasks,
         nanoseconds,
+        { operation: op, out },
       );
       this.#at += groups;
     });
@@ -471,7 +492,7 @@ function checkWhole(op: string, what: string, n: unknown, least: number, below: 
 
 function wholeNumber(op: string, name: string, x: unknown): bigint {
   if (typeof x === "bigint" || Number.isSafeInteger(x)) return BigInt(x as bigint);
-  return fail("value", op, `${name} is ${describe(x)}.`, "Use a whole number, or a bigint.");
+  return fail("value", op, `${name} is ${describe(x)}.`, "Use a whole number up to 2^53 - 1, or a bigint.");
 }
 
 function axisOf(op: string, t: Tensor, axis = 0): number {

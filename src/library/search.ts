@@ -1,5 +1,5 @@
 /** Searching in sorted tensors: where values belong, and which interval they fall into. */
-import { scope, tensor } from "../api.ts";
+import { tensor } from "../api.ts";
 import { type DType, dtypes, isInteger, promote } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
@@ -8,6 +8,7 @@ import { allocate, filled, type Strided } from "../ops/strided.ts";
 import type { Task } from "../run/routine.ts";
 import { liveTensor, namedReduction, type Operand, Tensor } from "../tensor.ts";
 import { emitKeys, emitSearch, type Search } from "../wasm/sort-search.ts";
+import { scoped } from "./scoped.ts";
 import { checkFlag, denseCopy, gatherLines } from "./sort.ts";
 
 export interface SearchOptions {
@@ -30,7 +31,7 @@ export function searchsorted(sorted: Tensor, values: Operand, options: SearchOpt
     fail("value", op, `side is ${describe(side)}.`, 'Use "left" or "right".');
   }
   const line = vector(op, "the sorted tensor", sorted);
-  return scope(() => {
+  return scoped(op, () => {
     const x = operandFor(op, values, line.dtype);
     const within = options.sorter === undefined ? line : arranged(op, line, options.sorter);
     return lookUp(op, within, x, side) as Tensor<"i64">;
@@ -43,7 +44,7 @@ export function digitize(x: Operand, edges: Tensor, options: DigitizeOptions = {
   checkOptions(op, options, "{ right: true }", ["right"]);
   checkFlag(op, "right", options.right);
   const line = vector(op, "the edges", edges);
-  return scope(() => {
+  return scoped(op, () => {
     const values = operandFor(op, x, line.dtype);
     const side = options.right ? "left" : "right";
     const direction = directionOf(op, line);
@@ -139,6 +140,7 @@ export function lookUp(op: string, sorted: Tensor, x: Tensor, search: Search): T
     ({ shared }) => emitSearch(dtype, search, shared),
     tasks,
     n * 2 * Math.log2(count + 1),
+    { operation: op, inputs: [among, wanted], out },
   );
   return out;
 }
@@ -155,6 +157,16 @@ function filledKeys(op: string, dense: Tensor, dtype: DType): Strided {
     tasks.push([from, keys.storage.address + at, Math.min(PIECE, dense.size - i)]);
   }
   return filled(keys, () =>
-    engine().routines.run(`sorted keys ${dtype}`, ({ shared }) => emitKeys(dtype, shared), tasks, dense.size),
+    engine().routines.run(
+      `sorted keys ${dtype}`,
+      ({ shared }) => emitKeys(dtype, shared),
+      tasks,
+      dense.size,
+      {
+        operation: op,
+        inputs: [dense],
+        out: keys,
+      },
+    ),
   );
 }

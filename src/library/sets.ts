@@ -9,6 +9,7 @@ import type { Task } from "../run/routine.ts";
 import { liveTensor, namedReduction, Tensor } from "../tensor.ts";
 import { normalizeAxis, sizeOf } from "../view/layout.ts";
 import { emitCompress, emitRuns } from "../wasm/sort-search.ts";
+import { scoped } from "./scoped.ts";
 import { lookUp } from "./search.ts";
 import { checkFlag, denseCopy, gatherLines, orderBy, sortLines, withScratch } from "./sort.ts";
 
@@ -212,7 +213,10 @@ function runsOf(
         tasks.push([from + i * bytes, Math.min(PIECE, n - i), i, state, starts, at, inverse]);
       }
       // In order, so in this thread.
-      routines.run(name, ({ shared }) => emitRuns(sorted.dtype, equalNan, shared), tasks, 0);
+      routines.run(name, ({ shared }) => emitRuns(sorted.dtype, equalNan, shared), tasks, 0, {
+        operation: op,
+        inputs: [sorted],
+      });
       return heap.view.getInt32(state, true) >>> 0;
     });
   const starts = new Tensor(allocate(op, "i64", [walk(0, 0, 0)]));
@@ -239,7 +243,7 @@ export function isin(t: Tensor, test: Tensor, options: IsinOptions = {}): Tensor
   checkFlag("isin", "invert", options.invert);
   checkFlag("isin", "assumeUnique", options.assumeUnique);
   const [x, among] = [liveTensor("isin", t), liveTensor("isin", test)];
-  return scope(() => membership("isin", x, among, options.invert ?? false));
+  return scoped("isin", () => membership("isin", x, among, options.invert ?? false));
 }
 
 function membership(op: string, x: Tensor, test: Tensor, invert: boolean): Tensor<"bool"> {
@@ -254,7 +258,7 @@ function membership(op: string, x: Tensor, test: Tensor, invert: boolean): Tenso
 /** The distinct elements of both, in order. */
 export function union1d(a: Tensor, b: Tensor): Tensor {
   const [x, y] = pair("union1d", a, b);
-  return scope(() => distinct("union1d", join(x, y), { ...nothing, equalNan: true }).values);
+  return scoped("union1d", () => distinct("union1d", join(x, y), { ...nothing, equalNan: true }).values);
 }
 
 /** The distinct elements that both have, in order. */
@@ -273,7 +277,7 @@ export function intersect1d(
   checkSet(op, options, ["returnIndices"]);
   checkFlag(op, "returnIndices", options.returnIndices);
   const [x, y] = pair(op, a, b);
-  return scope(() => {
+  return scoped(op, () => {
     const dtype = promote(x.dtype, y.dtype);
     const [left, right] = [x, y].map((t) =>
       distinct(op, t.to(dtype), { ...nothing, indices: true, equalNan: true }),
@@ -291,7 +295,7 @@ export function intersect1d(
 export function setdiff1d(a: Tensor, b: Tensor, options: SetOptions = {}): Tensor {
   checkSet("setdiff1d", options);
   const [x, y] = pair("setdiff1d", a, b);
-  return scope(() => without("setdiff1d", distinctUnless("setdiff1d", x, options), y));
+  return scoped("setdiff1d", () => without("setdiff1d", distinctUnless("setdiff1d", x, options), y));
 }
 
 /** The distinct elements that only one of the two has, in order. */
@@ -299,7 +303,7 @@ export function setxor1d(a: Tensor, b: Tensor, options: SetOptions = {}): Tensor
   const op = "setxor1d";
   checkSet(op, options);
   const [x, y] = pair(op, a, b);
-  return scope(() => {
+  return scoped(op, () => {
     const [left, right] = [distinctUnless(op, x, options), distinctUnless(op, y, options)];
     const apart = join(without(op, left, right), without(op, right, left));
     return sortLines(op, apart, "values", { descending: false });
@@ -340,7 +344,11 @@ function compress(op: string, x: Tensor, mask: Tensor): Tensor {
       tasks.push([from, mask.storage.address + mask.frame.offset + i, Math.min(PIECE, x.size - i), state]);
     }
     // In order, so in this thread.
-    routines.run(`sorted compress ${bytes}`, ({ shared }) => emitCompress(bytes, shared), tasks, 0);
+    routines.run(`sorted compress ${bytes}`, ({ shared }) => emitCompress(bytes, shared), tasks, 0, {
+      operation: op,
+      inputs: [x, mask],
+      out,
+    });
   });
   return out;
 }

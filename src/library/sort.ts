@@ -2,13 +2,12 @@
  * Sorting along an axis: values, positions, and the first few of either. The order is NumPy's: NaNs come last (first when
  * descending), -0 and 0 are equal, and equal elements keep their order, always. The work is in wasm/sort.ts.
  */
-import { scope } from "../api.ts";
 import { type DType, dtypes } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { checkOptions } from "../ops/arguments.ts";
 import { allocate, filled, type Strided } from "../ops/strided.ts";
-import type { Task } from "../run/routine.ts";
+import type { EmitRoutine, RoutineAbout, Task } from "../run/routine.ts";
 import { liveTensor, Tensor } from "../tensor.ts";
 import { normalizeAxis, sizeOf } from "../view/layout.ts";
 import {
@@ -23,6 +22,7 @@ import {
 } from "../wasm/sort.ts";
 import { emitGather } from "../wasm/sort-search.ts";
 import { digitsOf, type SortForm, SPECIAL, UNSORTED } from "../wasm/sort-steps.ts";
+import { scoped } from "./scoped.ts";
 
 export interface SortOptions {
   /** The axis to sort along; default the last. */
@@ -80,11 +80,6 @@ export function topk<D extends DType>(
   });
 }
 
-export function checkFlag(operation: string, name: string, value: unknown): void {
-  if (value === undefined || typeof value === "boolean") return;
-  fail("value", operation, `${name} is ${describe(value)}.`, `Use { ${name}: true } or { ${name}: false }.`);
-}
-
 /**
  * The positions that sort by several keys: by the last one, where that is equal by the one before it, and so on. The keys
  * are vectors of one length, or the rows of a matrix.
@@ -96,7 +91,7 @@ export function lexsort(keys: readonly Tensor[] | Tensor): Tensor<"i64"> {
     fail(
       "value",
       op,
-      `the keys are ${describe(keys)}.`,
+      Array.isArray(keys) ? "no keys." : `the keys are ${describe(keys)}.`,
       "Give an array of vectors, the most important last.",
     );
   }
@@ -111,7 +106,7 @@ export function lexsort(keys: readonly Tensor[] | Tensor): Tensor<"i64"> {
       "Give vectors of one length, or a matrix whose rows are the keys.",
     );
   }
-  return scope(() => {
+  return scoped(op, () => {
     const rows = isTensor ? Array.from({ length: live[0].shape[0] }, (_, i) => live[0].slice(i)) : live;
     return orderBy(op, rows);
   });
@@ -151,7 +146,7 @@ export function along<R>(
   const live = liveTensor(operation, t);
   const d = axisOf(operation, live, axis);
   const isLast = d === live.rank - 1;
-  return scope(() => {
+  return scoped(operation, () => {
     const dense = isLast
       ? denseCopy(operation, live, "lines are sorted in dense memory")
       : denseCopy(operation, live.moveAxis(d, -1), "the axis to sort along is made the last one");
@@ -163,11 +158,10 @@ export function along<R>(
 
 /** Another handle on a dense tensor, or a copy that explain hears of. */
 export function denseCopy<D extends DType>(operation: string, t: Tensor<D>, why: string): Tensor<D> {
-  const dense = t.contiguous();
-  if (dense.storage !== t.storage) {
-    engine().listener?.({ kind: "copy", operation, bytes: dense.storage.bytes, why });
-  }
-  return dense;
+  const { frame } = t;
+  const isArray = t.isContiguous && frame.offset % frame.itemBytes === 0;
+  if (!isArray) engine().listener?.({ kind: "copy", operation, bytes: t.size * frame.itemBytes, why });
+  return t.contiguous();
 }
 
 /* Lines ---------------------------------------------------------------------------------------------------------- */
@@ -201,6 +195,7 @@ export function sortLines(
   if (lines * wanted === 0) return new Tensor(out);
   const job: Job = {
     operation,
+    about: { operation, inputs: [dense], out, bytes: null },
     dtype: dense.dtype,
     form,
     source: dense.storage.address + dense.frame.offset,
@@ -222,6 +217,7 @@ export function sortLines(
 
 interface Job {
   readonly operation: string;
+  readonly about: RoutineAbout;
   readonly dtype: DType;
   readonly form: SortForm;
   readonly source: number;
@@ -237,7 +233,8 @@ const itemBytes = (job: Job): number => dtypes[job.dtype].bytes;
 const resultBytes = (job: Job): number => (job.form === "values" ? itemBytes(job) : 8);
 
 function runTasks(job: Job, tasks: readonly Task[], nanoseconds: number): void {
-  engine().routines.run(nameOf(job), (options) => emitSort(job.dtype, job.form, options), tasks, nanoseconds);
+  const emit: EmitRoutine = (options) => emitSort(job.dtype, job.form, options);
+  engine().routines.run(nameOf(job), emit, tasks, nanoseconds, job.about);
 }
 
 function taskOf(words: Partial<Record<keyof typeof sortTask, number>>): Task {
@@ -456,6 +453,7 @@ export function gatherLines(operation: string, dense: Strided, positions: Stride
       ({ shared }) => emitGather(bytes, shared),
       tasks,
       k * lines * 2,
+      { operation, inputs: [dense, positions], out },
     );
   });
   return new Tensor(out);

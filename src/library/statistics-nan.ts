@@ -5,6 +5,7 @@ import { axisList, checkOptionalDType, checkOptions } from "../ops/arguments.ts"
 import { type AxisOptions, freedomOf, type SumOptions, type VarOptions } from "../ops/reductions.ts";
 import { liveTensor, type Tensor } from "../tensor.ts";
 import { normalizeAxes } from "../view/layout.ts";
+import { scoped } from "./scoped.ts";
 import { checkFlag, gatherLines, sortLines } from "./sort.ts";
 import { floatOf, linesOf, type QuantileOptions, type Quantiles, quantiles, shaped } from "./statistics.ts";
 
@@ -45,7 +46,7 @@ function extreme(op: "nanmax" | "nanmin", t: Tensor, options: AxisOptions): Tens
 /** The mean along axes. */
 export function nanmean(t: Tensor, options: AxisOptions = {}): Tensor {
   const live = checked("nanmean", t, options, ["axis", "keepdims"]);
-  return scope(() => meanOf(live, options).to(floatOf(live.dtype)));
+  return scoped("nanmean", () => meanOf(live, options).to(floatOf(live.dtype)));
 }
 
 /** The mean square distance from the mean, divided by what is left minus ddof. */
@@ -71,7 +72,7 @@ function spread(op: "nanvar" | "nanstd", t: Tensor, options: VarOptions): Tensor
 export function nanmedian(t: Tensor, options: AxisOptions = {}): Tensor {
   const op = "nanmedian";
   const live = checked(op, t, options, ["axis", "keepdims"]);
-  return scope(() => {
+  return scoped(op, () => {
     const { lines, shape, keptShape, n } = linesOf(op, live, options);
     const dtype: DType = floatOf(live.dtype);
     if (n === 0) return tensor(Number.NaN, { dtype }).broadcastTo(shape).clone();

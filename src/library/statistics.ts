@@ -3,7 +3,7 @@
  * cumulative sums. Sums, means and variances are reductions (ops/reductions.ts).
  */
 import { cumprod, cumsum, full, linspace, max, min, scope, tensor, where, zip } from "../api.ts";
-import { type DType, dtypes, isFloat, isInteger, promote } from "../dtype.ts";
+import { type DType, dtypes, isFloat, isInteger, promote, promoteAll } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { axisList, checkOptions } from "../ops/arguments.ts";
@@ -13,6 +13,7 @@ import type { Task } from "../run/routine.ts";
 import { liveTensor, type Operand, Tensor } from "../tensor.ts";
 import { normalizeAxes, normalizeAxis, sizeOf } from "../view/layout.ts";
 import { emitBincount } from "../wasm/sort-search.ts";
+import { scoped } from "./scoped.ts";
 import { densePositions, lookUp, operandFor, vector } from "./search.ts";
 import { checkFlag, denseCopy, gatherLines, sortLines } from "./sort.ts";
 
@@ -87,7 +88,7 @@ export function median(t: Tensor, options: AxisOptions = {}): Tensor {
   checkOptions(op, options, "{ axis: 0 }", ["axis", "keepdims"]);
   checkFlag(op, "keepdims", options.keepdims);
   const live = liveTensor(op, t);
-  return scope(() => {
+  return scoped(op, () => {
     const { lines, shape, keptShape, n } = linesOf(op, live, options);
     const dtype = floatOf(live.dtype);
     if (n === 0) return full(shape, Number.NaN, { dtype });
@@ -133,8 +134,10 @@ export function quantiles(
   }
   const live = liveTensor(op, t);
   const asked = quantilesOf(op, q, whole);
-  return scope(() => {
+  return scoped(op, () => {
     const { lines, shape, keptShape, n } = linesOf(op, live, options);
+    if (n === 0 && leaveOut)
+      return full([...asked.shape, ...shape], Number.NaN, { dtype: floatOf(live.dtype) });
     if (n === 0) failEmpty(op, live);
     const sorted = sortLines(op, lines, "values", { descending: false }).reshape(-1, n);
     const at = placesIn(sorted, asked.values, methods[method], leaveOut && isFloat(live.dtype));
@@ -242,7 +245,7 @@ export function ptp(t: Tensor, options: AxisOptions = {}): Tensor {
       ? live.shape
       : normalizeAxes("ptp", axisList("ptp", axis), live.rank).map((d) => live.shape[d]);
   if (sizes.includes(0)) failEmpty("ptp", live);
-  return scope(() => max(live, options).sub(min(live, options)));
+  return scoped("ptp", () => max(live, options).sub(min(live, options)));
 }
 
 /* Counting ------------------------------------------------------------------------------------------------------------- */
@@ -270,7 +273,7 @@ export function bincount(t: Tensor, options: BincountOptions = {}): Tensor {
   if (weights !== null && weights.size !== x.size) {
     fail("shape", op, `${weights.size} weights for ${x.size} elements.`, "Give one weight for each element.");
   }
-  return scope(() => {
+  return scoped(op, () => {
     const [low, high] = x.size === 0 ? [0n, -1n] : [min(x), max(x)].map((m) => BigInt(m.item()));
     if (low < 0n) fail("value", op, `an element is ${low}.`, "Counts are of integers from 0.");
     return countPositions(op, densePositions(x), Math.max(Number(high) + 1, minlength), weights);
@@ -306,12 +309,13 @@ function countPositions(op: string, at: Tensor<"i64">, length: number, weights: 
   }
   const emit = (options: { readonly shared: boolean }) => emitBincount(weights !== null, options.shared);
   const name = weights === null ? "bincount" : "bincount weighted";
-  if (parts === 1) routines.run(name, emit, inOrder[0], 0);
+  const about = { operation: op, inputs: dense === undefined ? [at] : [at, dense], out: counts, bytes: null };
+  if (parts === 1) routines.run(name, emit, inOrder[0], 0, about);
   else {
     // Tasks that run together must not share counts: one of each part at a time.
     for (let k = 0; k < inOrder[0].length; k++) {
       const tasks = inOrder.flatMap((p) => (k < p.length ? [p[k]] : []));
-      routines.run(name, emit, tasks, tasks.length * PIECE * 2);
+      routines.run(name, emit, tasks, tasks.length * PIECE * 2, about);
     }
   }
   return parts === 1 ? counts.reshape(length) : counts.sum({ axis: 0 });
@@ -346,7 +350,7 @@ export function histogram(
       "Give one weight for each element.",
     );
   }
-  return scope(() => {
+  return scoped(op, () => {
     const x = live.reshape(-1);
     const edges = edgesOf(op, x, options);
     const intervals = edges.size - 1;
@@ -430,7 +434,7 @@ export function average(t: Tensor, options: AverageOptions = {}): Tensor {
   const live = liveTensor(op, t);
   const { weights, ...axes } = options;
   if (weights === undefined) return live.mean(axes);
-  return scope(() => {
+  return scoped(op, () => {
     const own = liveTensor(op, weights);
     const w = weightsFor(op, live, own, options.axis).to("f64");
     const dtype = isFloat(live.dtype) ? promote(live.dtype, own.dtype) : "f64";
@@ -478,13 +482,13 @@ export interface CovOptions {
 /** The covariance matrix of variables, in f64; of one variable its variance. */
 export function cov(t: Tensor, options: CovOptions = {}): Tensor {
   checkCov("cov", options, ["bias", "ddof", "fweights", "aweights"]);
-  return scope(() => covariance("cov", t, options));
+  return scoped("cov", () => covariance("cov", t, options));
 }
 
 /** The correlation coefficients of variables, from -1 to 1. */
 export function corrcoef(t: Tensor, options: Pick<CovOptions, "y" | "rowvar"> = {}): Tensor {
   checkCov("corrcoef", options);
-  return scope(() => {
+  return scoped("corrcoef", () => {
     const c = covariance("corrcoef", t, options);
     if (c.rank === 0) return c.div(c);
     const deviation = c.diagonal().sqrt();
@@ -508,7 +512,7 @@ function variables(op: string, t: Tensor, rowvar: boolean): Tensor {
     fail("shape", op, `the tensor has ${live.rank} axes.`, "Give a vector or a matrix of observations.");
   }
   if (live.rank < 2) return live.reshape(1, -1).to("f64");
-  return (rowvar || live.shape[0] === 1 ? live : live.T).to("f64");
+  return (rowvar ? live : live.T).to("f64");
 }
 
 function covariance(op: string, t: Tensor, o: CovOptions): Tensor {
@@ -562,7 +566,8 @@ export function diff(t: Tensor, options: DiffOptions = {}): Tensor {
   const n = options.n ?? 1;
   if (!Number.isInteger(n) || n < 0) fail("value", op, `n is ${describe(n)}.`, "Use a whole number from 0.");
   const axis = normalizeAxis(op, numericAxis(op, options.axis ?? -1), live.rank);
-  return scope(() => {
+  if (n === 0) return live.clone();
+  return scoped(op, () => {
     const pieces = [options.prepend, live, options.append].flatMap((x) =>
       x === undefined ? [] : [edgeOf(op, x, live, axis)],
     );
@@ -616,7 +621,7 @@ function join(op: string, tensors: readonly Tensor[], axis: number): Tensor {
   }
   const sizes = tensors.map((t) => t.shape[axis]);
   const shape = first.shape.map((size, d) => (d === axis ? sizes.reduce((a, b) => a + b, 0) : size));
-  const out = new Tensor(allocate(op, tensors.map((t) => t.dtype).reduce(promote), shape));
+  const out = new Tensor(allocate(op, promoteAll(tensors.map((t) => t.dtype)), shape));
   let at = 0;
   tensors.forEach((t, i) => {
     along(out, axis, [at, at + sizes[i]]).assign(t);
@@ -683,7 +688,7 @@ export function interp(x: Operand, xp: Tensor, fp: Tensor, options: InterpOption
       "Give one value for each point.",
     );
   }
-  return scope(() => {
+  return scoped(op, () => {
     const at = operandFor(op, x, "f64").to("f64");
     const { period } = options;
     if (period === undefined) {

@@ -1,6 +1,6 @@
 /** What callers pass, checked at the border: plain JavaScript has no types to stop a wrong argument. */
 import { checkDType, type DType } from "../dtype.ts";
-import { checkKeys, describe, fail } from "../errors.ts";
+import { checkKeys, describe, fail, isTensorLike } from "../errors.ts";
 
 /**
  * Options are an object, or left out: `sum(1)` would otherwise be a sum of everything. With `names`, those are all the
@@ -13,11 +13,18 @@ export function checkOptions(
   names?: readonly string[],
 ): void {
   if (options === undefined) return;
-  if (typeof options === "object" && options !== null && !Array.isArray(options)) {
+  const isList = Array.isArray(options) || ArrayBuffer.isView(options);
+  if (typeof options === "object" && options !== null && !isList) {
     if (names !== undefined) checkKeys(operation, options, names);
     return;
   }
   fail("value", operation, `the options are ${describe(options)}.`, `Give an object such as ${example}.`);
+}
+
+/** An option that is true or false, or left out. */
+export function checkFlag(operation: string, name: string, value: unknown): void {
+  if (value === undefined || typeof value === "boolean") return;
+  fail("value", operation, `${name} is ${describe(value)}.`, `Use { ${name}: true } or { ${name}: false }.`);
 }
 
 export function checkOptionalDType(operation: string, dtype: unknown): DType | undefined {
@@ -46,7 +53,14 @@ export function numberList(operation: string, name: string, value: unknown): rea
 
 /** One axis or a list of them. */
 export function axisList(operation: string, axes: unknown): number | readonly number[] {
-  return typeof axes === "number" ? axes : numberList(operation, "the axis", axes);
+  if (typeof axes === "number") return axes;
+  if (Array.isArray(axes)) return numberList(operation, "the axis", axes);
+  return fail(
+    "value",
+    operation,
+    `the axis is ${describe(axes)}.`,
+    "Give an axis or an array of axes; where all of them are meant, leave it out.",
+  );
 }
 
 export function checkFunction(operation: string, fn: unknown, example: string): void {

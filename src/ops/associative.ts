@@ -6,7 +6,7 @@ import { isFloat } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { sizeOf } from "../view/layout.ts";
 import type { View } from "../view/view.ts";
-import { checkOptions } from "./arguments.ts";
+import { checkFlag, checkOptions } from "./arguments.ts";
 import { elementwise } from "./elementwise.ts";
 import type { Callable } from "./function.ts";
 import { type ReduceOptions, reduce, reduceNames, splitShape } from "./reduce.ts";
@@ -33,6 +33,7 @@ export function associativeReduce(
 ): Strided {
   checkOptions(operation, all, "{ axis: 1 }", [...reduceNames, "associative"]);
   const { associative, ...options } = all;
+  checkFlag(operation, "associative", associative);
   if (associative !== true || !keepsDType(t, options)) return reduce(operation, callable, t, options);
   checkAlive(operation, t);
   const { shape } = t.frame;

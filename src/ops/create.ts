@@ -5,6 +5,7 @@ import {
   dtypeOfArray,
   dtypes,
   fromScalar,
+  isInteger,
   type TypedArray,
   type Value,
 } from "../dtype.ts";
@@ -231,8 +232,9 @@ export function linspace(
   checkShape(op, [count]);
   const parts = endpoint ? count - 1 : count;
   const step = parts > 0 ? (stop - start) / parts : 0;
-  const out = fromSteps(op, count, dtype, start, step);
-  if (endpoint && count > 1) writeNumber(op, out, count - 1, stop);
+  const down = isInteger(dtype);
+  const out = fromSteps(op, count, dtype, start, step, down);
+  if (endpoint && count > 1) writeNumber(op, out, count - 1, down ? Math.floor(stop) : stop);
   return out;
 }
 
@@ -252,13 +254,26 @@ export function eye(n: number, m: number, k: number, dtype: DType): Strided {
   return out;
 }
 
-/** start + i · step for i from 0 to n - 1, computed in f64 and converted. */
-function fromSteps(op: string, n: number, dtype: DType, start: number, step: number): Strided {
+/** start + i · step for i from 0 to n - 1, computed in f64, with `down` brought to a whole number below, and converted. */
+function fromSteps(
+  op: string,
+  n: number,
+  dtype: DType,
+  start: number,
+  step: number,
+  down = false,
+): Strided {
   const out = allocate(op, dtype, [n]);
   return filled(out, () => {
     const many = n > FEW && isPlain(dtype, start, start + (n - 1) * step);
-    if (many) stepsByKernel(op, out, n, start, step);
-    else for (let i = 0; i < n; i++) writeNumber(op, out, i, start + i * step);
+    if (many) {
+      stepsByKernel(op, out, n, start, step, down);
+      return;
+    }
+    for (let i = 0; i < n; i++) {
+      const x = start + i * step;
+      writeNumber(op, out, i, down ? Math.floor(x) : x);
+    }
   });
 }
 
@@ -275,26 +290,34 @@ function writeNumber(op: string, out: Strided, i: number, x: number): void {
 function isPlain(dtype: DType, first: number, last: number): boolean {
   if (!dtypes[dtype].big) return true;
   const safe = Math.max(Math.abs(first), Math.abs(last)) <= Number.MAX_SAFE_INTEGER;
-  return safe && (dtype === "i64" || Math.min(first, last) > -1);
+  return safe && (dtype === "i64" || Math.min(first, last) >= 0);
 }
 
 /** Columns of the steps seen as a matrix: index = row · COLUMNS + column. */
 const COLUMNS = 1024;
-const stepPrograms = new Map<DType, Program>();
+const stepPrograms = new Map<string, Program>();
 
-function stepProgram(dtype: DType): Program {
-  let program = stepPrograms.get(dtype);
+function stepProgram(dtype: DType, down: boolean): Program {
+  const key = `${dtype} ${down}`;
+  let program = stepPrograms.get(key);
   if (program === undefined) {
     const b = new Builder();
     const index = b.op("add", b.input(0, "f64"), b.input(1, "f64"));
     const x = b.op("add", b.param(0, "f64"), b.op("mul", index, b.param(1, "f64")));
-    program = b.finish(b.cast(dtype, x), ["f64", "f64"], ["f64", "f64"]);
-    stepPrograms.set(dtype, program);
+    program = b.finish(b.cast(dtype, down ? b.op("floor", x) : x), ["f64", "f64"], ["f64", "f64"]);
+    stepPrograms.set(key, program);
   }
   return program;
 }
 
-function stepsByKernel(op: string, out: Strided, n: number, start: number, step: number): void {
+function stepsByKernel(
+  op: string,
+  out: Strided,
+  n: number,
+  start: number,
+  step: number,
+  down: boolean,
+): void {
   const { heap, kernels } = engine();
   const rows = Math.floor(n / COLUMNS);
   const table = allocate(op, "f64", [COLUMNS + rows + 1]);
@@ -307,7 +330,7 @@ function stepsByKernel(op: string, out: Strided, n: number, start: number, step:
     const run = (row: number, shape: readonly number[], strides: LoopNest["strides"]) => {
       const at = [out.storage.address + row * COLUMNS * itemBytes, address, address + 8 * (COLUMNS + row)];
       const nest = { shape, strides, offsets: at, order: shape.map((_, d) => [d]), flipped: [] };
-      kernels.elementwise(stepProgram(out.dtype), nest, [start, step]);
+      kernels.elementwise(stepProgram(out.dtype, down), nest, [start, step]);
     };
     run(
       0,

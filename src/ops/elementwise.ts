@@ -2,7 +2,7 @@
  * map and zip: out[…] = f(in0[…], in1[…], …) over operands that broadcast together. The output is new, laid out
  * in its inputs' memory order, or an existing tensor (`out`).
  */
-import { type DType, dtypes, isFloat, promote, toScalar, type Value } from "../dtype.ts";
+import { type DType, dtypes, isFloat, promoteAll, toScalar, type Value } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { paramValue } from "../frontend/infer.ts";
@@ -20,7 +20,7 @@ import { broadcastTo, contiguousView, isContiguous, type View } from "../view/vi
 import { checkOptionalDType } from "./arguments.ts";
 import { assign, sameShape } from "./copy.ts";
 import type { Callable, FlatCall } from "./function.ts";
-import { absolute, allocate, checkAlive, checkWritable, filled, type Strided } from "./strided.ts";
+import { absolute, allocate, checkAlive, checkWritable, filled, holding, type Strided } from "./strided.ts";
 
 export interface ElementwiseOptions {
   /** dtype of the result; default: what the function makes of its operands' dtypes. */
@@ -39,6 +39,17 @@ export function elementwise(
   checkOptionalDType(operation, options.dtype);
   const done = flatCall(operation, callable, operands, options);
   if (done !== null) return done;
+  // A function that is called may dispose what it is called for.
+  const run = () => planned(operation, callable, operands, options);
+  return callable.template === null ? holding(operands, run) : run();
+}
+
+function planned(
+  operation: string,
+  callable: Callable,
+  operands: readonly Strided[],
+  options: ElementwiseOptions,
+): Strided {
   const shape = commonShape(operation, operands);
   const views = operands.map((t) =>
     sameShape(t.frame.shape, shape) ? t.frame : broadcastTo(t.frame, shape),
@@ -170,7 +181,11 @@ function prepareFlat(
 
 /** What computes one element: a program with its captured values, or a call of the function itself. */
 type Work = { readonly source: string; readonly dtype: DType } & (
-  | { readonly program: Program; readonly params: readonly Value[] }
+  | {
+      readonly program: Program;
+      readonly params: readonly Value[];
+      readonly values: Readonly<Record<string, string>>;
+    }
   | { readonly program: null; readonly produces: DType; readonly evaluate: Evaluator }
 );
 
@@ -182,7 +197,7 @@ function bind(operation: string, callable: Callable, operands: readonly Strided[
   );
   if (program !== null) {
     const params = callable.values.map((v, i) => paramValue(v, program.params[i], operation));
-    return { source: sourceOf(callable), dtype: program.dtype, program, params };
+    return { source: sourceOf(callable), values: valuesOf(callable), dtype: program.dtype, program, params };
   }
   engine().listener?.({ kind: "fallback", operation, why: refusalMessage(operation, callable.refusal!) });
   return callFunction(operation, callable, operands, dtype);
@@ -208,7 +223,7 @@ function callFunction(
   };
   const values = firstValues(operands);
   const first = values === null ? 0 : call(values);
-  const produces = dtypeOfResult(operation, first, inputs.reduce(promote));
+  const produces = dtypeOfResult(operation, first, promoteAll(inputs));
   let isFirst = true;
   const evaluate: Evaluator = (values) => {
     const result = isFirst ? first : call(values);
@@ -243,6 +258,12 @@ export function sourceOf(callable: Callable): string {
   const { template, fn } = callable;
   if (template !== null && template.source === "") return printTemplate(template);
   return template?.source ?? String(fn);
+}
+
+/** The captured values of a function by name, for those who listen. */
+export function valuesOf({ template, values }: Callable): Readonly<Record<string, string>> {
+  if (engine().listener === null || template === null) return {};
+  return Object.fromEntries(template.params.map((name, i) => [name, String(values[i])]));
 }
 
 /** The dtype that holds what a called function returns: booleans, bigints, or numbers of the operands' float dtype. */
@@ -292,6 +313,7 @@ function run(
     operation,
     form: "elementwise",
     source: work.source,
+    ...(work.program !== null ? { values: work.values } : {}),
     out,
     inputs: operands.map((t, i) => ({ dtype: t.dtype, storage: t.storage, frame: views[i] })),
   });

@@ -8,7 +8,7 @@ import { describe, fail, TensorError } from "../errors.ts";
 import { paramKind, specialize } from "../frontend/infer.ts";
 import { lowerFunction } from "../frontend/lower.ts";
 import { isRefusal, type Refusal, refusalMessage } from "../frontend/refusal.ts";
-import { captureValues } from "../frontend/template.ts";
+import { captureValues, inlineTemplate, TemplateBuilder } from "../frontend/template.ts";
 import type { Program, Template } from "../ir/node.ts";
 import { fastRules, simplify } from "../optimize/rules.ts";
 import type { SingleFold } from "../run/reduce.ts";
@@ -101,6 +101,19 @@ export class Callable {
       this.#quick,
       this.#fastMath,
     );
+  }
+
+  /** The same function with its result as this dtype; one that is called stays as it is. */
+  converted(dtype: DType): Callable {
+    const { template } = this;
+    if (template === null) return this;
+    const b = new TemplateBuilder();
+    const inputs = Array.from({ length: template.inputs }, (_, i) => b.input(i));
+    const params = template.params.map((_, i) => b.param(i));
+    const result = b.cast(dtype, inlineTemplate(b, template, inputs, params));
+    const { params: names, source, name } = template;
+    const made = b.finish(result, { inputs: template.inputs, params: names, source, name });
+    return new Callable(made, null, this.fn, this.values, undefined, undefined, this.#fastMath);
   }
 
   /** As `program`, found by a number; for functions that have a template. */

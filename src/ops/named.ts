@@ -2,7 +2,7 @@
  * The named elementwise operations: one row each, a few template nodes, NumPy's meaning. Nothing is parsed. A row may
  * say what it does on bool, where NumPy's arithmetic is logic.
  */
-import { type DType, dtypes, isFloat, isInteger, promote } from "../dtype.ts";
+import { type DType, dtypes, isFloat, isInteger, promoteAll } from "../dtype.ts";
 import { describe, fail } from "../errors.ts";
 import { TemplateBuilder } from "../frontend/template.ts";
 import type { Id } from "../ir/node.ts";
@@ -253,9 +253,9 @@ export function namedCallable(
   const tensors = operands.filter((d) => d !== null);
   const allBool = tensors.every((d) => d === "bool") && scalars.every((s) => typeof s === "boolean");
   const ofFloats = row.operands === "float" && dtype === undefined;
-  const inDType = ofFloats ? commonFloat(tensors) : dtype;
+  const inDType = ofFloats ? commonFloat(tensors) : (dtype ?? (name === "clip" ? ofBounds(tensors) : undefined));
   if (row.operands === "integer") checkIntegers(name, tensors, scalars, dtype);
-  const isWide = row.wide !== undefined && dtypes[inDType ?? tensors.reduce(promote)].big;
+  const isWide = row.wide !== undefined && dtypes[inDType ?? promoteAll(tensors)].big;
   const form = isWide ? "wide" : allBool && inDType === undefined ? "bool" : "make";
   const key = `${name}|${operands.map((d) => (d === null ? "s" : "t")).join("")}|${form}|${inDType ?? ""}`;
   let callable = cache.get(key);
@@ -264,6 +264,7 @@ export function namedCallable(
     cache.set(key, callable);
   }
   if (scalars.length === 0) return callable;
+  if (isWide) return callable.withValues(operands[0] === null ? scalars : scalars.map(countOf));
   const isCompared = row.operands === "compared" && dtype === undefined;
   return callable.withValues(isCompared ? withinReach(tensors[0], scalars) : scalars);
 }
@@ -275,8 +276,15 @@ function withinReach(d: DType, scalars: readonly Captured[]): readonly Captured[
   return scalars.map((s) => (typeof s === "boolean" ? s : s < min ? -Infinity : s > max ? Infinity : s));
 }
 
+/** How far to shift 64 bits: what a bigint beyond their width says, 64 does. */
+const countOf = (s: Captured): Captured => (typeof s !== "bigint" ? s : s < 0n || s > 64n ? 64 : Number(s));
+
+/** Three tensors of several dtypes meet at once, not two by two. */
+const ofBounds = (tensors: readonly DType[]): DType | undefined =>
+  tensors.length === 3 && new Set(tensors).size > 1 ? promoteAll(tensors) : undefined;
+
 function commonFloat(tensors: readonly DType[]): DType {
-  const d = tensors.reduce(promote);
+  const d = promoteAll(tensors);
   return isFloat(d) ? d : "f64";
 }
 

@@ -21,10 +21,10 @@ import { broadcastViews } from "../view/broadcast.ts";
 import { normalizeAxes, normalizeAxis, rowMajorStrides, sizeOf } from "../view/layout.ts";
 import { planLoops } from "../view/loops.ts";
 import { contiguousView, type View } from "../view/view.ts";
-import { axisList, checkOptionalDType, checkOptions } from "./arguments.ts";
-import { dtypeOfResult, elementwise, resultValue, sourceOf } from "./elementwise.ts";
+import { axisList, checkFlag, checkOptionalDType, checkOptions } from "./arguments.ts";
+import { callChecked, dtypeOfResult, elementwise, resultValue, sourceOf, valuesOf } from "./elementwise.ts";
 import { Callable, type FoldCall } from "./function.ts";
-import { absolute, allocate, checkAlive, filled, type Strided } from "./strided.ts";
+import { absolute, allocate, checkAlive, filled, holding, type Strided } from "./strided.ts";
 
 export interface ReduceOptions {
   /** The axis or axes to fold; negative ones count from the end. Default: all. */
@@ -60,6 +60,7 @@ export function splitShape(
   axis: ReduceOptions["axis"],
   keepdims: boolean,
 ): Split {
+  checkFlag(operation, "keepdims", keepdims);
   const isFolded = new Array<boolean>(shape.length).fill(axis === undefined);
   if (axis !== undefined) {
     for (const d of normalizeAxes(operation, axisList(operation, axis), shape.length)) isFolded[d] = true;
@@ -107,6 +108,8 @@ export interface FoldWork {
   readonly source?: string;
   readonly fold: Fold;
   readonly params?: FoldParams;
+  /** Captured values by name, for those who listen. */
+  readonly values?: Readonly<Record<string, string>>;
   readonly sources: readonly Source[];
   readonly shape: readonly number[];
   readonly isFolded: readonly boolean[];
@@ -139,6 +142,7 @@ export function runFold(w: FoldWork): RanFold | null {
     operation: w.operation,
     form: "reduce",
     source: w.source ?? w.operation,
+    ...(w.values === undefined ? {} : { values: w.values }),
     out: { dtype: out.of.dtype, storage: out.of.storage, frame: out.view },
     inputs: sources.flatMap((s) =>
       s === "position" ? [] : [{ dtype: s.of.dtype, storage: s.of.storage, frame: s.view }],
@@ -245,7 +249,7 @@ export function reduce(
   const split = splitShape(operation, t.frame.shape, options.axis, options.keepdims ?? false);
   const bound = bindFold(operation, callable, [t.dtype], t.dtype, options);
   checkNotEmpty(operation, bound.init, split, t.frame.shape);
-  const out = allocate(operation, extras.result ?? bound.dtype, split.shape);
+  const out = allocate(operation, extras.result ?? bound.result ?? bound.dtype, split.shape);
   return filled(out, () => {
     const ran = fillReduce(operation, sourceOf(callable), bound, t, split, out, extras);
     if (ran !== null) remember(operation, callable, t, options, extras, out, ran);
@@ -332,6 +336,7 @@ function fillReduce(
         source,
         fold,
         params: { ...noParams, step: bound.params, finish: extras.ending?.params ?? [] },
+        values: bound.values,
         sources: [{ of: t, view: t.frame }],
         shape: t.frame.shape,
         isFolded,
@@ -346,7 +351,17 @@ function fillReduce(
   const axes = isFolded.flatMap((f, d) => (f ? [d] : []));
   const seen = { dtype: out.dtype, storage: out.storage, frame: outView };
   e.listener?.({ kind: "operation", operation, form: "reduce", source, out: seen, inputs: [t], axes });
-  interpretReduce(e.heap.view, kept, folded, [out.dtype, t.dtype], bound.evaluate(), bound.dtype, bound.init);
+  holding([t], () =>
+    interpretReduce(
+      e.heap.view,
+      kept,
+      folded,
+      [out.dtype, t.dtype],
+      bound.evaluate(),
+      bound.dtype,
+      bound.init,
+    ),
+  );
   e.listener?.({ kind: "kernel", operation, backend, detail: { kept, folded } });
   return null;
 }
@@ -455,7 +470,7 @@ function fusedReduce(
 ): Strided | null {
   const inputs = tensors.map((t) => t.dtype);
   const mapped = map.program(inputs);
-  const fused = fuse(map, how);
+  const fused = mapped === null ? null : fuse(map, how, conversionOf(how, mapped.dtype, options));
   if (mapped === null || fused === null) return null;
   const plan = foldOptions(how, mapped.dtype, options);
   const { shape, views } = broadcastViews(
@@ -484,6 +499,7 @@ function fusedReduce(
       operation,
       fold,
       params,
+      values: bound.values,
       sources: tensors.map((of, k) => ({ of, view: views[k] })),
       shape,
       isFolded: split.isFolded,
@@ -512,7 +528,8 @@ function plainReduce(
     const { reduce: _, ...rest } = options as MapReduceOptions;
     const full = foldOptions(how, mapped.dtype, rest);
     const { result, ...plan } = full;
-    const callable = typeof how === "string" ? foldTemplate(how) : how;
+    const converted = conversionOf(how, mapped.dtype, options);
+    const callable = typeof how === "string" ? foldTemplate(how, converted) : how;
     return reduce(operation, callable, mapped, plan, result === undefined ? {} : { result });
   } finally {
     mapped.storage.release();
@@ -532,31 +549,43 @@ function foldOptions(
   return { ...(init === null ? {} : { init }), ...options, dtype: carry, result };
 }
 
-const foldTemplates = new Map<NamedFold, Callable>();
+/** As NumPy, floats that are summed as integers are converted first, one by one. */
+export function conversionOf(
+  how: NamedFold | Callable,
+  element: DType,
+  { dtype }: ReduceOptions,
+): DType | null {
+  const converts = how === "sum" || how === "prod";
+  return converts && dtype !== undefined && isFloat(element) && !isFloat(dtype) ? dtype : null;
+}
 
-function foldTemplate(how: NamedFold): Callable {
-  let callable = foldTemplates.get(how);
+const foldTemplates = new Map<string, Callable>();
+
+function foldTemplate(how: NamedFold, converted: DType | null): Callable {
+  const key = `${how} ${converted}`;
+  let callable = foldTemplates.get(key);
   if (callable === undefined) {
     const t = new TemplateBuilder();
-    const result = t.op(namedFolds[how].op, [t.input(0), t.input(1)]);
+    const x = converted === null ? t.input(1) : t.cast(converted, t.input(1));
+    const result = t.op(namedFolds[how].op, [t.input(0), x]);
     callable = new Callable(t.finish(result, { inputs: 2, name: how }), null, null);
-    foldTemplates.set(how, callable);
+    foldTemplates.set(key, callable);
   }
   return callable;
 }
 
-const fusions = new WeakMap<Callable, Map<NamedFold | Callable, Callable>>();
+const fusions = new WeakMap<Callable, Map<Callable, Callable>>();
 
 /** (acc, x0, x1, …) => fold(acc, map(x0, x1, …)); null if one of the two has no template. */
-function fuse(map: Callable, how: NamedFold | Callable): Callable | null {
-  const fold = typeof how === "string" ? foldTemplate(how) : how;
+function fuse(map: Callable, how: NamedFold | Callable, converted: DType | null): Callable | null {
+  const fold = typeof how === "string" ? foldTemplate(how, converted) : how;
   if (map.template === null || fold.template === null || fold.template.inputs !== 2) return null;
   let known = fusions.get(map);
   if (known === undefined) {
     known = new Map();
     fusions.set(map, known);
   }
-  let fused = known.get(how);
+  let fused = known.get(fold);
   if (fused === undefined) {
     const b = new TemplateBuilder();
     const args = Array.from({ length: map.template.inputs }, (_, i) => b.input(i + 1));
@@ -571,7 +600,7 @@ function fuse(map: Callable, how: NamedFold | Callable): Callable | null {
       name: map.template.name,
     });
     fused = new Callable(template, null, null, [...map.values, ...fold.values]);
-    known.set(how, fused);
+    known.set(fold, fused);
   }
   return fused;
 }
@@ -589,12 +618,13 @@ export function scan(operation: string, callable: Callable, t: Strided, options:
   }
   const axis = normalizeAxis(operation, options.axis ?? 0, rank);
   const bound = bindFold(operation, callable, [t.dtype], t.dtype, options);
-  const out = allocate(operation, bound.dtype, t.frame.shape);
+  const out = allocate(operation, bound.result ?? bound.dtype, t.frame.shape);
   engine().listener?.({
     kind: "operation",
     operation,
     form: "scan",
     source: sourceOf(callable),
+    values: bound.values,
     out,
     inputs: [t],
     axes: [axis],
@@ -629,15 +659,17 @@ function fillScan(operation: string, bound: BoundFold, t: Strided, axis: number,
   }
   const nest = absolute(planLoops([outKept, inKept]), [out, t]);
   const backend = bound.program === null ? "function" : "interpreter";
-  interpretScan(
-    e.heap.view,
-    nest,
-    size,
-    steps,
-    [out.dtype, t.dtype],
-    bound.evaluate(),
-    bound.dtype,
-    bound.init,
+  holding([t], () =>
+    interpretScan(
+      e.heap.view,
+      nest,
+      size,
+      steps,
+      [out.dtype, t.dtype],
+      bound.evaluate(),
+      bound.dtype,
+      bound.init,
+    ),
   );
   e.listener?.({ kind: "kernel", operation, backend, detail: { kept: nest } });
 }
@@ -651,6 +683,8 @@ interface BoundFold {
   /** [acc, x0, x1, …] → acc; null when the function is called. */
   readonly program: Program | null;
   readonly params: readonly Value[];
+  /** The same by name, for those who listen. */
+  readonly values: Readonly<Record<string, string>>;
   readonly evaluate: () => Evaluator;
   readonly init: Value | null;
 }
@@ -685,6 +719,7 @@ function bindFold(
         ...(options.result === undefined ? {} : { result: options.result }),
         program,
         params,
+        values: valuesOf(callable),
         evaluate: () => evaluator(program, params),
         init: initValue(operation, options.init, dtype),
       };
@@ -711,6 +746,19 @@ function startDType(element: DType, init: ReduceOptions["init"]): DType {
 
 function initValue(operation: string, init: ReduceOptions["init"], dtype: DType): Value | null {
   if (init === undefined) return null;
+  const isWhole = typeof init === "bigint" || Number.isInteger(init);
+  if (isWhole && !isFloat(dtype) && dtype !== "bool") {
+    const { min, max } = dtypes[dtype];
+    const value = BigInt(init as number | bigint);
+    if (value < BigInt(min) || value > BigInt(max)) {
+      fail(
+        "dtype",
+        operation,
+        `init is ${init}, which does not fit the accumulator's ${dtype}.`,
+        'Choose a wider one: { dtype: "f64" }.',
+      );
+    }
+  }
   if (typeof init === "bigint" && !dtypes[dtype].big) return convert(init, "i64", dtype);
   return fromScalar(operation, init, dtype);
 }
@@ -718,15 +766,21 @@ function initValue(operation: string, init: ReduceOptions["init"], dtype: DType)
 /** The fallback: the accumulator starts as `init`, or as an element, and has the dtype of what comes back. */
 function callFold(operation: string, callable: Callable, element: DType, options: ReduceOptions): BoundFold {
   engine().listener?.({ kind: "fallback", operation, why: refusalMessage(operation, callable.refusal!) });
-  const fn = callable.fn as (acc: unknown, x: unknown) => unknown;
-  const kind = options.init ?? (dtypes[element].big ? 0n : 0);
-  const dtype = options.dtype ?? dtypeOfResult(operation, kind, element);
-  const evaluate: Evaluator = (values) =>
-    resultValue(operation, fn(toScalar(values[0], dtype), toScalar(values[1], element)), dtype);
+  const fn = callable.fn as (...args: unknown[]) => unknown;
+  const kind = options.init ?? (element === "bool" ? false : dtypes[element].big ? 0n : 0);
+  const result = options.dtype ?? dtypeOfResult(operation, kind, element);
+  // As in compiled folds, halves are rounded once, at the end.
+  const dtype = result === "f16" || result === "bf16" ? "f32" : result;
+  const evaluate: Evaluator = (values) => {
+    const args = [toScalar(values[0], dtype), toScalar(values[1], element)];
+    return resultValue(operation, callChecked(operation, fn, args), dtype);
+  };
   return {
     dtype,
+    ...(result === dtype ? {} : { result }),
     program: null,
     params: [],
+    values: {},
     evaluate: () => evaluate,
     init: initValue(operation, options.init, dtype),
   };

@@ -18,7 +18,9 @@ import { emitSoftmax, type SoftmaxKind } from "../wasm/softmax.ts";
 import { checkOptionalDType, checkOptions } from "./arguments.ts";
 import { Callable } from "./function.ts";
 import {
+  conversionOf,
   foldOf,
+  type NamedFold,
   type ReduceOptions,
   reduce,
   runFold,
@@ -99,11 +101,14 @@ export type Reduction = keyof typeof rows;
 const table: Record<Reduction, ReductionRow> = rows;
 const callables = new Map<string, Callable>();
 
-function callableFor(name: Reduction): Callable {
-  let callable = callables.get(name);
+/** The fold of a row; `converted`: elements become this dtype first. */
+function callableFor(name: Reduction, converted: DType | null = null): Callable {
+  const key = `${name} ${converted}`;
+  let callable = callables.get(key);
   if (callable === undefined) {
-    callable = fold(table[name].make, name);
-    callables.set(name, callable);
+    const { make } = table[name];
+    callable = fold(converted === null ? make : (t, acc, x) => make(t, acc, t.cast(converted, x)), name);
+    callables.set(key, callable);
   }
   return callable;
 }
@@ -116,7 +121,8 @@ export function namedReduce(name: Reduction, t: Strided, options: SumOptions = {
   // Float sums and products are carried in f64 and rounded once.
   const carry = isFloat(dtype) && (name === "sum" || name === "prod") ? "f64" : dtype;
   const full: ReduceOptions = { ...axisOptions(options), ...start, dtype: carry };
-  return reduce(name, callableFor(name), t, full, { result: dtype });
+  const converted = conversionOf(name as NamedFold, t.dtype, options);
+  return reduce(name, callableFor(name, converted), t, full, { result: dtype });
 }
 
 const axisOptions = (o: AxisOptions): AxisOptions => ({
@@ -137,7 +143,11 @@ export function namedScan(name: Scan, t: Strided, options: CumulativeOptions = {
   checkOptions(name, options, "{ axis: 1 }", ["axis", "dtype"]);
   const dtype = checkOptionalDType(name, options.dtype) ?? table[base].result(t.dtype);
   const axis = options.axis === undefined ? {} : { axis: options.axis };
-  return scan(name, callableFor(base), t, { ...axis, dtype, init: table[base].init as number });
+  return scan(name, callableFor(base, conversionOf(base, t.dtype, options)), t, {
+    ...axis,
+    dtype,
+    init: table[base].init as number,
+  });
 }
 
 /* Means and spreads ------------------------------------------------------------------------------------------- */
@@ -167,7 +177,8 @@ export function mean(t: Strided, options: SumOptions = {}): Strided {
 }
 
 /** Mean square distance from the mean, in two passes: first the mean, then the distances from it, all in f64. */
-export const variance = (t: Strided, options: VarOptions = {}): Strided => spread("var", t, options);
+export const variance = (t: Strided, options: VarOptions = {}, name: "var" | "variance" = "var"): Strided =>
+  spread(name, t, options);
 /** The root of the variance. */
 export const std = (t: Strided, options: VarOptions = {}): Strided => spread("std", t, options);
 
@@ -189,7 +200,7 @@ export function freedomOf(op: string, { ddof, correction }: VarOptions): number 
   return value;
 }
 
-function spread(name: "var" | "std", t: Strided, options: VarOptions): Strided {
+function spread(name: "var" | "variance" | "std", t: Strided, options: VarOptions): Strided {
   checkOptions(name, options, "{ axis: 1 }", ["ddof", "correction", ...sumNames]);
   checkAlive(name, t);
   const result = checkOptionalDType(name, options.dtype) ?? floatOf(t.dtype);
@@ -200,10 +211,9 @@ function spread(name: "var" | "std", t: Strided, options: VarOptions): Strided {
   const sum = foldOf(programs.sumStep(t.dtype), "f64", { ending: endings.mean }, "mean");
   const squares = foldOf(programs.deviationStep(t.dtype), result, { ending: endings[key] }, key);
   const out = allocate(name, result, split.shape);
-  const means = allocate(name, "f64", split.keptShape);
   const outView = contiguousView(split.keptShape, dtypes[result].bytes);
-  return temporary([means], () =>
-    filled(out, () => {
+  return filled(out, () =>
+    temporary([() => allocate(name, "f64", split.keptShape)], (means) => {
       for (const tile of tilesOf(t.frame.shape, split)) {
         const x = tile.source(t);
         const finish = (value: Value) => ({ ...noParams, finish: [value] });
@@ -283,10 +293,9 @@ export function argReduce(name: "argmax" | "argmin", t: Strided, options: ArgOpt
   const extreme = foldOf(programs.extremeStep(name === "argmax" ? "max" : "min", t.dtype, t.dtype), t.dtype);
   const position = foldOf(programs.positionStep(t.dtype), "i64");
   const out = allocate(name, "i64", split.shape);
-  const best = allocate(name, t.dtype, split.keptShape);
   const outView = contiguousView(split.keptShape, 8);
-  return temporary([best], () =>
-    filled(out, () => {
+  return filled(out, () =>
+    temporary([() => allocate(name, t.dtype, split.keptShape)], (best) => {
       for (const tile of tilesOf(t.frame.shape, split)) {
         const common = { operation: name, shape: tile.shape, isFolded: split.isFolded, init: null };
         const x = tile.source(t);
@@ -315,16 +324,17 @@ export function logsumexp(t: Strided, options: SumOptions = {}): Strided {
   const out = allocate("logsumexp", result, split.shape);
   const cells = { ...out, frame: contiguousView(split.keptShape, dtypes[result].bytes) };
   if (filledByRows("logsumexp", t, split, out, spreadView(cells.frame, t.frame.shape, split))) return out;
-  const largest = allocate("logsumexp", as, split.keptShape);
-  const sums = allocate("logsumexp", as, split.keptShape);
-  return temporary([largest, sums], () =>
-    filled(out, () => {
-      for (const tile of tilesOf(t.frame.shape, split)) {
-        sumExponentials("logsumexp", t, tile, split, largest, sums, "finite");
-      }
-      const flat = { ...out, frame: contiguousView(split.keptShape, dtypes[result].bytes) };
-      runMap("logsumexp", programs.logSumMap(as, result), [whole(flat), whole(sums), whole(largest)]);
-    }),
+  return filled(out, () =>
+    temporary(
+      [() => allocate("logsumexp", as, split.keptShape), () => allocate("logsumexp", as, split.keptShape)],
+      (largest, sums) => {
+        for (const tile of tilesOf(t.frame.shape, split)) {
+          sumExponentials("logsumexp", t, tile, split, largest, sums, "finite");
+        }
+        const flat = { ...out, frame: contiguousView(split.keptShape, dtypes[result].bytes) };
+        runMap("logsumexp", programs.logSumMap(as, result), [whole(flat), whole(sums), whole(largest)]);
+      },
+    ),
   );
 }
 
@@ -349,43 +359,44 @@ function normalized(name: "softmax" | "logSoftmax", t: Strided, options: Softmax
   const split = splitShape(name, shape, axis, false);
   const out = allocate(name, result, shape);
   if (filledByRows(name, t, split, out, out.frame)) return out;
-  const largest = allocate(name, as, split.keptShape);
-  const sums = allocate(name, as, split.keptShape);
-  return temporary([largest, sums], () =>
-    filled(out, () => {
-      if (shape.includes(0)) return;
-      for (const tile of tilesOf(shape, split)) {
-        const x = tile.source(t);
-        const to = tile.source(out);
-        const m = tile.spread(largest);
-        const s = tile.spread(sums);
-        if (name === "softmax" && result === as && !tile.isLong) {
-          // Each exponential is computed once: it waits in the output for the sum.
-          largestOf(name, t, tile, split, largest);
-          runMap(name, programs.exponentialMap(t.dtype, as), [to, x, m]);
-          const sum = foldOf(programs.sumStep(as), as, {}, "sum");
-          const sumsView = tile.kept(sums.frame);
-          runFold({
-            operation: name,
-            fold: sum,
-            sources: [to],
-            shape: tile.shape,
-            isFolded: split.isFolded,
-            init: 0,
-            out: { of: sums, view: sumsView },
-          });
-          runMap(name, programs.divideMap(as), [to, to, s]);
-          continue;
+  return filled(out, () =>
+    temporary(
+      [() => allocate(name, as, split.keptShape), () => allocate(name, as, split.keptShape)],
+      (largest, sums) => {
+        if (shape.includes(0)) return;
+        for (const tile of tilesOf(shape, split)) {
+          const x = tile.source(t);
+          const to = tile.source(out);
+          const m = tile.spread(largest);
+          const s = tile.spread(sums);
+          if (name === "softmax" && result === as && !tile.isLong) {
+            // Each exponential is computed once: it waits in the output for the sum.
+            largestOf(name, t, tile, split, largest);
+            runMap(name, programs.exponentialMap(t.dtype, as), [to, x, m]);
+            const sum = foldOf(programs.sumStep(as), as, {}, "sum");
+            const sumsView = tile.kept(sums.frame);
+            runFold({
+              operation: name,
+              fold: sum,
+              sources: [to],
+              shape: tile.shape,
+              isFolded: split.isFolded,
+              init: 0,
+              out: { of: sums, view: sumsView },
+            });
+            runMap(name, programs.divideMap(as), [to, to, s]);
+            continue;
+          }
+          sumExponentials(name, t, tile, split, largest, sums, "low");
+          if (name === "softmax") runMap(name, programs.softmaxMap(t.dtype, as, result), [to, x, m, s]);
+          else {
+            const cells = { of: sums, view: tile.kept(sums.frame) };
+            runMap(name, programs.logMap(as), [cells, cells]);
+            runMap(name, programs.logSoftmaxMap(t.dtype, as, result), [to, x, m, s]);
+          }
         }
-        sumExponentials(name, t, tile, split, largest, sums, "low");
-        if (name === "softmax") runMap(name, programs.softmaxMap(t.dtype, as, result), [to, x, m, s]);
-        else {
-          const cells = { of: sums, view: tile.kept(sums.frame) };
-          runMap(name, programs.logMap(as), [cells, cells]);
-          runMap(name, programs.logSoftmaxMap(t.dtype, as, result), [to, x, m, s]);
-        }
-      }
-    }),
+      },
+    ),
   );
 }
 
@@ -415,7 +426,8 @@ function filledByRows(kind: SoftmaxKind, t: Strided, split: Split, out: Strided,
         { kind, dtype, exp: programs.lowered("exp", dtype, fma), log: programs.lowered("log", dtype, fma) },
         { shared, fma },
       );
-    e.routines.run(`${kind} ${dtype}`, emit, tasks, nanoseconds);
+    const about = { operation: kind, inputs: [t], out: { ...out, frame: outView } };
+    e.routines.run(`${kind} ${dtype}`, emit, tasks, nanoseconds, about);
   });
   return true;
 }
@@ -500,9 +512,7 @@ function sumExponentials(
   const pieces = piecesOf(tile, isFolded);
   const cells = tile.kept(largest.frame);
   const shape = [pieces.length, ...cells.shape];
-  const own = allocate(name, as, shape);
-  const part = allocate(name, as, shape);
-  temporary([own, part], () => {
+  temporary([() => allocate(name, as, shape), () => allocate(name, as, shape)], (own, part) => {
     pieces.forEach((piece, p) => {
       const at = (of: Strided): Strided => ({
         ...of,
@@ -629,20 +639,25 @@ function runMap(operation: string, program: Program, operands: readonly Placed[]
   const e = engine();
   const all = operands.map((o) => o.of);
   const nest = absolute(planLoops(operands.map((o) => o.view)), all);
+  const [out, ...inputs] = operands.map(({ of, view }) => ({ ...of, frame: view }));
+  e.listener?.({ kind: "operation", operation, form: "elementwise", source: operation, out, inputs });
   if (canCompileProgram(program)) {
     const kernel = e.kernels.elementwise(program, nest, []);
     e.listener?.({ kind: "kernel", operation, backend: "wasm", detail: { program, nest, kernel } });
     return;
   }
   const types = all.map((t) => t.dtype);
-  e.listener?.({ kind: "kernel", operation, backend: "interpreter", detail: { program, nest } });
   interpretElementwise(e.heap.view, nest, types, evaluator(program), program.dtype);
+  e.listener?.({ kind: "kernel", operation, backend: "interpreter", detail: { program, nest } });
 }
 
-function temporary<R>(tensors: readonly Strided[], body: () => R): R {
+/** Tensors that are there while `body` runs; if one cannot be made, the others go again. */
+function temporary<R>(makers: readonly (() => Strided)[], body: (...made: Strided[]) => R): R {
+  const made: Strided[] = [];
   try {
-    return body();
+    for (const make of makers) made.push(make());
+    return body(...made);
   } finally {
-    for (const t of tensors) t.storage.release();
+    for (const t of made) t.storage.release();
   }
 }

@@ -44,6 +44,16 @@ export function filled<D extends DType>(made: Strided<D>, fill: () => void): Str
   return made;
 }
 
+/** Runs `fn`, which may call a user's function, while these tensors cannot be freed by it. */
+export function holding<R>(tensors: readonly Strided[], fn: () => R): R {
+  for (const { storage } of tensors) storage.retain();
+  try {
+    return fn();
+  } finally {
+    for (const { storage } of tensors) storage.release();
+  }
+}
+
 /** Another view of the same storage, which it holds. */
 export function share<D extends DType>(of: Strided<D>, view: View, readOnly = of.readOnly): Strided<D> {
   of.storage.retain();

@@ -83,6 +83,8 @@ export class GemmKernels {
   readonly #choices = new Map<GemmLane, TileChoice>();
   /** Modules made so far; tests watch it stand still. */
   compiled = 0;
+  /** Milliseconds spent on making them. */
+  compileTime = 0;
   /** Whether the last product was shared among threads; for explain. */
   shared = false;
 
@@ -384,6 +386,7 @@ export class GemmKernels {
     const key = moduleKey(plan);
     let found = cache.get(key);
     if (found === undefined) {
+      const start = performance.now();
       const { packA, packB, temp, tile } = plan;
       const { memory, shared } = this.#heap;
       const bytes = emit({ dtypes: plan.problem.dtypes, tile, packA, packB, temp, shared }).toBytes();
@@ -393,6 +396,7 @@ export class GemmKernels {
       found = { bytes, exports, taped: tapedModule(this.#heap, bytes, module, exports) };
       cache.set(key, found);
       this.compiled++;
+      this.compileTime += performance.now() - start;
     }
     return found;
   }

@@ -37,6 +37,15 @@ export interface WorkerHandle {
 
 /** Starts worker.js with this data; null where there are no workers. A worker never keeps the program running. */
 export function startWorker(data: object, ended: (why: string) => void): WorkerHandle | null {
+  try {
+    return tryWorker(data, ended);
+  } catch {
+    // A host may forbid it, as Node's permission model does.
+    return null;
+  }
+}
+
+function tryWorker(data: object, ended: (why: string) => void): WorkerHandle | null {
   const threads = nodeThreads();
   if (threads !== undefined) {
     const worker = new threads.Worker(new URL("./worker.js", import.meta.url), {

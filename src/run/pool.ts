@@ -174,6 +174,8 @@ export class Pool {
     Atomics.store(control, EPOCH, epoch);
     if (Atomics.load(control, SLEEPING) > 0) Atomics.notify(control, EPOCH);
     let own = 0;
+    // What a task takes here says how long one may take elsewhere.
+    let longest = 0;
     try {
       for (;;) {
         const ticket = Atomics.load(control, TICKET);
@@ -181,22 +183,25 @@ export class Pool {
         if (index >= tasks) break;
         if (Atomics.compareExchange(control, TICKET, ticket, ticket + 1) !== ticket) continue;
         own++;
+        const began = performance.now();
         kernel.run(descriptors + index * step);
+        longest = Math.max(longest, performance.now() - began);
       }
     } catch (error) {
       // Nobody takes more of it, and those who hold a task finish it: then the next job may come.
       const ticket = Atomics.exchange(control, TICKET, (epoch << INDEX_BITS) | INDEX_MASK | 0);
-      this.#finish(control, Math.min(ticket & INDEX_MASK, tasks) - own);
+      this.#finish(control, Math.min(ticket & INDEX_MASK, tasks) - own, longest);
       throw error;
     }
-    this.#finish(control, tasks - own);
+    this.#finish(control, tasks - own, longest);
     this.tally.jobs++;
     this.tally.tasks += tasks;
     this.tally.own += own;
   }
 
   /** Waits for the tasks that workers hold. */
-  #finish(control: Int32Array, others: number): void {
+  #finish(control: Int32Array, others: number, longest: number): void {
+    const patience = PATIENCE_MS + 4 * longest;
     let last = -1;
     let waited = 0;
     let before = 0;
@@ -211,7 +216,7 @@ export class Pool {
         // While this thread had no turn, the worker may have had none either.
         if (before > 0) waited += Math.min(time - before, MOST_PAUSE_MS);
         before = time;
-        if (waited > PATIENCE_MS) this.#fail("a worker thread stopped in the middle of a task");
+        if (waited > patience) this.#fail("a worker thread stopped in the middle of a task");
       }
     }
     if (Atomics.load(control, FAILED) !== 0) {

@@ -3,7 +3,9 @@
  * assembler. A routine is one module with an export `run`, called with the address of a task: i32 words that the
  * routine's own file gives a meaning. Tasks of one call are independent, and large calls share them among threads.
  */
+import type { DType } from "../dtype.ts";
 import { type Heap, SCRATCH } from "../memory/heap.ts";
+import type { View } from "../view/view.ts";
 import type { ModuleBuilder } from "../wasm/assembler.ts";
 import { detectFeatures } from "../wasm/features.ts";
 import type { RoutineOptions } from "../wasm/routine.ts";
@@ -15,6 +17,20 @@ export type EmitRoutine = (options: RoutineOptions) => ModuleBuilder;
 /** Words of one task: addresses, counts and strides in bytes. */
 export type Task = readonly number[];
 
+/** What a call is for, as its caller knows it: for whoever listens. */
+export interface RoutineAbout {
+  /** As the user called it. */
+  readonly operation: string;
+  readonly inputs?: readonly RoutineOperand[];
+  readonly out?: RoutineOperand;
+  /** Bytes read and written, where they are not those of the operands; null where one call of several does a part. */
+  readonly bytes?: number | null;
+}
+interface RoutineOperand {
+  readonly dtype: DType;
+  readonly frame: View;
+}
+
 /** A call, as whoever listens hears of it. */
 export interface RoutineCall {
   readonly name: string;
@@ -23,7 +39,11 @@ export interface RoutineCall {
   readonly shared: boolean;
   /** Was the code made for this call? */
   readonly isNew: boolean;
+  /** Compiling included. */
   readonly milliseconds: number;
+  /** Of these, spent on making the code. */
+  readonly compileTime: number;
+  readonly about: RoutineAbout | null;
   readonly bytes: Uint8Array;
 }
 
@@ -55,11 +75,19 @@ export class Routines {
    * Runs all tasks, which all have the same number of words, in no particular order. `name` stands for the code: two
    * calls with one name must emit the same. `nanoseconds` is about what one thread would need for all of them.
    */
-  run(name: string, emit: EmitRoutine, tasks: readonly Task[], nanoseconds: number): void {
+  run(
+    name: string,
+    emit: EmitRoutine,
+    tasks: readonly Task[],
+    nanoseconds: number,
+    about?: RoutineAbout,
+  ): void {
     if (tasks.length === 0) return;
     const known = this.#made.size;
     const start = this.tell === null ? 0 : performance.now();
     const routine = this.#find(name, emit);
+    const isNew = this.#made.size > known;
+    const compileTime = isNew && this.tell !== null ? performance.now() - start : 0;
     const step = 64 * Math.ceil((4 * tasks[0].length) / 64);
     const most = Math.min(MOST_TASKS, Math.floor(SCRATCH.bytes / step));
     const shared = tasks.length > 1 && this.isShared(nanoseconds);
@@ -74,7 +102,9 @@ export class Routines {
       name,
       tasks: tasks.length,
       shared,
-      isNew: this.#made.size > known,
+      isNew,
+      compileTime,
+      about: about ?? null,
       milliseconds: performance.now() - start,
       bytes: routine.bytes,
     });

@@ -27,6 +27,9 @@ export function checkShape(op: string, shape: readonly number[]): void {
   let size = 1;
   for (let d = 0; d < shape.length; d++) {
     const n = shape[d];
+    if (Number.isInteger(n) && n > Number.MAX_SAFE_INTEGER) {
+      fail("shape", op, `size ${n} of axis ${d} in ${list(shape)} is too large.`, "The limit is 2^53 - 1.");
+    }
     if (!Number.isSafeInteger(n) || n < 0) {
       fail(
         "shape",

@@ -53,7 +53,7 @@ export function disassemble(bytes: Uint8Array): string {
     lines.push(`  (global${label(globals[i])}${exportsOf(module, kinds.global, i)} ${global})`);
   }
   for (const [i, body] of module.bodies.entries()) {
-    lines.push(...funcLines(module, funcs, globals, imported + i, body));
+    for (const line of funcLines(module, funcs, globals, imported + i, body)) lines.push(line);
   }
   for (const data of module.data) lines.push(`  ${data}`);
   return `${lines.join("\n")})\n`;

@@ -109,8 +109,8 @@ test.skipIf(absent)(
     expect(result).toMatchObject({ isolated: false, threads: 1 });
     expect(result.report.replace(/; compiled .*/g, "").replace(/\n {3}time .*/g, "")).toMatchInlineSnapshot(`
       "1. kernel: (v) => Math.sqrt(v * v + 1)
-         out      f32 [1048576], strides [1]: contiguous
-         in       f32 [1048576], strides [1]: contiguous
+         out      f32 [1048576], strides [1]: dense
+         in       f32 [1048576], strides [1]: dense
          loops    1048576
          code     SIMD WebAssembly, 4 elements at once, 16 a turn of the loop
          threads  1, because the page is not cross-origin isolated (COOP and COEP headers)

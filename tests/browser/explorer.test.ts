@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { deflateRawSync } from "node:zlib";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { findChromium, launch } from "./chromium.ts";
@@ -74,6 +75,7 @@ async function visit(
   where: string,
   act: (page: Page) => Promise<void>,
   options: BrowserContextOptions = {},
+  runsAtOnce = true,
 ): Promise<void> {
   const context = await browser.newContext({ viewport: { width: 1360, height: 900 }, ...options });
   const page = await context.newPage();
@@ -84,7 +86,7 @@ async function visit(
   });
   page.on("pageerror", (e) => complaints.push(String(e)));
   await page.goto(where);
-  await hasRun(page, 1);
+  if (runsAtOnce) await hasRun(page, 1);
   await act(page);
   expect(complaints).toEqual([]);
   await context.close();
@@ -115,6 +117,8 @@ async function memoryOf(page: Page, name: string): Promise<string> {
   await page.locator("#memory [role=tab]").filter({ hasText: name }).first().click();
   return (await texts(page, "#memory .cells .v")).join(" ");
 }
+/** A program as a link holds it. */
+const shared = (code: string) => deflateRawSync(code).toString("base64url");
 const goTo = async (page: Page, row: number) => {
   await page.getByLabel("Row", { exact: true }).fill(String(row));
   await page.getByLabel("Row", { exact: true }).blur();
@@ -318,7 +322,7 @@ describe.skipIf(absent)("the worked examples show the documents' numbers", () =>
       );
       await memoryOf(page, "tall");
       expect(await texts(page, "#memory .row")).toEqual(["01", "23", "45"]);
-      expect(await page.locator("#kernel").textContent()).toContain("Nothing ran");
+      expect(await page.locator("#kernel").textContent()).toContain("No kernel ran");
     }));
 });
 
@@ -402,6 +406,133 @@ describe.skipIf(absent)("the program", () => {
       expect(await page.locator(".notices").textContent()).toContain("reshape copied 24 B");
     }));
 
+  test("a mistake has its place, whatever it is; names of the page are free; what fails later is told", () =>
+    visit(isolated, async (page) => {
+      const error = page.getByRole("alert");
+      const told = async (code: string) => {
+        await write(page, code);
+        const line = await error.getByRole("button").textContent();
+        return `${line}: ${(await texts(page, "[role=alert] .sentence")).join(" ")}`;
+      };
+      expect(await told("const a = 1;\nawait 3;\n")).toBe(
+        "Line 2: Nothing can be awaited here. Calls of strided are synchronous: no await is needed.",
+      );
+      expect(await told('// foo\nimport { foo } from "strided";\n')).toBe(
+        'Line 2: strided exports no "foo".',
+      );
+      expect(await told('import { toString } from "strided";\n')).toBe(
+        'Line 1: strided exports no "toString".',
+      );
+      expect(await told("\nthrow undefined;\n")).toBe("Line 2: The program threw undefined.");
+      expect(await told("throw { a: 1 };\n")).toBe('Line 1: The program threw {"a":1}.');
+      expect(await told('import("x");\n')).toContain("Line 1: Only import");
+      await write(
+        page,
+        `import { arange } from "strided";\nconst console = arange(3), $$hooks = arange(2);\n`,
+      );
+      expect(await texts(page, "#memory [role=tab]")).toEqual(["console[3]", "$$hooks[2]"]);
+      await write(page, `Promise.reject(new Error("too late"));\n`);
+      await error.waitFor();
+      expect(await error.textContent()).toContain("After the program had ended: too late");
+      await write(page, `const o = {};\no.o = o;\nnew Map([[1, "b"]]);\nconsole.group("x");\n`);
+      expect(await texts(page, ".printed pre")).toEqual(['{"o":"…"}', "Map { 1 → b }", "x"]);
+    }));
+
+  test("somebody else's program is shown, not run; a program that hung is not run again unasked", () =>
+    visit(
+      `${isolated}#code=${shared('import { arange } from "strided";\nconst t = arange(3);\n')}`,
+      async (page) => {
+        const ask = page.locator(".ask");
+        await ask.waitFor();
+        expect(await ask.textContent()).toContain("came with the link");
+        expect(await page.evaluate(() => document.body.dataset.ran)).toBeUndefined();
+        expect(await page.locator("#memory").textContent()).toContain("Nothing has run yet");
+        await page.getByRole("button", { name: "Run it" }).click();
+        await page.locator("#memory [role=tab]").waitFor();
+        expect(await memoryOf(page, "t")).toBe("0 1 2");
+        expect(await ask.count()).toBe(0);
+        // From now on it is known in this tab, unless it does not come back.
+        await page.reload();
+        await hasRun(page, 1);
+        await page.evaluate(() =>
+          sessionStorage.setItem("strided-running", document.querySelector("textarea")!.value),
+        );
+        await page.reload();
+        await ask.waitFor();
+        expect(await ask.textContent()).toContain("did not come back");
+        for (const broken of ["#code=AAAA", "#code=%%%", "#garbage"]) {
+          await page.evaluate((hash) => {
+            location.hash = hash;
+          }, broken);
+          await page.getByText("The link holds no program that can be read").waitFor();
+          expect(new URL(page.url()).hash).toBe(broken);
+          await running(page, () => page.getByLabel("Example").selectOption("zip"));
+        }
+      },
+      {},
+      false,
+    ));
+
+  test("edited code dims what it no longer is; a first mistake is pointed to; Back leads to the last example", () =>
+    visit(`${isolated}#mistake`, async (page) => {
+      expect(await page.locator("#memory").textContent()).toContain("stopped at a mistake");
+      expect(await page.locator("#kernel").textContent()).toContain("stopped at a mistake");
+      await running(page, () => page.getByLabel("Example").selectOption("aligned"));
+      await running(page, () => page.getByLabel("Example").selectOption("zip"));
+      await running(page, () => page.goBack());
+      expect(await page.getByLabel("Example").inputValue()).toBe("aligned");
+      await page.getByRole("textbox", { name: "Program" }).press("Control+End");
+      await page.keyboard.type("// more");
+      expect(await page.locator("body").getAttribute("class")).toBe("stale");
+      expect(await page.locator(".edited").textContent()).toContain("Edited");
+      for (let i = 0; i < 7; i++) await page.keyboard.press("Backspace");
+      expect(await page.locator("body").getAttribute("class")).toBe("");
+      // The twin has the lines of the editor after lines came and went.
+      await page.keyboard.type("a();\nb();\n");
+      await page.keyboard.press("ArrowUp");
+      await page.keyboard.press("Backspace");
+      const [area, twin] = [page.getByRole("textbox", { name: "Program" }), page.locator(".twin .line")];
+      expect((await twin.allTextContents()).map((l) => l.trimEnd())).toEqual(
+        (await area.inputValue()).split("\n"),
+      );
+    }));
+
+  test("tensors in arrays and objects are shown, and one that is set later has one tab", () =>
+    visit(isolated, async (page) => {
+      await write(
+        page,
+        `import { arange, split } from "strided";\nconst parts = split(arange(6), 3), o = { x: arange(2) };\nlet b = arange(1);\nb = arange(7);\n`,
+      );
+      expect(await texts(page, "#memory [role=tab]")).toEqual([
+        "parts[0][2]",
+        "parts[1][2]",
+        "parts[2][2]",
+        "o.x[2]",
+        "b[7]",
+      ]);
+      // A library call keeps its inner steps folded, and begins with a kernel that computes.
+      await write(
+        page,
+        `import { arange, linalg } from "strided";\nconst parts = linalg.svd(arange(6).reshape(2, 3));\n`,
+      );
+      expect(await page.locator("#kernel .notice").count()).toBe(0);
+      expect(await page.locator("#kernel .inner summary").textContent()).toMatch(
+        /^Inside the library: \d+ routines and \d+ copies$/,
+      );
+      expect(await page.locator("#kernel-choice option:checked").textContent()).not.toContain("x => x");
+    }));
+
+  test("a part of the library that cannot be loaded says so", async () => {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await page.goto(isolated);
+    await hasRun(page, 1);
+    await page.route("**/assets/**", (route) => route.abort());
+    await write(page, `import { sort } from "strided";\n`);
+    expect(await page.getByRole("alert").textContent()).toContain("sort is in a part of the library");
+    await context.close();
+  });
+
   test("the whole library is there when asked for", () =>
     visit(isolated, async (page) => {
       await write(
@@ -414,6 +545,34 @@ describe.skipIf(absent)("the program", () => {
 });
 
 describe.skipIf(absent)("memory and views", () => {
+  test("numbers are told in full: exact where they fit, marked where they are rounded", () =>
+    visit(isolated, async (page) => {
+      await write(
+        page,
+        `import { tensor } from "strided";\nconst a = tensor([1000001, 1234567, 0.1]);\nconst b = tensor([9007199254740993n, 9007199254740995n, 1234567890123456789n]);\n`,
+      );
+      expect(await memoryOf(page, "a")).toBe("1000001 1234567 0.1");
+      expect(await memoryOf(page, "b")).toMatch(/^9007199254740993 9007199254740995 ≈1\.23456789\d*e18$/);
+      expect(await page.locator('#memory .cells [data-p="2"]').getAttribute("title")).toBe(
+        "cell 2: 1234567890123456789",
+      );
+      expect(await page.locator('#memory [data-key="2"]').getAttribute("aria-label")).toBe(
+        "[2] is 1234567890123456789",
+      );
+      await running(page, () => page.getByLabel("Example").selectOption("slice"));
+      // The strip is walked with the keys, as are grid and tabs from end to end.
+      await page.locator('#memory [data-key="0,0"]').focus();
+      await page.keyboard.press("End");
+      expect(await texts(page, "#memory .cells .focus .p")).toEqual(["2"]);
+      await page.keyboard.press("Tab");
+      await page.keyboard.press("ArrowRight");
+      expect(await page.locator(".formula").textContent()).toContain("Cell 1 (byte 4) is not part");
+      await page.keyboard.press("End");
+      expect(await texts(page, "#memory .cells .focus .p")).toEqual(["7"]);
+      await page.locator("#memory [role=tab][aria-selected=true]").press("Home");
+      expect(await texts(page, "#memory [role=tab][aria-selected=true]")).toEqual(["base[2, 4]"]);
+    }));
+
   test("a cell and its place in memory are linked, by pointer and by keyboard", () =>
     visit(isolated, async (page) => {
       await page.locator('#memory [data-key="1,0"]').hover();
@@ -490,6 +649,73 @@ describe.skipIf(absent)("memory and views", () => {
 });
 
 describe.skipIf(absent)("the kernel", () => {
+  test("the keys step and stop; the first Play begins at the first row; nothing below moves", () =>
+    visit(isolated, async (page) => {
+      const row = page.getByLabel("Row", { exact: true });
+      const play = page.locator(".play");
+      // Play, both strips and the table are in sight together, also on a laptop.
+      const bottoms = await page
+        .locator("#kernel .play, #kernel .cells, #kernel tbody tr")
+        .evaluateAll((all) => all.map((e) => e.getBoundingClientRect().bottom));
+      expect(bottoms.length).toBeGreaterThan(4);
+      expect(Math.max(...bottoms)).toBeLessThan(768);
+      expect(await row.inputValue()).toBe("2");
+      await play.click();
+      expect(await row.inputValue()).toBe("0");
+      await page.keyboard.press("Escape");
+      expect(await play.textContent()).toBe("Play");
+      await page.getByRole("button", { name: "Back to the first row" }).click();
+      const top = () => page.locator("#kernel .stepper-body").evaluate((e) => e.getBoundingClientRect().top);
+      const before = await top();
+      for (const at of ["index", "positions", "read", "write"]) {
+        await page.keyboard.press("ArrowRight");
+        expect(await page.locator(".pipeline .active").getAttribute("data-stage")).toBe(at);
+        expect(await top()).toBe(before);
+      }
+      expect(await page.locator("#kernel .of").textContent()).toBe("of 0…3");
+      expect(await page.getByLabel("Speed").getAttribute("aria-valuetext")).toMatch(/^2\.0 steps a second$/);
+    }));
+
+  test("a long fold is at once there and its ends can be stepped through; an empty kernel has no rows", () =>
+    visit(isolated, async (page) => {
+      const start = Date.now();
+      await write(page, `import { arange } from "strided";\nconst u = arange(1e7).sum();\n`);
+      expect(Date.now() - start).toBeLessThan(8000);
+      expect(await stage(page, "read")).toContain("9999997 9999998 9999999");
+      await page.getByRole("button", { name: "Back to the first row" }).click();
+      const on = page.getByRole("button", { name: "One step on" });
+      for (let i = 0; i < 3 + 32; i++) await on.click();
+      expect(await stage(page, "read")).toContain("9999992");
+      expect(await texts(page, "#kernel .input .cells .read .p")).toEqual(["9999992"]);
+      await write(page, `import { zeros } from "strided";\nconst z = zeros([0, 3]).map((x) => x + 1);\n`);
+      expect(await page.locator(".play").isDisabled()).toBe(true);
+      expect(await page.locator("#kernel").textContent()).toContain("There are no rows");
+    }));
+
+  test("a fold shows what it has come to, and every operand it reads; a product adds in the output's dtype", () =>
+    visit(`${isolated}#reduce`, async (page) => {
+      const back = page.getByRole("button", { name: "One step back" });
+      await back.click();
+      await back.click();
+      expect(await stage(page, "read")).toBe("21 2 → sum 3");
+      await write(
+        page,
+        `import { arange, kernel } from "strided";\nconst far = kernel((a, b) => (a - b) ** 2).reduce("sum", { axis: -1 });\nconst out = far(arange(6).reshape(2, 3), arange(3));\n`,
+      );
+      await goTo(page, 1);
+      await back.click();
+      expect(await texts(page, "#kernel .input .cells .read .p")).toEqual(["5", "2"]);
+      expect(await stage(page, "read")).toContain("2: 5, 2");
+      await write(
+        page,
+        `import { tensor } from "strided";\nconst a = tensor([9007199254740993n, 3n], { shape: [1, 2] });\nconst c = a.matmul(a.T);\n`,
+      );
+      await back.click();
+      const wrapped = BigInt.asIntN(64, 9007199254740993n ** 2n + 9n);
+      expect(await stage(page, "read")).toContain(`= ${wrapped}`);
+      expect(await stage(page, "write")).toContain(String(wrapped));
+    }));
+
   test("steps go from the ordinal to the write, and back; the table grows with the writes", () =>
     visit(isolated, async (page) => {
       const active = () => page.locator(".pipeline .active").getAttribute("data-stage");
@@ -658,6 +884,7 @@ describe.skipIf(absent)("the page", () => {
           `${isolated}#${device === "phone" ? "slice" : "matmul-left"}`,
           async (page) => {
             await page.waitForFunction(() => document.querySelector("#status")?.textContent !== "");
+            if (device === "phone") await playsWholeRows(page);
             await page.locator("#memory [data-key]").first().focus();
             expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(
               viewport.width,
@@ -675,6 +902,14 @@ describe.skipIf(absent)("the page", () => {
     }
   }
 });
+
+/** Who asked for less motion sees whole rows. */
+async function playsWholeRows(page: Page): Promise<void> {
+  await page.locator(".play").click();
+  expect(await page.locator(".pipeline .active").getAttribute("data-stage")).toBe("write");
+  expect((await rows(page)).length).toBe(1);
+  await toEnd(page);
+}
 
 /** In the page: texts whose contrast with what is behind them is below 4.5. */
 function faintTexts(): string[] {

@@ -100,6 +100,18 @@ export function copyStack(operation: string, t: Tensor, dtype: LinalgDType): Ten
   return made;
 }
 
+/** Tells whoever listens why `t` is about to be copied to. */
+export function tellCopy(operation: string, t: Tensor, why: string): void {
+  engine().listener?.({ kind: "copy", operation, bytes: t.size * t.frame.itemBytes, why });
+}
+
+/** A result as it is handed out: dense, where it was worked on with gaps between rows or lies the other way. */
+export function denseResult(operation: string, t: Tensor): Tensor {
+  if (t.isContiguous && t.storage.bytes === t.size * t.frame.itemBytes) return t;
+  tellCopy(operation, t, "the result is handed out dense, without the gaps and turns it was worked on with");
+  return t.clone();
+}
+
 /** (batch, rows, columns) with the batch axis cut into several; always a view. */
 export function asBatches<D extends LinalgDType>(t: Tensor<D>, batch: readonly number[]): Tensor<D> {
   return t.view(...batch, ...t.shape.slice(-2));
@@ -176,15 +188,18 @@ export function productOf(a: Stack, b: Stack): Tensor<LinalgDType> {
 
 type Emitter = (dtype: LinalgDType) => EmitRoutine;
 
-/** Runs a routine of wasm/linalg-*.ts on all tasks. */
+/** Runs a routine of wasm/linalg-*.ts on all tasks; `on` is what it works on, for whoever listens. */
 export function runRoutine(
   name: string,
   emit: Emitter,
   dtype: LinalgDType,
   tasks: readonly Task[],
   nanoseconds: number,
+  on: readonly Strided[],
 ): void {
-  engine().routines.run(`linalg ${name} ${dtype}`, emit(dtype), tasks, nanoseconds);
+  const { routines, group } = engine();
+  const about = { operation: group ?? name, inputs: on, bytes: null };
+  routines.run(`linalg ${name} ${dtype}`, emit(dtype), tasks, nanoseconds, about);
 }
 
 /** One task for each matrix of a batch. */

@@ -1,16 +1,18 @@
 /** A = L·Lᵀ for symmetric positive definite A, computed as Uᵀ·U: rows are what lies side by side. */
-import { scope, zeros } from "../../api.ts";
+import { zeros } from "../../api.ts";
 import { fail, list } from "../../errors.ts";
 import { checkOptions } from "../../ops/arguments.ts";
 import type { Tensor } from "../../tensor.ts";
 import { unravel } from "../../view/layout.ts";
 import { emitCholesky, emitTriangle } from "../../wasm/linalg-factor.ts";
+import { scoped } from "../scoped.ts";
 import {
   addressOf,
   asBatches,
   batchOf,
   block,
   copyStack,
+  denseResult,
   eachMatrix,
   linalgDType,
   runRoutine,
@@ -36,7 +38,7 @@ export function cholesky(a: Tensor, options: CholeskyOptions = {}): Tensor {
   checkOptions("cholesky", options, "{ upper: true }");
   const t = squareArgument("cholesky", a);
   const upper = options.upper ?? false;
-  return scope(() => {
+  return scoped("cholesky", () => {
     const source = upper ? t : t.swapAxes(-1, -2);
     const u = copyStack("cholesky", source, linalgDType("cholesky", [t]));
     const [batch, n] = u.shape;
@@ -47,7 +49,7 @@ export function cholesky(a: Tensor, options: CholeskyOptions = {}): Tensor {
       clearLower(u);
     }
     const whole = asBatches(u, batchOf(t));
-    return (upper ? whole : whole.swapAxes(-1, -2)).clone();
+    return denseResult("cholesky", upper ? whole : whole.swapAxes(-1, -2));
   });
 }
 
@@ -63,7 +65,7 @@ function factor(a: Stack, info: Tensor, from: number, to: number): void {
       addressOf(info, i),
       from,
     ]);
-    runRoutine("cholesky", emitCholesky, a.dtype, tasks, batch * n * n * n * 0.2);
+    runRoutine("cholesky", emitCholesky, a.dtype, tasks, batch * n * n * n * 0.2, [a]);
     return;
   }
   const middle = from + LEAF * Math.ceil(n / 2 / LEAF);
@@ -105,12 +107,12 @@ function checkPositive(info: Tensor<"i32">, batch: readonly number[]): void {
 export function clearLower(t: Stack): void {
   const [batch, rows, columns] = t.frame.shape;
   const tasks = eachMatrix(batch, (i) => [addressOf(t, i), t.frame.strides[1], rows, columns, 0]);
-  runRoutine("triangle", emitTriangle, t.dtype, tasks, batch * rows * (20 + columns * 0.1));
+  runRoutine("triangle", emitTriangle, t.dtype, tasks, batch * rows * (20 + columns * 0.1), [t]);
 }
 
 /** What lies above the diagonals becomes the mirror image of what lies below. */
 export function mirrorLower(t: Stack): void {
   const [batch, n] = t.frame.shape;
   const tasks = eachMatrix(batch, (i) => [addressOf(t, i), t.frame.strides[1], n, n, 1]);
-  runRoutine("triangle", emitTriangle, t.dtype, tasks, batch * n * n);
+  runRoutine("triangle", emitTriangle, t.dtype, tasks, batch * n * n, [t]);
 }

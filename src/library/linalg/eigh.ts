@@ -1,6 +1,6 @@
 /**
- * Eigenvalues and eigenvectors of symmetric matrices: reflections make them tridiagonal, implicit QL iterations make the
- * second diagonal vanish, and their rotations turn the vectors.
+ * Eigenvalues and eigenvectors of symmetric matrices: reflections make them tridiagonal, implicit QL or QR iterations make
+ * the second diagonal vanish, and their rotations turn the vectors.
  */
 import { empty, scope } from "../../api.ts";
 import { engine } from "../../engine.ts";
@@ -8,12 +8,14 @@ import { describe, fail } from "../../errors.ts";
 import { checkOptions } from "../../ops/arguments.ts";
 import type { Tensor } from "../../tensor.ts";
 import { emitTridiagonal } from "../../wasm/linalg-reduce.ts";
+import { scoped } from "../scoped.ts";
 import {
   addressOf,
   asBatches,
   batchOf,
   block,
   copyStack,
+  denseResult,
   eachMatrix,
   epsilonOf,
   type LinalgDType,
@@ -43,15 +45,16 @@ export interface EighResult {
 }
 
 export function eigh(a: Tensor, options: EighOptions = {}): EighResult {
-  return scope(() => symmetric("eigh", a, options, true)) as EighResult;
+  return scoped("eigh", () => symmetric("eigh", a, options, true)) as EighResult;
 }
 
 export function eigvalsh(a: Tensor, options: EighOptions = {}): Tensor {
-  return scope(() => symmetric("eigvalsh", a, options, false).eigenvalues);
+  return scoped("eigvalsh", () => symmetric("eigvalsh", a, options, false).eigenvalues);
 }
 
-/** Steps of QL for one eigenvalue; about two are usual. */
-const MOST_STEPS = 60;
+/** Steps for one eigenvalue; about two are usual. After PATIENCE of them the limits become those of the whole matrix. */
+const MOST_STEPS = 90;
+const PATIENCE = 30;
 
 function symmetric(
   operation: string,
@@ -94,7 +97,8 @@ function symmetric(
       });
     }
   }
-  const eigenvectors = rows === null ? null : asBatches(rows, batchOf(t)).swapAxes(-1, -2).clone();
+  const eigenvectors =
+    rows === null ? null : denseResult(operation, asBatches(rows, batchOf(t)).swapAxes(-1, -2));
   return { eigenvalues, eigenvectors };
 }
 
@@ -119,7 +123,7 @@ function tridiagonal(work: Tensor<LinalgDType>): Tridiagonal {
     return [addressOf(work, i), work.frame.strides[1], n, d, d + each, d + 2 * each, addressOf(space, i)];
   });
   const nanoseconds = n <= SHARED_ROWS ? batch * (n * n * n * 0.5 + 500) : 0;
-  runRoutine("tridiagonal", emitTridiagonal, work.dtype, tasks, nanoseconds);
+  runRoutine("tridiagonal", emitTridiagonal, work.dtype, tasks, nanoseconds, [work]);
   const values = out.toTypedArray();
   const part = (k: number) => values.slice(k * batch * n, (k + 1) * batch * n);
   return { d: part(0), e: part(1), tau: part(2) };
@@ -131,7 +135,11 @@ export function length(f: number, g: number): number {
   return r > 1e-140 && r < 1e140 ? r : Math.hypot(f, g);
 }
 
-/** Implicit QL: d becomes the eigenvalues of the matrix with diagonals d and e, e vanishes. */
+/**
+ * d becomes the eigenvalues of the matrix with diagonals d and e, e vanishes. The matrix falls into blocks where e is
+ * negligible; in each, sweeps run towards the end whose diagonal is smaller (QL or QR): the other way, the rounding of
+ * the large elements would hide the small ones.
+ */
 function iterate(
   operation: string,
   d: Float64Array,
@@ -141,10 +149,40 @@ function iterate(
 ): void {
   const n = d.length;
   e[n - 1] = 0;
-  for (let l = 0; l < n; l++) {
+  const limits = { relative: epsilon / 2, absolute: epsilon * largestOf(d, e) };
+  let first = 0;
+  while (first < n) {
+    const last = endOfBlock(d, e, first, n - 1, limits.relative, 0);
+    const upwards = Math.abs(d[last]) < Math.abs(d[first]);
+    const [from, to] = upwards ? [last, first] : [first, last];
+    iterateBlock(operation, d, e, from, to, limits, turn);
+    first = last + 1;
+  }
+}
+
+const largestOf = (...lists: readonly Float64Array[]): number =>
+  lists.reduce((most, list) => list.reduce((x, y) => Math.max(x, Math.abs(y)), most), 0);
+
+/** What is negligible: relative to the neighbours in d, or where that leads nowhere, to the whole matrix. */
+interface Limits {
+  readonly relative: number;
+  readonly absolute: number;
+}
+
+/** Eigenvalues of rows `from` to `to` (or from `to` up), one after the other. */
+function iterateBlock(
+  operation: string,
+  d: Float64Array,
+  e: Float64Array,
+  from: number,
+  to: number,
+  { relative, absolute }: Limits,
+  turn: Rotations | null,
+): void {
+  const step = to < from ? -1 : 1;
+  for (let l = from; l !== to; l += step) {
     for (let steps = 0; ; steps++) {
-      let m = l;
-      while (m < n - 1 && Math.abs(e[m]) > (epsilon / 2) * (Math.abs(d[m]) + Math.abs(d[m + 1]))) m++;
+      const m = endOfBlock(d, e, l, to, relative, steps < PATIENCE ? 0 : absolute);
       if (m === l) break;
       if (steps === MOST_STEPS) failConvergence(operation, "eigenvalue", l);
       sweep(d, e, l, m, turn);
@@ -152,37 +190,60 @@ function iterate(
   }
 }
 
-/** One step of QL on rows l to m. */
+/** The last row, from `l` towards `to`, before an element of e that is negligible, which becomes 0. */
+function endOfBlock(
+  d: Float64Array,
+  e: Float64Array,
+  l: number,
+  to: number,
+  relative: number,
+  absolute: number,
+): number {
+  const step = to < l ? -1 : 1;
+  for (let m = l; m !== to; m += step) {
+    const at = step > 0 ? m : m - 1;
+    const size = Math.abs(e[at]);
+    if (size > absolute && size > relative * (Math.abs(d[m]) + Math.abs(d[m + step]))) continue;
+    e[at] = 0;
+    return m;
+  }
+  return to;
+}
+
+/** One step of QL on rows l to m; of QR where m lies above l. */
 function sweep(d: Float64Array, e: Float64Array, l: number, m: number, turn: Rotations | null): void {
-  let g = (d[l + 1] - d[l]) / (2 * e[l]);
+  const step = m < l ? -1 : 1;
+  /** e between row i and the next one. */
+  const after = step > 0 ? 0 : -1;
+  const start = e[l + after];
+  let g = (d[l + step] - d[l]) / (2 * start);
   let r = length(g, 1);
-  g = d[m] - d[l] + e[l] / (g + (g < 0 ? -r : r));
+  g = d[m] - d[l] + start / (g + (g < 0 ? -r : r));
   let s = 1;
   let c = 1;
   let p = 0;
-  for (let i = m - 1; i >= l; i--) {
-    const f = s * e[i];
-    const b = c * e[i];
+  for (let i = m - step; i !== l - step; i -= step) {
+    const next = i + step;
+    const f = s * e[i + after];
+    const b = c * e[i + after];
     r = length(f, g);
-    e[i + 1] = r;
+    if (next !== m) e[next + after] = r;
     if (r === 0) {
       // The matrix falls apart here already.
-      d[i + 1] -= p;
-      e[m] = 0;
+      d[next] -= p;
       return;
     }
     s = f / r;
     c = g / r;
-    g = d[i + 1] - p;
+    g = d[next] - p;
     r = (d[i] - g) * s + 2 * c * b;
     p = s * r;
-    d[i + 1] = g + p;
+    d[next] = g + p;
     g = c * r - b;
-    turn?.add(i, i + 1, c, -s);
+    turn?.add(i, next, c, -s);
   }
   d[l] -= p;
-  e[l] = g;
-  e[m] = 0;
+  e[l + after] = g;
 }
 
 export function failConvergence(operation: string, what: string, index: number): never {

@@ -5,6 +5,7 @@ import { describe, fail, list } from "../../errors.ts";
 import { checkOptions } from "../../ops/arguments.ts";
 import { liveTensor, type Tensor } from "../../tensor.ts";
 import { normalizeAxes } from "../../view/layout.ts";
+import { scoped } from "../scoped.ts";
 import {
   batchOf,
   epsilonOf,
@@ -41,7 +42,7 @@ export function pinv(a: Tensor, options: RelativeOptions = {}): Tensor {
   const t = matrixArgument("pinv", a);
   const dtype = linalgDType("pinv", [t]);
   const rtol = relativeLimit("pinv", options.rtol, standardLimit(t, dtype));
-  return scope(() => {
+  return scoped("pinv", () => {
     const [m, n] = t.shape.slice(-2);
     if (t.size === 0) return zeros([...batchOf(t), n, m], { dtype });
     const { u, s, vh } = svd(t, { fullMatrices: false });
@@ -67,7 +68,7 @@ export function matrixRank(a: Tensor, options: RelativeOptions = {}): Tensor<"i6
   }
   const t = matrixArgument("matrixRank", live);
   const rtol = relativeLimit("matrixRank", options.rtol, standardLimit(t, linalgDType("matrixRank", [t])));
-  return scope(() => {
+  return scoped("matrixRank", () => {
     if (t.size === 0) return zeros(batchOf(t), { dtype: "i64" });
     const s = singularValues("matrixRank", t);
     return s.greater(max(s, { axis: -1, keepdims: true }).mul(rtol)).sum({ axis: -1, dtype: "i64" });
@@ -99,7 +100,7 @@ export function lstsq(a: Tensor, b: Tensor, options: RelativeOptions = {}): Lsts
     );
   }
   const rtol = relativeLimit("lstsq", options.rtol, standardLimit(left, dtype));
-  return scope(() => {
+  return scoped("lstsq", () => {
     const [m, n] = left.shape;
     const vector = right.rank === 1;
     const columns = (vector ? right.expandDims(1) : right).to(dtype);
@@ -139,7 +140,7 @@ export function matrixNorm(a: Tensor, options: MatrixNormOptions = {}): Tensor {
   checkOptions("matrixNorm", options, '{ ord: "nuc" }');
   const t = matrixArgument("matrixNorm", a);
   const ord = options.ord ?? "fro";
-  return scope(() => {
+  return scoped("matrixNorm", () => {
     const value = normOf(t, ord);
     return options.keepdims ? value.expandDims([-2, -1]) : value;
   });
@@ -192,7 +193,7 @@ export function vectorNorm(a: Tensor, options: VectorNormOptions = {}): Tensor {
   }
   const float = t.dtype === "f16" || t.dtype === "bf16" || t.dtype === "f32" ? t.dtype : "f64";
   const axes = options.axis === undefined ? t.shape.map((_, d) => d) : options.axis;
-  return scope(() => vectorNormOf(t, ord, axes, float, options.keepdims ?? false));
+  return scoped("vectorNorm", () => vectorNormOf(t, ord, axes, float, options.keepdims ?? false));
 }
 
 function vectorNormOf(
@@ -260,7 +261,7 @@ export function cond(a: Tensor, options: { readonly ord?: MatrixNorm } = {}): Te
   const t = ord === 2 || ord === -2 ? matrixArgument("cond", a) : squareArgument("cond", a);
   if (t.size === 0) fail("shape", "cond", `the matrix is ${list(t.shape)}.`, "It must have elements.");
   const dtype = linalgDType("cond", [t]);
-  return scope(() => {
+  return scoped("cond", () => {
     let value: Tensor;
     if (ord === 2 || ord === -2) {
       const s = singularValues("cond", t);

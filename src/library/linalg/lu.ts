@@ -69,7 +69,7 @@ function factorPanel({ factors, pivots, info }: Lu, buffer: Stack, from: number,
     addressOf(info, i),
     from,
   ]);
-  runRoutine("lu panel", emitLuPanel, factors.dtype, tasks, batch * rows * columns * 6);
+  runRoutine("lu panel", emitLuPanel, factors.dtype, tasks, batch * rows * columns * 6, [factors]);
 }
 
 /** The exchanges of rows `from` to `to`, in columns c0 to c1. pivots of one matrix serve all if its stride is 0. */
@@ -90,7 +90,7 @@ function swapRows(
       tasks.push([at, row, addressOf(pivots, i) + 4 * from, from, to - from, size]);
     }
   }
-  runRoutine("swap rows", emitSwapRows, t.dtype, tasks, nanoseconds);
+  runRoutine("swap rows", emitSwapRows, t.dtype, tasks, nanoseconds, [t]);
 }
 
 /** b = A⁻¹·b for the factored A; the factors of one matrix serve all of b's. */

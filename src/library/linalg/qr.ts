@@ -4,6 +4,7 @@ import { describe, fail } from "../../errors.ts";
 import { checkOptions } from "../../ops/arguments.ts";
 import type { Tensor } from "../../tensor.ts";
 import { emitQrPanel, PANEL } from "../../wasm/linalg-factor.ts";
+import { scoped } from "../scoped.ts";
 import {
   addressOf,
   asBatches,
@@ -11,6 +12,7 @@ import {
   batchOf,
   block,
   copyStack,
+  denseResult,
   eachMatrix,
   type LinalgDType,
   linalgDType,
@@ -41,14 +43,14 @@ export function qr(a: Tensor, options: QrOptions = {}): QrResult {
   if (mode !== "reduced" && mode !== "complete") {
     fail("value", "qr", `mode is ${describe(mode)}.`, 'Use "reduced" or "complete".');
   }
-  return scope(() => {
+  return scoped("qr", () => {
     const [m, n] = t.shape.slice(-2);
     const rows = mode === "complete" ? m : Math.min(m, n);
     const work = qrOf("qr", t, linalgDType("qr", [t]));
     const q = asBatches(orthogonal(work, rows), batchOf(t));
     const triangle = asTensor(block(work.r, 0, rows, 0, n));
     clearLower(triangle);
-    return { q: q.isContiguous ? q : q.clone(), r: asBatches(triangle, batchOf(t)).clone() };
+    return { q: denseResult("qr", q), r: denseResult("qr", asBatches(triangle, batchOf(t))) };
   });
 }
 
@@ -106,7 +108,7 @@ function factorColumns(qr: Qr, buffer: Stack, from: number, to: number): void {
       vectors.frame.strides[1],
       addressOf(tau, i) + 8 * at,
     ]);
-    runRoutine("qr panel", emitQrPanel, r.dtype, tasks, batch * (m - at) * (end - at) * 12);
+    runRoutine("qr panel", emitQrPanel, r.dtype, tasks, batch * (m - at) * (end - at) * 12, [r]);
     if (end < to) scope(() => applyReflections(together(qr, at, end), block(r, at, m, end, to), true));
   }
 }

@@ -43,7 +43,7 @@ export class Rotations {
       const at = addressOf(this.#target) + from * frame.strides[2];
       tasks.push([at, frame.strides[1], Math.min(strip, columns - from), addressOf(this.#list), this.#count]);
     }
-    runRoutine("rotations", emitRotations, dtype, tasks, this.#count * columns);
+    runRoutine("rotations", emitRotations, dtype, tasks, this.#count * columns, [this.#target]);
     this.#count = 0;
   }
 }

@@ -1,17 +1,20 @@
 /** What follows from an LU factorisation: solve, inv, det, slogdet; and powers of a matrix. */
-import { empty, eye, matmul, scope } from "../../api.ts";
+import { empty, eye, matmul } from "../../api.ts";
 import { describe, fail, list } from "../../errors.ts";
 import { liveTensor, type Tensor } from "../../tensor.ts";
 import { broadcastShapes } from "../../view/broadcast.ts";
 import { sizeOf, unravel } from "../../view/layout.ts";
+import { scoped } from "../scoped.ts";
 import {
   asBatches,
   batchOf,
+  denseResult,
   type LinalgDType,
   linalgDType,
   newStack,
   setIdentity,
   squareArgument,
+  tellCopy,
 } from "./blocks.ts";
 import { type Lu, luOf, solveWith } from "./lu.ts";
 
@@ -30,7 +33,7 @@ export function solve(a: Tensor, b: Tensor): Tensor {
       `b must be a vector of ${n}, or matrices of ${n} rows.`,
     );
   }
-  return scope(() => {
+  return scoped("solve", () => {
     const columns = vector ? right.expandDims(1) : right;
     const batch = broadcastShapes("solve", [batchOf(left), batchOf(columns)]);
     const count = sizeOf(batch);
@@ -40,17 +43,18 @@ export function solve(a: Tensor, b: Tensor): Tensor {
     const lu = luOf("solve", matrices, dtype);
     checkRegular("solve", lu, own === 1 ? batchOf(left) : batch);
     const x = newStack(dtype, [count, n, columns.shape[columns.rank - 1]]);
+    tellCopy("solve", x, "the right side is solved in place, so on a copy");
     asBatches(x, batch).assign(columns);
     solveWith(lu, x);
-    return result(x, batch, vector);
+    return result("solve", x, batch, vector);
   });
 }
 
 /** Dense, with its own batch axes. */
-function result(x: Tensor<LinalgDType>, batch: readonly number[], vector = false): Tensor {
+function result(operation: string, x: Tensor<LinalgDType>, batch: readonly number[], vector = false): Tensor {
   const whole = asBatches(x, batch);
   const shaped = vector ? whole.squeeze(-1) : whole;
-  return shaped.isContiguous ? shaped : shaped.clone();
+  return denseResult(operation, shaped);
 }
 
 function checkRegular(operation: string, { info }: Lu, batch: readonly number[]): void {
@@ -68,7 +72,7 @@ function checkRegular(operation: string, { info }: Lu, batch: readonly number[])
 /** The inverse. Prefer solve(a, b) to inv(a).matmul(b): it is faster and more accurate. */
 export function inv(a: Tensor): Tensor {
   const t = squareArgument("inv", a);
-  return scope(() => {
+  return scoped("inv", () => {
     const lu = luOf("inv", t, linalgDType("inv", [t]));
     checkRegular("inv", lu, batchOf(t));
     return inverseOf(lu, batchOf(t));
@@ -80,12 +84,12 @@ function inverseOf(lu: Lu, batch: readonly number[]): Tensor {
   const x = newStack(lu.factors.dtype, [count, n, n], { zeroed: true });
   setIdentity(x);
   solveWith(lu, x);
-  return result(x, batch);
+  return result("inv", x, batch);
 }
 
 /** As inv, but singular matrices give NaN instead of an error. */
 export function inverseOrNaN(a: Tensor, dtype: LinalgDType): Tensor {
-  return scope(() => {
+  return scoped("inv", () => {
     const lu = luOf("inv", a, dtype);
     const out = inverseOf(lu, batchOf(a));
     const each = out.view(lu.info.size, ...out.shape.slice(-2));
@@ -128,7 +132,7 @@ function determinants({ factors, pivots }: Lu): Wide[] {
 
 export function det(a: Tensor): Tensor {
   const t = squareArgument("det", a);
-  return scope(() => {
+  return scoped("det", () => {
     const dtype = linalgDType("det", [t]);
     const values = determinants(luOf("det", t, dtype));
     const out = empty(batchOf(t), { dtype });
@@ -153,7 +157,7 @@ export interface SlogdetResult {
 /** det as its sign and the logarithm of its magnitude, which neither overflow nor underflow. */
 export function slogdet(a: Tensor): SlogdetResult {
   const t = squareArgument("slogdet", a);
-  return scope(() => {
+  return scoped("slogdet", () => {
     const dtype = linalgDType("slogdet", [t]);
     const values = determinants(luOf("slogdet", t, dtype));
     const sign = empty(batchOf(t), { dtype });
@@ -176,7 +180,7 @@ export function matrixPower(a: Tensor, n: number): Tensor {
   if (t.rank < 2 || t.shape[t.rank - 1] !== t.shape[t.rank - 2]) {
     fail("shape", "matrixPower", `the matrix is ${list(t.shape)}.`, "The last two sizes must be equal.");
   }
-  return scope(() => {
+  return scoped("matrixPower", () => {
     const size = t.shape[t.rank - 1];
     let base = n < 0 ? inv(t) : t;
     let left = Math.abs(n);

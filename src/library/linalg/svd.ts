@@ -6,6 +6,7 @@ import { empty, scope } from "../../api.ts";
 import { checkOptions } from "../../ops/arguments.ts";
 import type { Tensor } from "../../tensor.ts";
 import { emitBidiagonal } from "../../wasm/linalg-reduce.ts";
+import { scoped } from "../scoped.ts";
 import { diagonalize } from "./bidiagonal.ts";
 import {
   addressOf,
@@ -14,6 +15,7 @@ import {
   batchOf,
   block,
   copyStack,
+  denseResult,
   eachMatrix,
   epsilonOf,
   type LinalgDType,
@@ -24,6 +26,7 @@ import {
   runRoutine,
   type Stack,
   setIdentity,
+  tellCopy,
   transposed,
 } from "./blocks.ts";
 import { clearLower } from "./cholesky.ts";
@@ -49,7 +52,7 @@ export function svd(a: Tensor, options: SvdOptions = {}): SvdResult {
   checkOptions("svd", options, "{ fullMatrices: false }");
   const t = matrixArgument("svd", a);
   const full = options.fullMatrices ?? true;
-  return scope(() => {
+  return scoped("svd", () => {
     const [m, n] = t.shape.slice(-2);
     const wide = m < n;
     const { u, s, vh } = tallSvd("svd", wide ? t.swapAxes(-1, -2) : t, full);
@@ -59,11 +62,11 @@ export function svd(a: Tensor, options: SvdOptions = {}): SvdResult {
 
 /** The singular values alone, in descending order. */
 export function svdvals(a: Tensor): Tensor {
-  return scope(() => singularValues("svdvals", matrixArgument("svdvals", a)));
+  return scoped("svdvals", () => singularValues("svdvals", matrixArgument("svdvals", a)));
 }
 
 export function singularValues(operation: string, t: Tensor): Tensor {
-  return scope(() => {
+  return scoped(operation, () => {
     const [m, n] = t.shape.slice(-2);
     const reduced = reduce(operation, m < n ? t.swapAxes(-1, -2) : t);
     const s = empty([...batchOf(t), Math.min(m, n)], { dtype: reduced.dtype });
@@ -123,7 +126,7 @@ function tallSvd(operation: string, t: Tensor, full: boolean): SvdResult {
     reorderRows(u, order);
     reorderRows(v, order);
   });
-  return { u: leftVectors(ut, qr, m, full, batch), s, vh: asBatches(vt, batch).clone() };
+  return { u: leftVectors(ut, qr, m, full, batch), s, vh: denseResult("svd", asBatches(vt, batch)) };
 }
 
 function negateRow(t: Stack, row: number): void {
@@ -141,11 +144,12 @@ function leftVectors(
 ): Tensor {
   const square = ut.swapAxes(-1, -2);
   const [count, n] = ut.shape;
-  if (qr === null) return asBatches(square, batch).clone();
+  if (qr === null) return denseResult("svd", asBatches(square, batch));
   const q = orthogonal(qr, full ? m : n);
   const turned = q.slice(":", ":", [0, n]).matmul(square);
   if (!full) return turned.view(...batch, m, n);
   const out = empty([count, m, m], { dtype: ut.dtype });
+  tellCopy("svd", out, "the two parts of U are put side by side");
   out.slice(":", ":", [0, n]).assign(turned);
   out.slice(":", ":", [n, null]).assign(q.slice(":", ":", [n, null]));
   return out.view(...batch, m, m);
@@ -219,7 +223,7 @@ function bidiagonal(right: Tensor<LinalgDType>, left: Tensor<LinalgDType>, out: 
     ];
   });
   const nanoseconds = n <= SHARED_ROWS ? count * (n * n * n + 500) : 0;
-  runRoutine("bidiagonal", emitBidiagonal, right.dtype, tasks, nanoseconds);
+  runRoutine("bidiagonal", emitBidiagonal, right.dtype, tasks, nanoseconds, [right, left]);
 }
 
 /** For each matrix, in a scope of its own. */

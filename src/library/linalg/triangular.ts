@@ -42,5 +42,5 @@ function solveLeaf(t: Stack, b: Stack, unit: boolean): void {
       tasks.push([addressOf(t, i), tRow, tColumn, n, at, b.frame.strides[1], size, unit ? 1 : 0]);
     }
   }
-  runRoutine("triangular", emitTriangular, b.dtype, tasks, nanoseconds);
+  runRoutine("triangular", emitTriangular, b.dtype, tasks, nanoseconds, [t, b]);
 }
