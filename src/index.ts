@@ -13,7 +13,9 @@ export {
   type IterationRow,
   type KernelStep,
   type Report,
+  type ReportJSONOptions,
   type RoutineStep,
+  type RowOptions,
   type Step,
   type TableOptions,
 } from "./explain/explain.ts";

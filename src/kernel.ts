@@ -8,7 +8,7 @@ import { paramValue } from "./frontend/infer.ts";
 import { evaluator } from "./ir/eval.ts";
 import type { Template } from "./ir/node.ts";
 import { printTemplate } from "./ir/print.ts";
-import { checkOptions } from "./ops/arguments.ts";
+import { checkFlag, checkOptions } from "./ops/arguments.ts";
 import { elementwise } from "./ops/elementwise.ts";
 import {
   type Callable,

@@ -7,7 +7,7 @@
  * - revectorisation (Node 24 and newer): V8 pairs 128-bit operations into 256-bit ones
  */
 import { ModuleBuilder } from "./wasm/assembler.ts";
-import { detectFeatures } from "./wasm/features.ts";
+import { detectFeatures, switches } from "./wasm/features.ts";
 
 export interface TurboFeature {
   readonly name: "relaxed SIMD" | "revectorisation";
@@ -60,7 +60,10 @@ function revectorised(v8: NodeV8, version: number): TurboFeature {
   // V8 13 (Node 24) is the first where it computes right.
   if (version < 13) return { name, on: false, why: "needs Node 24 or newer" };
   v8.setFlagsFromString("--experimental-wasm-revectorize");
-  if (pairsComputeRight()) return { name, on: true, why: "switched on, numbers checked" };
+  if (pairsComputeRight()) {
+    switches.revectorised = true;
+    return { name, on: true, why: "switched on, numbers checked" };
+  }
   v8.setFlagsFromString("--no-experimental-wasm-revectorize");
   return { name, on: false, why: "the self-test failed" };
 }

@@ -1,6 +1,8 @@
 /** A step of a report as text that a newcomer can read. */
+
 import { list } from "../errors.ts";
 import { rowMajorStrides } from "../view/layout.ts";
+import { switches } from "../wasm/features.ts";
 import type {
   KernelStep,
   LoopReport,
@@ -163,7 +165,9 @@ function vectorText({ vector }: KernelStep): string {
   if (vector === null) return "WebAssembly, one element at a time";
   if (vector.tiled) return "SIMD WebAssembly, tiles of 4 × 4 elements";
   const { lanes, unroll } = vector;
-  return `SIMD WebAssembly, ${lanes} elements at once${unroll > 1 ? `, ${lanes * unroll} a turn of the loop` : ""}`;
+  const turn = unroll > 1 ? `, ${lanes * unroll} a turn of the loop` : "";
+  const paired = switches.revectorised ? "; V8 may pair them into 256 bits (turbo)" : "";
+  return `SIMD WebAssembly, ${lanes} elements at once${turn}${paired}`;
 }
 
 function madeText({ cached, compileTime, tier }: KernelStep): string {

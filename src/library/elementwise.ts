@@ -3,7 +3,7 @@ import { all, equal, isnan, logicalAnd, logicalOr } from "../api.ts";
 import { checkDType, type DType, dtypes, isFloat, promoteAll } from "../dtype.ts";
 import { describe, fail } from "../errors.ts";
 import { TemplateBuilder } from "../frontend/template.ts";
-import { checkOptions } from "../ops/arguments.ts";
+import { checkFlag, checkOptions } from "../ops/arguments.ts";
 import { sameShape } from "../ops/copy.ts";
 import { full } from "../ops/create.ts";
 import { elementwise } from "../ops/elementwise.ts";

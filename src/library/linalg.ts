@@ -3,6 +3,7 @@
  * axes before them are batches.
  */
 import { matmul as product } from "../api.ts";
+import { checkOptions } from "../ops/arguments.ts";
 import { liveTensor, type Tensor } from "../tensor.ts";
 import { type TraceOptions, trace as traceOf } from "./products.ts";
 
@@ -28,11 +29,13 @@ export { cross, matrixTranspose, multiDot, outer, tensordot, vecdot } from "./pr
 
 /** The sum of a diagonal of the matrices in the last two axes. */
 export function trace(a: Tensor, options: Pick<TraceOptions, "offset" | "dtype"> = {}): Tensor {
+  checkOptions("trace", options, "{ offset: 1 }", ["offset", "dtype"]);
   return traceOf(a, { ...options, axis1: -2, axis2: -1 });
 }
 
 /** A diagonal of the matrices in the last two axes; a view. */
 export function diagonal(a: Tensor, options: { readonly offset?: number } = {}): Tensor {
+  checkOptions("diagonal", options, "{ offset: 1 }", ["offset"]);
   return liveTensor("diagonal", a).diagonal({ ...options, axis1: -2, axis2: -1 });
 }
 

@@ -6,8 +6,8 @@
 import { full, scope } from "../api.ts";
 import { type DType, dtypes, isFloat } from "../dtype.ts";
 import { engine } from "../engine.ts";
-import { describe, fail, list } from "../errors.ts";
-import { checkOptions } from "../ops/arguments.ts";
+import { fail, list } from "../errors.ts";
+import { checkFlag, checkOptions } from "../ops/arguments.ts";
 import { liveTensor, type Tensor } from "../tensor.ts";
 import { type PerAxis, perAxis } from "./convolution.ts";
 
@@ -76,10 +76,7 @@ function planPool(
     );
   }
   for (const name of ["ceilMode", "countIncludePad"] as const) {
-    const value: unknown = options[name];
-    if (value !== undefined && typeof value !== "boolean") {
-      fail("value", operation, `${name} is ${describe(value)}.`, "Use true or false.");
-    }
+    checkFlag(operation, name, options[name]);
   }
   const kernels = perAxis(operation, "the kernel", kernel, rank, 1);
   const strides = perAxis(operation, "stride", options.stride ?? kernel, rank, 1);

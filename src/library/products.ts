@@ -37,7 +37,7 @@ export interface TensordotOptions {
 
 /** Sums over the given axes of both; the others follow one another. */
 export function tensordot(a: Tensor, b: Tensor, options: TensordotOptions = {}): Tensor {
-  checkOptions("tensordot", options, "{ axes: [[1], [0]] }");
+  checkOptions("tensordot", options, "{ axes: [[1], [0]] }", ["axes"]);
   const [left, right] = [liveTensor("tensordot", a), liveTensor("tensordot", b)];
   const [aAxes, bAxes] = tensordotAxes(left, right, options.axes ?? 2);
   aAxes.forEach((d, i) => {
@@ -120,7 +120,7 @@ function overLast(operation: string, a: Tensor, b: Tensor, axis: number): Tensor
 
 /** Σ a·b along one axis (default the last) of tensors that broadcast together otherwise. */
 export function vecdot(a: Tensor, b: Tensor, options: { readonly axis?: number } = {}): Tensor {
-  checkOptions("vecdot", options, "{ axis: 0 }");
+  checkOptions("vecdot", options, "{ axis: 0 }", ["axis"]);
   const [left, right] = [liveTensor("vecdot", a), liveTensor("vecdot", b)];
   return scoped("vecdot", () => {
     const [x, y] = [left, right].map((t) => {
@@ -174,7 +174,7 @@ export function kron(a: Tensor, b: Tensor): Tensor {
 
 /** The cross product of vectors of 3 elements along an axis, default the last; other axes broadcast. */
 export function cross(a: Tensor, b: Tensor, options: { readonly axis?: number } = {}): Tensor {
-  checkOptions("cross", options, "{ axis: 0 }");
+  checkOptions("cross", options, "{ axis: 0 }", ["axis"]);
   const [left, right] = [liveTensor("cross", a), liveTensor("cross", b)];
   const axis = options.axis ?? -1;
   return scoped("cross", () => {
@@ -213,7 +213,7 @@ export interface TraceOptions extends Pick<SumOptions, "dtype"> {
 
 /** The sum of a diagonal. */
 export function trace(a: Tensor, options: TraceOptions = {}): Tensor {
-  checkOptions("trace", options, "{ offset: 1 }");
+  checkOptions("trace", options, "{ offset: 1 }", ["offset", "axis1", "axis2", "dtype"]);
   const t = liveTensor("trace", a);
   if (t.rank < 2) {
     fail("shape", "trace", `the tensor is ${list(t.shape)}.`, "A diagonal needs two axes.");

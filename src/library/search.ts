@@ -3,13 +3,13 @@ import { tensor } from "../api.ts";
 import { type DType, dtypes, isInteger, promote } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
-import { checkOptions } from "../ops/arguments.ts";
+import { checkFlag, checkOptions } from "../ops/arguments.ts";
 import { allocate, filled, type Strided } from "../ops/strided.ts";
 import type { Task } from "../run/routine.ts";
 import { liveTensor, namedReduction, type Operand, Tensor } from "../tensor.ts";
 import { emitKeys, emitSearch, type Search } from "../wasm/sort-search.ts";
 import { scoped } from "./scoped.ts";
-import { checkFlag, denseCopy, gatherLines } from "./sort.ts";
+import { denseCopy, gatherLines } from "./sort.ts";
 
 export interface SearchOptions {
   /** Among equal elements: before the first ("left", the default), or after the last ("right"). */

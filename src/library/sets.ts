@@ -3,7 +3,7 @@ import { arange, ones, scope } from "../api.ts";
 import { type DType, dtypes, promote } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail } from "../errors.ts";
-import { checkOptions } from "../ops/arguments.ts";
+import { checkFlag, checkOptions } from "../ops/arguments.ts";
 import { allocate } from "../ops/strided.ts";
 import type { Task } from "../run/routine.ts";
 import { liveTensor, namedReduction, Tensor } from "../tensor.ts";
@@ -11,7 +11,7 @@ import { normalizeAxis, sizeOf } from "../view/layout.ts";
 import { emitCompress, emitRuns } from "../wasm/sort-search.ts";
 import { scoped } from "./scoped.ts";
 import { lookUp } from "./search.ts";
-import { checkFlag, denseCopy, gatherLines, orderBy, sortLines, withScratch } from "./sort.ts";
+import { denseCopy, gatherLines, orderBy, sortLines, withScratch } from "./sort.ts";
 
 export interface UniqueOptions {
   /** Give `indices`: where each distinct element first is, in the flattened tensor. */

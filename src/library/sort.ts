@@ -5,7 +5,7 @@
 import { type DType, dtypes } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
-import { checkOptions } from "../ops/arguments.ts";
+import { checkFlag, checkOptions } from "../ops/arguments.ts";
 import { allocate, filled, type Strided } from "../ops/strided.ts";
 import type { EmitRoutine, RoutineAbout, Task } from "../run/routine.ts";
 import { liveTensor, Tensor } from "../tensor.ts";

@@ -1,12 +1,12 @@
 /** Statistics that leave NaNs out, as if they were not there. Where nothing is left, the result is NaN. */
 import { add, mapReduce, max, min, prod, scope, sqrt, sum, tensor, where, zip } from "../api.ts";
 import { type DType, isFloat } from "../dtype.ts";
-import { axisList, checkOptionalDType, checkOptions } from "../ops/arguments.ts";
+import { axisList, checkFlag, checkOptionalDType, checkOptions } from "../ops/arguments.ts";
 import { type AxisOptions, freedomOf, type SumOptions, type VarOptions } from "../ops/reductions.ts";
 import { liveTensor, type Tensor } from "../tensor.ts";
 import { normalizeAxes } from "../view/layout.ts";
 import { scoped } from "./scoped.ts";
-import { checkFlag, gatherLines, sortLines } from "./sort.ts";
+import { gatherLines, sortLines } from "./sort.ts";
 import { floatOf, linesOf, type QuantileOptions, type Quantiles, quantiles, shaped } from "./statistics.ts";
 
 const orZero = (x: number) => (Number.isNaN(x) ? 0 : x);

@@ -6,7 +6,7 @@ import { cumprod, cumsum, full, linspace, max, min, scope, tensor, where, zip } 
 import { type DType, dtypes, isFloat, isInteger, promote, promoteAll } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
-import { axisList, checkOptions } from "../ops/arguments.ts";
+import { axisList, checkFlag, checkOptions } from "../ops/arguments.ts";
 import type { AxisOptions, CumulativeOptions } from "../ops/reductions.ts";
 import { allocate } from "../ops/strided.ts";
 import type { Task } from "../run/routine.ts";
@@ -15,7 +15,7 @@ import { normalizeAxes, normalizeAxis, sizeOf } from "../view/layout.ts";
 import { emitBincount } from "../wasm/sort-search.ts";
 import { scoped } from "./scoped.ts";
 import { densePositions, lookUp, operandFor, vector } from "./search.ts";
-import { checkFlag, denseCopy, gatherLines, sortLines } from "./sort.ts";
+import { denseCopy, gatherLines, sortLines } from "./sort.ts";
 
 export const floatOf = (d: DType): DType => (isFloat(d) ? d : "f64");
 

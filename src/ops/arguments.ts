@@ -14,7 +14,7 @@ export function checkOptions(
 ): void {
   if (options === undefined) return;
   const isList = Array.isArray(options) || ArrayBuffer.isView(options);
-  if (typeof options === "object" && options !== null && !isList) {
+  if (typeof options === "object" && options !== null && !isList && !isTensorLike(options)) {
     if (names !== undefined) checkKeys(operation, options, names);
     return;
   }

@@ -47,3 +47,6 @@ function validates(probe: (m: ModuleBuilder) => void): boolean {
   probe(module);
   return WebAssembly.validate(module.toBytes());
 }
+
+/** What strided/turbo has switched on in this process, for explain. */
+export const switches = { revectorised: false };

@@ -312,25 +312,19 @@ export function emitReflect(m: ModuleBuilder, lanes: Lanes): FuncBuilder {
             .op("f64.min")
             .set(factor),
         );
-        f.get(alpha).get(factor).op("f64.mul").tee(value).get(value).op("f64.mul").set(sum);
+        // From here on all are multiplied by the factor, up to what is written: below the range numbers have few digits.
+        f.get(alpha).get(factor).op("f64.mul").tee(alpha).get(alpha).op("f64.mul").set(sum);
         eachOfRest(() => {
           element().get(factor).op("f64.mul").set(value);
           f.get(sum).get(value).get(value).op("f64.mul").op("f64.add").set(sum);
         });
-        f.get(sum)
-          .op("f64.sqrt")
-          .get(factor)
-          .op("f64.div")
-          .get(alpha)
-          .op("f64.copysign")
-          .op("f64.neg")
-          .set(beta);
+        f.get(sum).op("f64.sqrt").get(alpha).op("f64.copysign").op("f64.neg").set(beta);
         f.get(out).get(beta).get(alpha).op("f64.sub").get(beta).op("f64.div").store("f64.store");
-        f.get(out).get(beta).store("f64.store", 8);
+        f.get(out).get(beta).get(factor).op("f64.div").store("f64.store", 8);
         f.get(alpha).get(beta).op("f64.sub").set(value);
         eachOfRest(() => {
           f.get(at);
-          element().get(value).op("f64.div");
+          element().get(factor).op("f64.mul").get(value).op("f64.div");
           narrow(f, lanes).store(lanes.one.store);
         });
       },

@@ -276,16 +276,17 @@ describe.skipIf(absent)("the worked examples show the documents' numbers", () =>
       ["matmul-left", 6, ["3", "6", "6"], "139"],
       ["matmul-right", 5, ["6", "1", "5"], "35"],
     ] as const;
-    for (const [id, row, positions, value] of cases) {
-      await visit(`${isolated}#${id}`, async (page) => {
+    await visit(isolated, async (page) => {
+      for (const [id, row, positions, value] of cases) {
+        await running(page, () => page.getByLabel("Example").selectOption(id));
         await goTo(page, row);
         expect(await page.locator("[data-stage=positions] b").allTextContents()).toEqual([...positions]);
         expect(await stage(page, "write")).toContain(value);
         // The triple: a's row and b's column are marked, and the one element of out.
         expect(await page.locator(".triple .c.write").textContent()).toBe(value);
         expect(await page.locator(".triple .c.done").count()).toBe(6);
-      });
-    }
+      }
+    });
   });
 
   test("ggml's permuted copy: the source's byte offsets, and what comes out", () =>
@@ -797,6 +798,8 @@ describe.skipIf(absent)("the page", () => {
         /^\d+ threads$/.test(document.querySelector("#status")?.textContent ?? ""),
       );
       expect(await page.evaluate(() => crossOriginIsolated)).toBe(true);
+      const policy = await page.locator("meta[http-equiv=Content-Security-Policy]").getAttribute("content");
+      expect(policy, "eval is forbidden").toContain("script-src 'self' blob: 'wasm-unsafe-eval'");
     });
     await visit(alone, async (page) => {
       expect(await page.evaluate(() => crossOriginIsolated)).toBe(false);
@@ -826,12 +829,6 @@ describe.skipIf(absent)("the page", () => {
     expect(sum).toBeLessThan(200_000);
     await context.close();
   });
-
-  test("its policy forbids eval", () =>
-    visit(isolated, async (page) => {
-      const policy = await page.locator("meta[http-equiv=Content-Security-Policy]").getAttribute("content");
-      expect(policy).toContain("script-src 'self' blob: 'wasm-unsafe-eval'");
-    }));
 
   test("colours follow the system or the button, which remembers", () =>
     visit(
@@ -891,6 +888,8 @@ describe.skipIf(absent)("the page", () => {
             );
             expect(await page.evaluate(faintTexts)).toEqual([]);
             expect(await page.evaluate(namelessControls)).toEqual([]);
+            // The code stays in sight while the page scrolls: the picture is of the top.
+            await page.evaluate(() => scrollTo(0, 0));
             await page.screenshot({
               path: join(screenshots, `explorer-${device}-${colorScheme}.png`),
               fullPage: true,

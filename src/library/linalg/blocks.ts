@@ -5,7 +5,7 @@
 import { empty, zeros } from "../../api.ts";
 import { dtypes } from "../../dtype.ts";
 import { engine } from "../../engine.ts";
-import { fail, list } from "../../errors.ts";
+import { describe, fail, list } from "../../errors.ts";
 import { accumulateProduct, replaceByProduct } from "../../ops/matmul.ts";
 import type { Strided } from "../../ops/strided.ts";
 import type { EmitRoutine, Task } from "../../run/routine.ts";
@@ -58,6 +58,13 @@ export function linalgDType(operation: string, tensors: readonly Tensor[]): Lina
     fail("dtype", operation, `${dtype} is too coarse for it.`, 'Convert first: to("f32") or to("f64").');
   }
   return tensors.every((t) => t.dtype === "f32") ? "f32" : "f64";
+}
+
+/** An option that is true or false, checked. */
+export function flagOption(operation: string, name: string, value: unknown, standard: boolean): boolean {
+  if (value === undefined) return standard;
+  if (typeof value === "boolean") return value;
+  return fail("value", operation, `${name} is ${describe(value)}.`, "Use true or false.");
 }
 
 export const batchOf = (t: Tensor): readonly number[] => t.shape.slice(0, -2);

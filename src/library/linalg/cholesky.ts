@@ -14,6 +14,7 @@ import {
   copyStack,
   denseResult,
   eachMatrix,
+  flagOption,
   linalgDType,
   runRoutine,
   type Stack,
@@ -35,9 +36,9 @@ export interface CholeskyOptions {
 
 /** Only the triangle on the side of the result is read. */
 export function cholesky(a: Tensor, options: CholeskyOptions = {}): Tensor {
-  checkOptions("cholesky", options, "{ upper: true }");
+  checkOptions("cholesky", options, "{ upper: true }", ["upper"]);
   const t = squareArgument("cholesky", a);
-  const upper = options.upper ?? false;
+  const upper = flagOption("cholesky", "upper", options.upper, false);
   return scoped("cholesky", () => {
     const source = upper ? t : t.swapAxes(-1, -2);
     const u = copyStack("cholesky", source, linalgDType("cholesky", [t]));

@@ -62,7 +62,7 @@ function symmetric(
   options: EighOptions,
   wanted: boolean,
 ): { eigenvalues: Tensor; eigenvectors: Tensor | null } {
-  checkOptions(operation, options, '{ uplo: "U" }');
+  checkOptions(operation, options, '{ uplo: "U" }', ["uplo"]);
   const uplo = options.uplo ?? "L";
   if (uplo !== "L" && uplo !== "U") {
     fail("value", operation, `uplo is ${describe(uplo)}.`, 'Use "L" or "U".');

@@ -1,19 +1,21 @@
 /** What follows from singular values: lstsq, pinv, matrixRank, cond, and norms of matrices. */
-import { div, empty, mapReduce, matmul, max, min, norm, scope, sum, where, zeros } from "../../api.ts";
+import { empty, mapReduce, matmul, max, min, norm, scope, sum, where, zeros } from "../../api.ts";
 import type { DType } from "../../dtype.ts";
 import { describe, fail, list } from "../../errors.ts";
-import { checkOptions } from "../../ops/arguments.ts";
+import { axisList, checkOptions } from "../../ops/arguments.ts";
 import { liveTensor, type Tensor } from "../../tensor.ts";
 import { normalizeAxes } from "../../view/layout.ts";
 import { scoped } from "../scoped.ts";
 import {
   batchOf,
   epsilonOf,
+  flagOption,
   type LinalgDType,
   linalgDType,
   matrixArgument,
   squareArgument,
 } from "./blocks.ts";
+import { broughtNearOne, exponentOf, powerFor, timesPower } from "./scaling.ts";
 import { inverseOrNaN } from "./solve.ts";
 import { singularValues, svd } from "./svd.ts";
 
@@ -38,29 +40,32 @@ export interface RelativeOptions {
 
 /** The Moore-Penrose inverse. */
 export function pinv(a: Tensor, options: RelativeOptions = {}): Tensor {
-  checkOptions("pinv", options, "{ rtol: 1e-10 }");
+  checkOptions("pinv", options, "{ rtol: 1e-10 }", ["rtol"]);
   const t = matrixArgument("pinv", a);
   const dtype = linalgDType("pinv", [t]);
   const rtol = relativeLimit("pinv", options.rtol, standardLimit(t, dtype));
   return scoped("pinv", () => {
     const [m, n] = t.shape.slice(-2);
     if (t.size === 0) return zeros([...batchOf(t), n, m], { dtype });
-    const { u, s, vh } = svd(t, { fullMatrices: false });
-    // V·(1/S)·Uᵀ
-    const scaled = vh.swapAxes(-1, -2).mul(reciprocals(s, rtol).expandDims(-2));
-    return matmul(scaled, u.swapAxes(-1, -2));
+    const { near, factors } = broughtNearOne("pinv", t.to(dtype), batchOf(t));
+    const { u, s, vh } = svd(near, { fullMatrices: false });
+    // V·S⁻¹·Uᵀ
+    const scaled = divideBy(s.expandDims(-2), countsOf(s, rtol).expandDims(-2), vh.swapAxes(-1, -2));
+    const inverse = matmul(scaled, u.swapAxes(-1, -2));
+    return factors === null ? inverse : inverse.mul(factors);
   });
 }
 
-/** 1/s where s counts, 0 elsewhere. */
-function reciprocals(s: Tensor, rtol: number): Tensor {
-  const limit = max(s, { axis: -1, keepdims: true }).mul(rtol);
-  return where(s.greater(limit), div(1, s), 0);
-}
+/** Which singular values are larger than rtol × the largest. */
+const countsOf = (s: Tensor, rtol: number): Tensor<"bool"> =>
+  s.greater(max(s, { axis: -1, keepdims: true }).mul(rtol));
+
+/** t/s where s counts, 0 elsewhere. */
+const divideBy = (s: Tensor, counts: Tensor<"bool">, t: Tensor): Tensor => where(counts, t.div(s), 0);
 
 /** How many singular values are larger than rtol × the largest. */
 export function matrixRank(a: Tensor, options: RelativeOptions = {}): Tensor<"i64"> {
-  checkOptions("matrixRank", options, "{ rtol: 1e-10 }");
+  checkOptions("matrixRank", options, "{ rtol: 1e-10 }", ["rtol"]);
   const live = liveTensor("matrixRank", a);
   if (live.rank < 2) {
     // As NumPy: a vector has rank 1 unless it is zero.
@@ -71,7 +76,7 @@ export function matrixRank(a: Tensor, options: RelativeOptions = {}): Tensor<"i6
   return scoped("matrixRank", () => {
     if (t.size === 0) return zeros(batchOf(t), { dtype: "i64" });
     const s = singularValues("matrixRank", t);
-    return s.greater(max(s, { axis: -1, keepdims: true }).mul(rtol)).sum({ axis: -1, dtype: "i64" });
+    return countsOf(s, rtol).sum({ axis: -1, dtype: "i64" });
   });
 }
 
@@ -87,7 +92,7 @@ export interface LstsqResult {
 
 /** Least squares for one matrix a (m × n) and b (m, or m × k). */
 export function lstsq(a: Tensor, b: Tensor, options: RelativeOptions = {}): LstsqResult {
-  checkOptions("lstsq", options, "{ rtol: 1e-10 }");
+  checkOptions("lstsq", options, "{ rtol: 1e-10 }", ["rtol"]);
   const left = matrixArgument("lstsq", a);
   const right = liveTensor("lstsq", b);
   const dtype = linalgDType("lstsq", [left, right]);
@@ -110,16 +115,22 @@ export function lstsq(a: Tensor, b: Tensor, options: RelativeOptions = {}): Lsts
       const x = zeros(vector ? [n] : [n, k], { dtype });
       return { x, residuals: zeros([0], { dtype }), rank: 0, s };
     }
-    const { u, s, vh } = svd(left.to(dtype), { fullMatrices: false });
-    const inverse = reciprocals(s, rtol);
-    const rank = inverse.toTypedArray().filter((x) => x !== 0).length;
-    const x = vh.T.matmul(u.T.matmul(columns).mul(inverse.expandDims(1)));
+    // f·a and g·b are near 1: x is f/g times what they give.
+    const { near, powers } = broughtNearOne("lstsq", left.to(dtype), []);
+    const f = powers[0];
+    const g = powerFor(columns);
+    const { u, s, vh } = svd(near, { fullMatrices: false });
+    const counts = countsOf(s, rtol);
+    const rank = Number(counts.sum({ dtype: "i64" }).item());
+    const turned = u.T.matmul(g === 1 ? columns : columns.mul(g));
+    const scaled = vh.T.matmul(divideBy(s.expandDims(1), counts.expandDims(1), turned));
+    const x = timesPower(scaled, exponentOf(f) - exponentOf(g));
     const squares = () => {
       const rest = columns.sub(left.to(dtype).matmul(x));
       return mapReduce([rest], (r) => r * r, { axis: 0 });
     };
     const residuals = rank === n && m > n ? squares() : empty([0], { dtype });
-    return { x: vector ? x.squeeze(1) : x, residuals, rank, s };
+    return { x: vector ? x.squeeze(1) : x, residuals, rank, s: timesPower(s, -exponentOf(f)) };
   });
 }
 
@@ -137,44 +148,48 @@ export interface MatrixNormOptions {
 }
 
 export function matrixNorm(a: Tensor, options: MatrixNormOptions = {}): Tensor {
-  checkOptions("matrixNorm", options, '{ ord: "nuc" }');
+  checkOptions("matrixNorm", options, '{ ord: "nuc" }', ["ord", "keepdims"]);
   const t = matrixArgument("matrixNorm", a);
   const ord = options.ord ?? "fro";
+  const keepdims = flagOption("matrixNorm", "keepdims", options.keepdims, false);
   return scoped("matrixNorm", () => {
-    const value = normOf(t, ord);
-    return options.keepdims ? value.expandDims([-2, -1]) : value;
+    const value = normOf("matrixNorm", t, ord);
+    return keepdims ? value.expandDims([-2, -1]) : value;
   });
 }
 
-function normOf(t: Tensor, ord: MatrixNorm): Tensor {
-  const dtype = linalgDType("matrixNorm", [t]);
+function normOf(operation: string, t: Tensor, ord: MatrixNorm): Tensor {
+  const dtype = linalgDType(operation, [t]);
   const sums = (axis: number) => mapReduce([t], (x) => Math.abs(x), { axis, dtype });
   switch (ord) {
     case "fro":
       return vectorNormOf(t, 2, [-2, -1], dtype);
     case "nuc":
-      return sum(singularValues("matrixNorm", t), { axis: -1 });
+      return sum(singularValues(operation, t), { axis: -1 });
     case 2:
-      return max(singularValues("matrixNorm", t), { axis: -1 });
+      return largest(singularValues(operation, t));
     case -2:
-      return min(singularValues("matrixNorm", t), { axis: -1 });
+      return min(singularValues(operation, t), { axis: -1 });
     case 1:
-      return max(sums(-2), { axis: -1 });
+      return largest(sums(-2));
     case -1:
       return min(sums(-2), { axis: -1 });
     case Number.POSITIVE_INFINITY:
-      return max(sums(-1), { axis: -1 });
+      return largest(sums(-1));
     case Number.NEGATIVE_INFINITY:
       return min(sums(-1), { axis: -1 });
     default:
       return fail(
         "value",
-        "matrixNorm",
+        operation,
         `ord is ${describe(ord)}.`,
         'Use "fro", "nuc", 1, -1, 2, -2, Infinity or -Infinity.',
       );
   }
 }
+
+/** Of magnitudes along the last axis; 0 where there are none. */
+const largest = (t: Tensor): Tensor => (t.size === 0 ? sum : max)(t, { axis: -1 });
 
 export interface VectorNormOptions {
   /** The p of (Σ |x|ᵖ)^(1/p); ±Infinity: largest, smallest magnitude; 0: how many are not 0. Default 2. */
@@ -185,15 +200,16 @@ export interface VectorNormOptions {
 }
 
 export function vectorNorm(a: Tensor, options: VectorNormOptions = {}): Tensor {
-  checkOptions("vectorNorm", options, "{ ord: 1, axis: 0 }");
+  checkOptions("vectorNorm", options, "{ ord: 1, axis: 0 }", ["ord", "axis", "keepdims"]);
   const t = liveTensor("vectorNorm", a);
   const ord = options.ord ?? 2;
   if (typeof ord !== "number" || Number.isNaN(ord)) {
     fail("value", "vectorNorm", `ord is ${describe(ord)}.`, "Use a number, Infinity or -Infinity.");
   }
   const float = t.dtype === "f16" || t.dtype === "bf16" || t.dtype === "f32" ? t.dtype : "f64";
-  const axes = options.axis === undefined ? t.shape.map((_, d) => d) : options.axis;
-  return scoped("vectorNorm", () => vectorNormOf(t, ord, axes, float, options.keepdims ?? false));
+  const axes = options.axis === undefined ? t.shape.map((_, d) => d) : axisList("vectorNorm", options.axis);
+  const keepdims = flagOption("vectorNorm", "keepdims", options.keepdims, false);
+  return scoped("vectorNorm", () => vectorNormOf(t, ord, axes, float, keepdims));
 }
 
 function vectorNormOf(
@@ -217,6 +233,8 @@ interface Along {
 }
 
 function lengthOf(t: Tensor, ord: number, how: Along): Tensor {
+  // Of no magnitudes, the largest is 0 as their sum is.
+  if (ord === Number.POSITIVE_INFINITY && t.size === 0) return t.sum(how);
   if (ord === Number.POSITIVE_INFINITY || ord === Number.NEGATIVE_INFINITY) {
     return mapReduce([t], (x) => Math.abs(x), { ...how, reduce: ord > 0 ? "max" : "min" });
   }
@@ -256,10 +274,11 @@ const powered = (t: Tensor, ord: number, how: Along): Tensor =>
 
 /** The condition number: norm(a) · norm(a⁻¹); Infinity for singular matrices. `ord` as in matrixNorm, default 2. */
 export function cond(a: Tensor, options: { readonly ord?: MatrixNorm } = {}): Tensor {
-  checkOptions("cond", options, "{ ord: 1 }");
+  checkOptions("cond", options, "{ ord: 1 }", ["ord"]);
   const ord = options.ord ?? 2;
   const t = ord === 2 || ord === -2 ? matrixArgument("cond", a) : squareArgument("cond", a);
-  if (t.size === 0) fail("shape", "cond", `the matrix is ${list(t.shape)}.`, "It must have elements.");
+  if (t.shape.slice(-2).includes(0))
+    fail("shape", "cond", `the matrix is ${list(t.shape)}.`, "It must have elements.");
   const dtype = linalgDType("cond", [t]);
   return scoped("cond", () => {
     let value: Tensor;
@@ -268,7 +287,7 @@ export function cond(a: Tensor, options: { readonly ord?: MatrixNorm } = {}): Te
       const [first, last] = [s.slice("...", 0), s.slice("...", -1)];
       value = ord === 2 ? first.div(last) : last.div(first);
     } else {
-      value = normOf(t, ord).mul(normOf(inverseOrNaN(t, dtype), ord));
+      value = normOf("cond", t, ord).mul(normOf("cond", inverseOrNaN(t, dtype), ord));
     }
     // 0/0, or a matrix without an inverse.
     const unknown = value.isnan().logicalAnd(

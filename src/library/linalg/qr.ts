@@ -37,7 +37,7 @@ export interface QrResult {
 
 /** Q with orthonormal columns, R upper triangular; R's diagonal may have any sign. */
 export function qr(a: Tensor, options: QrOptions = {}): QrResult {
-  checkOptions("qr", options, '{ mode: "complete" }');
+  checkOptions("qr", options, '{ mode: "complete" }', ["mode"]);
   const t = matrixArgument("qr", a);
   const mode = options.mode ?? "reduced";
   if (mode !== "reduced" && mode !== "complete") {

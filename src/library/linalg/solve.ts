@@ -72,11 +72,14 @@ function checkRegular(operation: string, { info }: Lu, batch: readonly number[])
 /** The inverse. Prefer solve(a, b) to inv(a).matmul(b): it is faster and more accurate. */
 export function inv(a: Tensor): Tensor {
   const t = squareArgument("inv", a);
-  return scoped("inv", () => {
-    const lu = luOf("inv", t, linalgDType("inv", [t]));
-    checkRegular("inv", lu, batchOf(t));
-    return inverseOf(lu, batchOf(t));
-  });
+  return scoped("inv", () => inverse("inv", t));
+}
+
+/** For this scope; errors name `operation`. */
+function inverse(operation: string, t: Tensor): Tensor {
+  const lu = luOf(operation, t, linalgDType(operation, [t]));
+  checkRegular(operation, lu, batchOf(t));
+  return inverseOf(lu, batchOf(t));
 }
 
 function inverseOf(lu: Lu, batch: readonly number[]): Tensor {
@@ -182,7 +185,7 @@ export function matrixPower(a: Tensor, n: number): Tensor {
   }
   return scoped("matrixPower", () => {
     const size = t.shape[t.rank - 1];
-    let base = n < 0 ? inv(t) : t;
+    let base = n < 0 ? inverse("matrixPower", t) : t;
     let left = Math.abs(n);
     let power: Tensor | null = null;
     while (left > 0) {

@@ -18,6 +18,7 @@ import {
   denseResult,
   eachMatrix,
   epsilonOf,
+  flagOption,
   type LinalgDType,
   linalgDType,
   matrixArgument,
@@ -49,9 +50,9 @@ export interface SvdResult {
 }
 
 export function svd(a: Tensor, options: SvdOptions = {}): SvdResult {
-  checkOptions("svd", options, "{ fullMatrices: false }");
+  checkOptions("svd", options, "{ fullMatrices: false }", ["fullMatrices"]);
   const t = matrixArgument("svd", a);
-  const full = options.fullMatrices ?? true;
+  const full = flagOption("svd", "fullMatrices", options.fullMatrices, true);
   return scoped("svd", () => {
     const [m, n] = t.shape.slice(-2);
     const wide = m < n;
