@@ -13,6 +13,7 @@ import { mapReduce as mapReduceOp, type ReduceOptions, reduceNames } from "./ops
 import * as reductions from "./ops/reductions.ts";
 import {
   checkOutput,
+  type Floated,
   type FoldFunction,
   liveTensor,
   type NamedOptions,
@@ -21,6 +22,8 @@ import {
   type Operand,
   outputNames,
   Tensor,
+  type Together,
+  type Wide,
   wrapResult,
 } from "./tensor.ts";
 
@@ -202,10 +205,25 @@ const binary =
   (a: Operand, b: Operand, options?: NamedOptions): Tensor =>
     namedOp(name, [a, b], options);
 
-export const add = binary("add");
-export const sub = binary("sub");
-export const mul = binary("mul");
-export const div = binary("div");
+/** The dtype of two operands, as far as it is known: the methods' rule. */
+type Both<A, B> =
+  A extends Tensor<infer D> ? Together<D, B> : B extends Tensor<infer D> ? Together<D, A> : DType;
+type Arithmetic = <A extends Operand, B extends Operand, E extends DType = Both<A, B>>(
+  a: A,
+  b: B,
+  options?: NamedOptions<E>,
+) => Tensor<E>;
+type Division = <A extends Operand, B extends Operand, E extends DType = Floated<Both<A, B>>>(
+  a: A,
+  b: B,
+  options?: NamedOptions<E>,
+) => Tensor<E>;
+type Comparison = (a: Operand, b: Operand, options?: NamedOptions) => Tensor<"bool">;
+
+export const add = binary("add") as Arithmetic;
+export const sub = binary("sub") as Arithmetic;
+export const mul = binary("mul") as Arithmetic;
+export const div = binary("div") as Division;
 export const remainder = binary("remainder");
 export const floorDivide = binary("floorDivide");
 export const pow = binary("pow");
@@ -278,15 +296,15 @@ export function round(x: Tensor, options: RoundOptions = {}): Tensor {
   const kept = whole && rest.out === undefined ? { out: empty(shape, { dtype }) } : rest;
   return namedOp("round", [x, up, down], kept);
 }
-export const equal = binary("equal");
-export const notEqual = binary("notEqual");
-export const less = binary("less");
-export const lessEqual = binary("lessEqual");
-export const greater = binary("greater");
-export const greaterEqual = binary("greaterEqual");
-export const logicalAnd = binary("logicalAnd");
-export const logicalOr = binary("logicalOr");
-export const logicalXor = binary("logicalXor");
+export const equal = binary("equal") as Comparison;
+export const notEqual = binary("notEqual") as Comparison;
+export const less = binary("less") as Comparison;
+export const lessEqual = binary("lessEqual") as Comparison;
+export const greater = binary("greater") as Comparison;
+export const greaterEqual = binary("greaterEqual") as Comparison;
+export const logicalAnd = binary("logicalAnd") as Comparison;
+export const logicalOr = binary("logicalOr") as Comparison;
+export const logicalXor = binary("logicalXor") as Comparison;
 export const logicalNot = unary("logicalNot");
 export const isnan = unary("isnan");
 export const isfinite = unary("isfinite");
@@ -307,8 +325,12 @@ export const bitwiseInvert = bitwiseNot;
 export const bitwiseLeftShift = leftShift;
 export const bitwiseRightShift = rightShift;
 /** condition ? a : b, element by element. */
-export const where = (condition: Tensor, a: Operand, b: Operand, options?: NamedOptions): Tensor =>
-  namedOp("where", [condition, a, b], options);
+export const where = <A extends Operand, B extends Operand, E extends DType = Both<A, B>>(
+  condition: Tensor,
+  a: A,
+  b: B,
+  options?: NamedOptions<E>,
+): Tensor<E> => namedOp("where", [condition, a, b], options) as Tensor<E>;
 /** x held between low and high; null is no bound. */
 export function clip(x: Tensor, low: Operand | null, high: Operand | null, options?: NamedOptions): Tensor {
   if (low !== null && high !== null) return namedOp("clip", [x, low, high], options);
@@ -321,13 +343,23 @@ const reduction =
   (t: Tensor, options?: reductions.SumOptions): Tensor =>
     namedReduction(name, t, options);
 
-export const sum = reduction("sum");
-export const prod = reduction("prod");
+type WideFold = <D extends DType, E extends DType = Wide<D>>(
+  t: Tensor<D>,
+  options?: reductions.SumOptions & { readonly dtype?: E },
+) => Tensor<E>;
+type Extreme = <D extends DType, E extends DType = D>(
+  t: Tensor<D>,
+  options?: reductions.SumOptions & { readonly dtype?: E },
+) => Tensor<E>;
+type Question = (t: Tensor, options?: reductions.AxisOptions) => Tensor<"bool">;
+
+export const sum = reduction("sum") as WideFold;
+export const prod = reduction("prod") as WideFold;
 /** Largest element; NaN if there is one. */
-export const max = reduction("max");
-export const min = reduction("min");
-export const any = reduction("any");
-export const all = reduction("all");
+export const max = reduction("max") as Extreme;
+export const min = reduction("min") as Extreme;
+export const any = reduction("any") as Question;
+export const all = reduction("all") as Question;
 export const countNonzero = reduction("countNonzero");
 /** The mean square distance from the mean; `var` is a word of JavaScript's own. */
 export const variance = (t: Tensor, options?: reductions.VarOptions): Tensor =>
@@ -372,8 +404,10 @@ export function mapReduce(
   return new Tensor(mapReduceOp("mapReduce", live, callableOf("mapReduce", fn), { ...rest, reduce: how }));
 }
 
-export const mean = (t: Tensor, options?: reductions.SumOptions): Tensor =>
-  liveTensor("mean", t).mean(options);
+export const mean = <D extends DType, E extends DType = Floated<D>>(
+  t: Tensor<D>,
+  options?: reductions.SumOptions & { readonly dtype?: E },
+): Tensor<E> => liveTensor("mean", t).mean(options);
 export const argmax = (t: Tensor, options?: reductions.ArgOptions): Tensor<"i64"> =>
   liveTensor("argmax", t).argmax(options);
 export const argmin = (t: Tensor, options?: reductions.ArgOptions): Tensor<"i64"> =>
@@ -382,5 +416,8 @@ export const cumsum = (t: Tensor, options?: reductions.CumulativeOptions): Tenso
   liveTensor("cumsum", t).cumsum(options);
 export const cumprod = (t: Tensor, options?: reductions.CumulativeOptions): Tensor =>
   liveTensor("cumprod", t).cumprod(options);
-export const matmul = (a: Tensor, b: Tensor, options?: { readonly out?: Tensor }): Tensor =>
-  liveTensor("matmul", a).matmul(b, options);
+export const matmul = <D extends DType, E extends DType>(
+  a: Tensor<D>,
+  b: Tensor<E>,
+  options?: { readonly out?: Tensor },
+): Tensor<Together<D, Tensor<E>>> => liveTensor("matmul", a).matmul(b, options) as never;

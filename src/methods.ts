@@ -11,7 +11,7 @@ import { booleanMask, compress, nonzero } from "./library/mask.ts";
 import { pad } from "./library/pad.ts";
 import { dot, trace, vecdot } from "./library/products.ts";
 import { searchsorted } from "./library/search.ts";
-import { unique } from "./library/sets.ts";
+import { type UniqueOptions, unique } from "./library/sets.ts";
 import { argsort, sort, topk } from "./library/sort.ts";
 import {
   cumulativeProd,
@@ -63,10 +63,35 @@ const methods = {
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever its first argument is, that is the tensor
 type Method<F> = F extends (t: any, ...rest: infer Rest) => infer R ? (...rest: Rest) => R : never;
-export type TensorMethods = { [Name in keyof typeof methods]: Method<(typeof methods)[Name]> };
+
+/** Those whose result has the tensor's dtype, in some place. */
+interface OfDType<D extends DType> {
+  booleanMask: Method<typeof booleanMask<D>>;
+  compress: Method<typeof compress<D>>;
+  gather: Method<typeof gather<D>>;
+  pad: Method<typeof pad<D>>;
+  put: Method<typeof put<D>>;
+  ravel: Method<typeof ravel<D>>;
+  repeat: Method<typeof repeat<D>>;
+  roll: Method<typeof roll<D>>;
+  rot90: Method<typeof rot90<D>>;
+  scatterAdd: Method<typeof scatterAdd<D>>;
+  sort: Method<typeof sort<D>>;
+  split: Method<typeof split<D>>;
+  take: Method<typeof take<D>>;
+  takeAlongAxis: Method<typeof takeAlongAxis<D>>;
+  tile: Method<typeof tile<D>>;
+  topk: Method<typeof topk<D>>;
+  unique<const O extends UniqueOptions = UniqueOptions>(options?: O): ReturnType<typeof unique<D, O>>;
+  unstack: Method<typeof unstack<D>>;
+}
+type Others = Omit<typeof methods, keyof OfDType<DType>>;
+export type TensorMethods<D extends DType = DType> = OfDType<D> & {
+  [Name in keyof Others]: Method<Others[Name]>;
+};
 
 declare module "./tensor.ts" {
-  interface Tensor<D extends DType> extends TensorMethods {}
+  interface Tensor<D extends DType> extends TensorMethods<D> {}
 }
 
 for (const [name, fn] of Object.entries(methods)) {

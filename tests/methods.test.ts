@@ -1,5 +1,5 @@
 /** import "strided/methods": the library's functions as methods. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, expectTypeOf, it } from "vitest";
 import * as strided from "../src/index.ts";
 import { arange, Tensor, tensor } from "../src/index.ts";
 
@@ -25,6 +25,19 @@ describe("strided/methods", () => {
     expect(arange(6).reshape(2, 3).pad(1).roll(1, { axis: 0 }).shape).toEqual([4, 5]);
     expect(t.booleanMask(t.greater(1)).toArray()).toEqual([3, 2]);
     expect(t.dot(t).item()).toBe(15);
+  });
+
+  it("keep the dtype where the functions do", () => {
+    const t = tensor([3, 1, 2], { dtype: "f64" });
+    expectTypeOf(t.take([0]).sort().roll(1).pad(1)).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(t.booleanMask(t.greater(1)).repeat(2).tile(2)).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(t.split(3)).toEqualTypeOf<Tensor<"f64">[]>();
+    expectTypeOf(t.topk(1).values).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(t.unique()).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(t.unique({ returnCounts: true }).values).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(t.argsort()).toEqualTypeOf<Tensor<"i64">>();
+    expectTypeOf(t.median()).toEqualTypeOf<Tensor>();
+    expect(t.sort().take([0, 0]).unique().dtype).toBe("f64");
   });
 
   it("are not listed among a tensor's own keys", () => {

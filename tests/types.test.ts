@@ -1,20 +1,31 @@
 /** What TypeScript infers: a dtype given as a literal is known to the type, so `.data` and `get` have the right type. */
 import { describe, expectTypeOf, it } from "vitest";
 import {
+  add,
   arange,
   type DType,
+  div,
   empty,
   fromBuffer,
   full,
   type Kernel,
   kernel,
+  less,
   linspace,
   type MemoryReport,
+  matmul,
+  max,
+  mean,
   memory,
+  min,
+  mul,
   ones,
   scope,
+  sub,
+  sum,
   type Tensor,
   tensor,
+  where,
   zeros,
   zip,
 } from "../src/index.ts";
@@ -78,6 +89,19 @@ describe("inferred types", () => {
     expectTypeOf(i.sum({ dtype: "i32" }).item()).toEqualTypeOf<number>();
     expectTypeOf(i.mean()).toEqualTypeOf<Tensor<"f64">>();
     expectTypeOf(i.max()).toEqualTypeOf<Tensor<"i16">>();
+    expectTypeOf(add(mul(f, 2), f)).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(sub(1, f)).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(add(f, i)).toEqualTypeOf<Tensor>();
+    expectTypeOf(div(i, i)).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(add(f, i, { dtype: "f64" })).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(where(f.greater(0), f, 0)).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(less(f, i)).toEqualTypeOf<Tensor<"bool">>();
+    expectTypeOf(sum(i)).toEqualTypeOf<Tensor<"i64">>();
+    expectTypeOf(sum(i, { dtype: "i32" })).toEqualTypeOf<Tensor<"i32">>();
+    expectTypeOf(mean(i)).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(max(i)).toEqualTypeOf<Tensor<"i16">>();
+    expectTypeOf(min(f, { axis: 0 })).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(matmul(f, f)).toEqualTypeOf<Tensor<"f32">>();
     expectTypeOf(f.greater(0).all().item()).toEqualTypeOf<boolean>();
     expectTypeOf(f.add(i)).toEqualTypeOf<Tensor>();
     expectTypeOf(f.add(i, { dtype: "f64" })).toEqualTypeOf<Tensor<"f64">>();

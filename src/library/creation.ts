@@ -268,7 +268,8 @@ export function oneHot<E extends DType = "f32">(
   const dtype = checkDType(op, options.dtype ?? "f32");
   const { on = 1, off = 0 } = options;
   return scoped(op, () => {
-    const index = indices instanceof Tensor ? liveTensor(op, indices) : new Tensor(indexTensor(op, indices).index);
+    const index =
+      indices instanceof Tensor ? liveTensor(op, indices) : new Tensor(indexTensor(op, indices).index);
     if (!isInteger(index.dtype)) {
       fail("dtype", op, `the indices are ${index.dtype}.`, 'Indices are integers: convert with to("i64").');
     }

@@ -67,7 +67,12 @@ function wholeIndices(operation: string, indices: Nested, depth: number): Nested
     return indices.map((x) => wholeIndices(operation, x as Nested, depth + 1));
   }
   if (typeof indices === "number" && !Number.isInteger(indices)) {
-    fail("index", operation, `index ${indices} is not a whole number.`, "Use whole numbers below the axis' size.");
+    fail(
+      "index",
+      operation,
+      `index ${indices} is not a whole number.`,
+      "Use whole numbers below the axis' size.",
+    );
   }
   if (typeof indices !== "bigint" && (typeof indices !== "number" || Number.isSafeInteger(indices)))
     return indices;

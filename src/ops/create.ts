@@ -255,14 +255,7 @@ export function eye(n: number, m: number, k: number, dtype: DType): Strided {
 }
 
 /** start + i · step for i from 0 to n - 1, computed in f64, with `down` brought to a whole number below, and converted. */
-function fromSteps(
-  op: string,
-  n: number,
-  dtype: DType,
-  start: number,
-  step: number,
-  down = false,
-): Strided {
+function fromSteps(op: string, n: number, dtype: DType, start: number, step: number, down = false): Strided {
   const out = allocate(op, dtype, [n]);
   return filled(out, () => {
     const many = n > FEW && isPlain(dtype, start, start + (n - 1) * step);

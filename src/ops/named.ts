@@ -253,7 +253,9 @@ export function namedCallable(
   const tensors = operands.filter((d) => d !== null);
   const allBool = tensors.every((d) => d === "bool") && scalars.every((s) => typeof s === "boolean");
   const ofFloats = row.operands === "float" && dtype === undefined;
-  const inDType = ofFloats ? commonFloat(tensors) : (dtype ?? (name === "clip" ? ofBounds(tensors) : undefined));
+  const inDType = ofFloats
+    ? commonFloat(tensors)
+    : (dtype ?? (name === "clip" ? ofBounds(tensors) : undefined));
   if (row.operands === "integer") checkIntegers(name, tensors, scalars, dtype);
   const isWide = row.wide !== undefined && dtypes[inDType ?? promoteAll(tensors)].big;
   const form = isWide ? "wide" : allBool && inDType === undefined ? "bool" : "make";

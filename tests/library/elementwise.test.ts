@@ -286,7 +286,7 @@ describe("refusals", () => {
     `);
     expect(refused(() => elementwise.isclose(x(), 1, { equalNan: 1 as never }))).toMatchInlineSnapshot(`
       "(value) isclose: equalNan is the number 1.
-        Use true or false."
+        Use { equalNan: true } or { equalNan: false }."
     `);
     expect(refused(() => elementwise.allclose(x(), 1, 1e-3 as never))).toMatchInlineSnapshot(`
       "(value) allclose: the options are the number 0.001.

@@ -217,7 +217,7 @@ describe("what transforms refuse", () => {
     `);
     expect(refused(() => fft.fft(z(), { n: 0 }))).toMatchInlineSnapshot(`
       "fft: n is the number 0.
-        Use a whole number from 1 on."
+        Use a whole number from 1 to 1073741823."
     `);
     expect(refused(() => fft.fft(z(), { norm: any("both") }))).toMatchInlineSnapshot(`
       "fft: norm is the string "both".
@@ -237,7 +237,7 @@ describe("what transforms refuse", () => {
     `);
     expect(refused(() => fft.fftfreq(0))).toMatchInlineSnapshot(`
       "fftfreq: n is the number 0.
-        Use a whole number from 1 on."
+        Use a whole number from 1 to 1073741823."
     `);
   });
 

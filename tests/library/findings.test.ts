@@ -154,8 +154,16 @@ describe("errors say what is wrong", () => {
     ["lexsort", () => s.lexsort([]), /^lexsort: no keys/],
     ["concat", () => s.concat(anything(vector)), /^concat: .*got a Tensor.*\n.*concat\(\[a, b\]\)/],
     ["zip", () => s.zip(anything(vector), (x) => x), /^zip: .*got a Tensor/],
-    ["meshgrid", () => s.meshgrid(anything(vector), anything(vector)), /^meshgrid: .*\n.*meshgrid\(\[x, y\]\)/],
-    ["meshgrid of one", () => s.meshgrid(anything(vector)), /^meshgrid: .*got a Tensor.*\n.*meshgrid\(\[x, y\]\)/],
+    [
+      "meshgrid",
+      () => s.meshgrid(anything(vector), anything(vector)),
+      /^meshgrid: .*\n.*meshgrid\(\[x, y\]\)/,
+    ],
+    [
+      "meshgrid of one",
+      () => s.meshgrid(anything(vector)),
+      /^meshgrid: .*got a Tensor.*\n.*meshgrid\(\[x, y\]\)/,
+    ],
   ];
   it.each(rows)("%s", (_, call, message) => {
     expect(errorOf(call)).toMatch(message);

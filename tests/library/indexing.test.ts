@@ -351,8 +351,8 @@ describe("care", () => {
         Use "raise", "wrap" or "clip"."
     `);
     expect(message(() => take(t, [0.5]))).toMatchInlineSnapshot(`
-      "take: i64 holds bigints, got the number 0.5.
-        Write an integer, or a bigint such as 3n."
+      "take: index 0.5 is not a whole number.
+        Use whole numbers below the axis' size."
     `);
     expect(message(() => take(gone, [0]))).toMatchInlineSnapshot(`
       "take: this tensor has been disposed.

@@ -518,7 +518,7 @@ describe("refusals", () => {
     `);
     expect(refused(() => rng.integers(0, 2.5))).toMatchInlineSnapshot(`
       "(value) integers: high is the number 2.5.
-        Use a whole number, or a bigint."
+        Use a whole number up to 2^53 - 1, or a bigint."
     `);
     expect(refused(() => rng.integers(0, 2, 2, { dtype: "f32" as never }))).toMatchInlineSnapshot(`
       "(dtype) integers: f32 is no integer dtype.
