@@ -1,5 +1,5 @@
 /** What a call costs when the work is small, and what a new kernel costs: on the built package, as users run it. */
-import { kernel, zeros } from "strided";
+import { kernel, zeros } from "../dist/node/index.js";
 
 const median = (x) => x.sort((p, q) => p - q)[x.length >> 1];
 const mark = (value, target) => `${value <= target ? "✓" : "✗"}`;

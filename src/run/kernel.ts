@@ -342,7 +342,7 @@ const COPY_NS = 0.05;
 /** Where the descriptors of a job's tasks lie. */
 const QUEUE = SCRATCH.address + 1024;
 /** A job below this would be done before another thread has noticed it. */
-const WORTH_SHARING_NS = 20_000;
+const WORTH_SHARING_NS = 40_000;
 
 /** Elements a task has: enough tasks to balance, none too small to be worth taking. */
 function chunkFor(size: number, threads: number): number {
