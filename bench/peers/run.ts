@@ -12,7 +12,7 @@ import type { Reply } from "./protocol.ts";
 import type { Workload } from "./types.ts";
 
 /** Milliseconds that a first call may take: Numba compiles, and tfjs on Node 20 spends its in unoptimised code. */
-const firstCall = 120_000;
+const firstCall = 20_000;
 
 /** Milliseconds (bytes for peak memory) a call: the median, the middle half's width, and the least. */
 export interface Figure {
