@@ -5,7 +5,7 @@
 import { isFloat } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { sizeOf } from "../view/layout.ts";
-import type { View } from "../view/view.ts";
+import { contiguousView, type View } from "../view/view.ts";
 import { checkFlag, checkOptions } from "./arguments.ts";
 import { elementwise } from "./elementwise.ts";
 import type { Callable } from "./function.ts";
@@ -67,7 +67,7 @@ export function associativeReduce(
     const joined = { ...options, axis, keepdims: false };
     const whole = reduce(operation, callable, ones, joined);
     const rest = shape[axis] - parts * each;
-    const result = { ...whole, frame: shaped(whole.frame, split.shape) };
+    const result = { ...whole, frame: contiguousView(split.shape, whole.frame.itemBytes) };
     if (rest === 0) return result;
     return using(result, (before) =>
       using(reduce(operation, callable, { ...t, frame: lastOf(t.frame, axis, rest) }, startless), (after) =>
@@ -109,15 +109,4 @@ function lastOf(view: View, axis: number, count: number): View {
 function withoutAxes(view: View, axes: readonly number[]): View {
   const stays = (_: number, d: number) => !axes.includes(d);
   return { ...view, shape: view.shape.filter(stays), strides: view.strides.filter(stays) };
-}
-
-/** A dense view in another shape of as many elements. */
-function shaped(view: View, shape: readonly number[]): View {
-  const strides = new Array<number>(shape.length);
-  let step = view.itemBytes;
-  for (let d = shape.length - 1; d >= 0; d--) {
-    strides[d] = step;
-    step *= shape[d];
-  }
-  return { ...view, shape: [...shape], strides };
 }

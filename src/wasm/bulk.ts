@@ -1,9 +1,10 @@
 /** A run of bytes from one place to another, which the host does best itself. Descriptor: i32 to, from, bytes. */
 import { ModuleBuilder } from "./assembler.ts";
+import { importHeap } from "./kit.ts";
 
 export function emitBulkCopy(shared: boolean): ModuleBuilder {
   const module = new ModuleBuilder();
-  module.importMemory("e", "m", shared ? { min: 2, max: 65536, shared: true } : { min: 2 });
+  importHeap(module, shared);
   const f = module.func("run", { d: "i32" }, [], { export: true });
   const d = f.params[0];
   for (const word of [0, 1, 2]) f.get(d).load("i32.load", 4 * word);

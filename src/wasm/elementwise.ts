@@ -8,6 +8,7 @@ import { type DType, dtypes } from "../dtype.ts";
 import type { Id, Node } from "../ir/node.ts";
 import type { KernelPlan, LayoutClass } from "../optimize/vectorize.ts";
 import { type FuncBuilder, type Local, ModuleBuilder } from "./assembler.ts";
+import { countedLoop, importHeap, loadWord } from "./kit.ts";
 import { boolMask, loadLanes, loadNarrow, packed, reverse2, reverse4, storeLanes } from "./memory.ts";
 import { type CodeContext, loadScalar, ScalarCode, storeScalar } from "./scalar.ts";
 import { slowFunctions } from "./slow.ts";
@@ -44,7 +45,7 @@ export interface ElementwiseOptions {
 /** Imports memory "m" of module "e"; exports "run" (descriptor address). */
 export function emitElementwise(plan: KernelPlan, options: ElementwiseOptions): ModuleBuilder {
   const module = new ModuleBuilder();
-  module.importMemory("e", "m", options.shared ? { min: 2, max: 65536, shared: true } : { min: 2 });
+  importHeap(module, options.shared);
   const f = module.func("run", { d: "i32" }, [], { export: true });
   const { program, levels } = plan;
   const context: CodeContext = {
@@ -118,27 +119,6 @@ export function loadOperands(f: FuncBuilder, d: Local, { program, classes }: Ker
       rowStride: loadWord(f, d, descriptor.rowStride(k), `${name}RowStride`),
     };
   });
-}
-
-export function loadWord(f: FuncBuilder, d: Local, word: number, name: string): Local {
-  const local = f.local("i32", name);
-  f.get(d)
-    .load("i32.load", 4 * word)
-    .set(local);
-  return local;
-}
-
-/** while (left >= step) { body; left -= step }, tested at the bottom. */
-function countedLoop(f: FuncBuilder, left: Local, step: number, body: () => void): void {
-  f.get(left)
-    .i32(step)
-    .op("i32.ge_s")
-    .if(() => {
-      f.loop((next) => {
-        body();
-        f.get(left).i32(step).op("i32.sub").tee(left).i32(step).op("i32.ge_s").brIf(next);
-      });
-    });
 }
 
 function scalarLoop(

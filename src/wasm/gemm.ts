@@ -11,6 +11,7 @@ import { type Callable, type FuncBuilder, type Local, ModuleBuilder } from "./as
 import { bump, type LaneRow, laneRows, repeat } from "./gemm-lanes.ts";
 import { emitPack, emitStore } from "./gemm-pack.ts";
 import { emitDirectTile, emitPackedTile } from "./gemm-tile.ts";
+import { importHeap } from "./kit.ts";
 
 export interface GemmModuleOptions {
   readonly dtypes: readonly [out: DType, a: DType, b: DType];
@@ -84,7 +85,7 @@ export interface DirectGemm {
 
 export function newModule(shared: boolean): ModuleBuilder {
   const module = new ModuleBuilder();
-  return module.importMemory("e", "m", shared ? { min: 2, max: 65536, shared: true } : { min: 2 });
+  return importHeap(module, shared);
 }
 
 export function emitPackedGemm({

@@ -4,6 +4,7 @@
  */
 import { type FuncBuilder, type Local, ModuleBuilder } from "./assembler.ts";
 import { bump, repeat } from "./gemm-lanes.ts";
+import { importHeap } from "./kit.ts";
 import type { LaneOp, LoadOp, PlainOp, StoreOp } from "./opcodes.ts";
 
 export type LinalgDType = "f32" | "f64";
@@ -78,7 +79,7 @@ export function lanesOf(dtype: LinalgDType, simd: boolean): Lanes {
 
 export function linalgModule({ shared }: LinalgOptions): ModuleBuilder {
   const module = new ModuleBuilder();
-  return module.importMemory("e", "m", shared ? { min: 2, max: 65536, shared: true } : { min: 2 });
+  return importHeap(module, shared);
 }
 
 /** `run(d)`: a function of the task at d, whose words become locals of these names. */

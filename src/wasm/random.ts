@@ -19,6 +19,7 @@ import {
   type Local,
   ModuleBuilder,
 } from "./assembler.ts";
+import { importHeap } from "./kit.ts";
 import { type CodeContext, loadScalar, ScalarCode, storeScalar } from "./scalar.ts";
 import { slowFunctions } from "./slow.ts";
 import { transpose32 } from "./transpose.ts";
@@ -511,7 +512,7 @@ function emitWideBounded(module: ModuleBuilder, block: FuncBuilder): FuncBuilder
 
 function newModule(shared: boolean): ModuleBuilder {
   const module = new ModuleBuilder();
-  module.importMemory("e", "m", shared ? { min: 2, max: 65536, shared: true } : { min: 2 });
+  importHeap(module, shared);
   return module;
 }
 

@@ -6,19 +6,18 @@ import { dtypes } from "../dtype.ts";
 import type { InputNode } from "../ir/node.ts";
 import { levelsOf, unrollOf } from "../optimize/reduce-plan.ts";
 import type { FuncBuilder, Local } from "./assembler.ts";
+import { countedLoop, loadWord } from "./kit.ts";
 import { shapeOf } from "./lower.ts";
 import type { PlainOp } from "./opcodes.ts";
 import {
   advanceLanes,
   codeContext,
-  countedLoop,
   type FoldContext,
   foldDescriptor,
   groupRegisters,
   keep,
   loadDoubles,
   loadGroup,
-  loadWord,
   pushElement,
   type Stream,
   storeGroup,

@@ -71,27 +71,6 @@ export function codeContext(c: FoldContext, f: FuncBuilder, program: Program): C
   return { f, program, fma: c.fma, slow: slowFunctions(c.module) };
 }
 
-export function loadWord(f: FuncBuilder, d: Local, word: number, name: string): Local {
-  const local = f.local("i32", name);
-  f.get(d)
-    .load("i32.load", 4 * word)
-    .set(local);
-  return local;
-}
-
-/** while (left >= step) { body; left -= step }, tested at the bottom. */
-export function countedLoop(f: FuncBuilder, left: Local, step: number, body: () => void): void {
-  f.get(left)
-    .i32(step)
-    .op("i32.ge_s")
-    .if(() => {
-      f.loop((next) => {
-        body();
-        f.get(left).i32(step).op("i32.sub").tee(left).i32(step).op("i32.ge_s").brIf(next);
-      });
-    });
-}
-
 /* Programs as code -------------------------------------------------------------------------------------------- */
 
 /** One program in one function: its scalar code, and its vector code at each unrolling. */

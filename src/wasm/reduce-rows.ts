@@ -6,18 +6,17 @@ import { type DType, dtypes } from "../dtype.ts";
 import type { InputNode } from "../ir/node.ts";
 import { levelsOf, unrollOf } from "../optimize/reduce-plan.ts";
 import type { FuncBuilder, Local } from "./assembler.ts";
+import { countedLoop, loadWord } from "./kit.ts";
 import { shapeOf } from "./lower.ts";
 import type { LaneOp } from "./opcodes.ts";
 import {
   advanceLanes,
   codeContext,
-  countedLoop,
   type FoldContext,
   foldDescriptor,
   groupRegisters,
   loadDoubles,
   loadGroup,
-  loadWord,
   pushElement,
   rampOf,
   type Stream,

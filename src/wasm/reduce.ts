@@ -14,15 +14,14 @@ import { dtypes } from "../dtype.ts";
 import { unreachable } from "../errors.ts";
 import type { FoldKernelPlan } from "../optimize/reduce-plan.ts";
 import { type FuncBuilder, type Local, ModuleBuilder } from "./assembler.ts";
+import { countedLoop, importHeap, loadWord } from "./kit.ts";
 import { emitColumns, emitFirst } from "./reduce-columns.ts";
 import {
   codeContext,
-  countedLoop,
   type FoldContext,
   type FoldPrograms,
   foldDescriptor,
   loadGroup,
-  loadWord,
   type Stream,
   starts,
   storeGroup,
@@ -41,7 +40,7 @@ export interface FoldOptions {
 /** Imports memory "m" of module "e"; exports "run" (descriptor address). */
 export function emitFold(plan: FoldKernelPlan, programs: FoldPrograms, options: FoldOptions): ModuleBuilder {
   const module = new ModuleBuilder();
-  module.importMemory("e", "m", options.shared ? { min: 2, max: 65536, shared: true } : { min: 2 });
+  importHeap(module, options.shared);
   const operands = 1 + plan.streams.length;
   const step = foldDescriptor.params(operands);
   const first = step + 2 * programs.step.params.length;

@@ -8,7 +8,8 @@
  */
 import type { Program } from "../ir/node.ts";
 import { type Callable, type FuncBuilder, f32x4, f64x2, type Local, ModuleBuilder } from "./assembler.ts";
-import { countedLoop, loadWord } from "./reduce-kit.ts";
+import { countedLoop, importHeap, loadWord } from "./kit.ts";
+
 import { ScalarCode } from "./scalar.ts";
 import { slowFunctions } from "./slow.ts";
 import { VectorCode } from "./vector.ts";
@@ -41,7 +42,7 @@ interface Emit {
 
 export function emitSoftmax(plan: SoftmaxPlan, options: { shared: boolean; fma: boolean }): ModuleBuilder {
   const module = new ModuleBuilder();
-  module.importMemory("e", "m", options.shared ? { min: 2, max: 65536, shared: true } : { min: 2 });
+  importHeap(module, options.shared);
   const c: Emit = {
     module,
     plan,

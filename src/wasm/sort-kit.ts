@@ -1,9 +1,10 @@
 /** What the routines around sorting share: a module over the heap, a task's words, and loops that count down. */
 import { type FuncBuilder, type Local, ModuleBuilder } from "./assembler.ts";
+import { importHeap } from "./kit.ts";
 
 export function heapModule(shared: boolean): ModuleBuilder {
   const module = new ModuleBuilder();
-  return module.importMemory("e", "m", shared ? { min: 2, max: 65536, shared: true } : { min: 2 });
+  return importHeap(module, shared);
 }
 
 /** The exported function `run` of a module, and the words of its task, in this order, as locals. */

@@ -8,7 +8,8 @@
 import type { Id } from "../ir/node.ts";
 import type { KernelPlan } from "../optimize/vectorize.ts";
 import { type FuncBuilder, type Local, ModuleBuilder } from "./assembler.ts";
-import { descriptor, type ElementwiseOptions, loadOperands, loadWord, type Operand } from "./elementwise.ts";
+import { descriptor, type ElementwiseOptions, loadOperands, type Operand } from "./elementwise.ts";
+import { importHeap, loadWord } from "./kit.ts";
 import { boolMask, loadLanes, loadSplat, packed, storeLanes } from "./memory.ts";
 import { type CodeContext, loadScalar, ScalarCode } from "./scalar.ts";
 import { slowFunctions } from "./slow.ts";
@@ -22,7 +23,7 @@ const SIDE = 4;
 
 export function emitTile(plan: KernelPlan, options: ElementwiseOptions): ModuleBuilder {
   const module = new ModuleBuilder();
-  module.importMemory("e", "m", options.shared ? { min: 2, max: 65536, shared: true } : { min: 2 });
+  importHeap(module, options.shared);
   const f = module.func("run", { d: "i32" }, [], { export: true });
   const { program, levels } = plan;
   const context: CodeContext = { f, program, fma: options.fma, slow: slowFunctions(module) };

@@ -6,6 +6,7 @@
  *     task: i32 n, m, then per operand: i32 address, stride, rowStride; then the routine's own words
  */
 import { type FuncBuilder, type Local, ModuleBuilder } from "./assembler.ts";
+import { importHeap } from "./kit.ts";
 
 /** Word positions in a task. */
 export const walkWords = {
@@ -32,7 +33,7 @@ export interface Stream {
 /** A module on the heap's memory. */
 export function routineModule(shared: boolean): ModuleBuilder {
   const module = new ModuleBuilder();
-  module.importMemory("e", "m", shared ? { min: 2, max: 65536, shared: true } : { min: 2 });
+  importHeap(module, shared);
   return module;
 }
 
