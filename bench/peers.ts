@@ -11,14 +11,14 @@
  *     npm run bench:peers -- --rewrite             the page and the chart anew from results.json, without running
  */
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { buildAll, root } from "./peers/build.ts";
 import { type Contestant, contestants } from "./peers/contestants.ts";
 import { busyCores, describeCommit, describeMachine, measureLimits } from "./peers/machine.ts";
 import { progressLine } from "./peers/progress.ts";
-import { type RunOptions, runAll } from "./peers/run.ts";
+import { type RunOptions, type RunResult, runAll } from "./peers/run.ts";
 import type { Workload } from "./peers/types.ts";
 import { type Size, workloads } from "./peers/workloads.ts";
 import { markdown } from "./report/markdown.ts";
@@ -79,9 +79,7 @@ async function main(): Promise<void> {
   const limits = measureLimits();
   const line = progressLine();
   const started = performance.now();
-  const result = await runAll(taking, chosen, builds, settings[size], line.show);
-  line.end();
-  const report: Report = {
+  const reportOf = (result: RunResult): Report => ({
     date: new Date().toISOString().slice(0, 16).replace("T", " "),
     commit: describeCommit(),
     version: version(),
@@ -92,7 +90,13 @@ async function main(): Promise<void> {
     settings: settings[size],
     seconds: Math.round((performance.now() - started) / 1000),
     ...result,
-  };
+  });
+  const unfinished = `${folder}/unfinished.json`;
+  mkdirSync(folder, { recursive: true });
+  const save = (soFar: RunResult) => writeFileSync(unfinished, compactJson(reportOf(soFar)));
+  const report = reportOf(await runAll(taking, chosen, builds, settings[size], line.show, save));
+  line.end();
+  rmSync(unfinished, { force: true });
   write(folder, report);
   summary(report, folder);
 }

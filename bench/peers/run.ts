@@ -66,6 +66,8 @@ export interface RunOptions {
 }
 
 export type Progress = (done: number, all: number, workload: Workload, what: string) => void;
+/** Called with what there is after every workload: a run that is broken off has not been for nothing. */
+export type Save = (soFar: RunResult) => void;
 
 export async function runAll(
   contestants: readonly Contestant[],
@@ -73,6 +75,7 @@ export async function runAll(
   builds: Builds,
   options: RunOptions,
   progress: Progress,
+  save: Save = () => {},
 ): Promise<RunResult> {
   const run = new Run(contestants, builds, options, progress);
   // Stopped children would outlive a run that is broken off.
@@ -80,7 +83,7 @@ export async function runAll(
   const end = () => run.end();
   process.on("exit", end).on("SIGINT", leave).on("SIGTERM", leave);
   try {
-    return await run.all(workloads);
+    return await run.all(workloads, save);
   } finally {
     run.end();
     process.off("exit", end).off("SIGINT", leave).off("SIGTERM", leave);
@@ -105,10 +108,16 @@ class Run {
     this.#reference = new Peer(referenceContestant(), builds);
   }
 
-  async all(workloads: readonly Workload[]): Promise<RunResult> {
+  async all(workloads: readonly Workload[], save: Save): Promise<RunResult> {
     const { about } = await this.#reference.start();
     this.#reference.pause();
+    const python = this.#reference.contestant.runtime === "python";
     const results: WorkloadResult[] = [];
+    const soFar = (): RunResult => ({
+      contestants: this.#peers.map((peer) => this.#describe(peer)),
+      workloads: results,
+      reference: python ? `NumPy ${about?.version} in f64` : "the plain loops (no Python with NumPy here)",
+    });
     for (const [done, workload] of workloads.entries()) {
       const progress = (what: string) => this.#progress(done, workloads.length, workload, what);
       progress("reference");
@@ -120,13 +129,9 @@ class Run {
           : await this.#fresh(workload, file, progress);
       rmSync(file, { force: true });
       results.push({ ...workload, busy, results: Object.fromEntries(measured) });
+      save(soFar());
     }
-    const python = this.#reference.contestant.runtime === "python";
-    return {
-      contestants: this.#peers.map((peer) => this.#describe(peer)),
-      workloads: results,
-      reference: python ? `NumPy ${about?.version} in f64` : "the plain loops (no Python with NumPy here)",
-    };
+    return soFar();
   }
 
   end(): void {

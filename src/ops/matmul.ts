@@ -77,15 +77,7 @@ export function matmul(a: Strided, b: Strided, options?: MatmulOptions): Strided
   checkAlive("matmul", a);
   checkAlive("matmul", b);
   if (options?.out !== undefined) return matmulInto(options.out, a, b);
-  const known = last;
-  const call =
-    known !== null &&
-    known.aFrame === a.frame &&
-    known.bFrame === b.frame &&
-    known.aType === a.dtype &&
-    known.bType === b.dtype
-      ? known
-      : prepare(a, b);
+  const call = prepare(a, b);
   const out = allocate("matmul", call.dtype, call.full.shape, call.full);
   try {
     multiply(call.plan, out, a, b);
@@ -112,6 +104,14 @@ interface Prepared {
 let last: Prepared | null = null;
 
 function prepare(a: Strided, b: Strided): Prepared {
+  if (
+    last !== null &&
+    last.aFrame === a.frame &&
+    last.bFrame === b.frame &&
+    last.aType === a.dtype &&
+    last.bType === b.dtype
+  )
+    return last;
   const plan = planMatmul(a.frame, b.frame);
   const dtype = promote(a.dtype, b.dtype);
   const { bytes } = dtypes[dtype];

@@ -36,9 +36,10 @@ export interface CompiledKernel extends PoolKernel {
   calls: number;
 }
 
-/** A kernel called this often takes larger pieces. */
+/** A kernel called this often takes larger pieces: in one thread, and where several share them. */
 export const WARM = 100;
 const WARM_CHUNK = 1 << 18;
+const WARM_TASK = 1 << 17;
 const SCRATCH_END = SCRATCH.address + SCRATCH.bytes;
 
 /** Elements a call of a kernel computes at the most: V8 replaces a function's slow first code only between calls. */
@@ -141,7 +142,8 @@ export class KernelCache {
     const parallel = size * kernel.cost > WORTH_SHARING_NS && this.#pool.threads > 1;
     this.shared = parallel;
     if (parallel) this.#openQueue(operands, params.length);
-    const chunk = parallel ? chunkFor(size, this.#pool.threads) : kernel.calls > WARM ? WARM_CHUNK : CHUNK;
+    const warm = kernel.calls > WARM;
+    const chunk = parallel ? chunkFor(size, this.#pool.threads, warm) : warm ? WARM_CHUNK : CHUNK;
     for (let i = 0; i < size; i += chunk) {
       kernel.calls++;
       const base = parallel ? this.#enqueue(kernel) : WORDS;
@@ -209,7 +211,9 @@ export class KernelCache {
     for (let d = 0; d < nest.shape.length; d++) size *= nest.shape[d];
     const parallel = size * kernel.cost > WORTH_SHARING_NS && this.#pool.threads > 1;
     this.shared = parallel;
-    const chunk = parallel ? chunkFor(size, this.#pool.threads) : CHUNK;
+    // Tiles stay small: both of their sides are to stay in the cache.
+    const warm = tile === null && kernel.calls > WARM;
+    const chunk = parallel ? chunkFor(size, this.#pool.threads, warm) : CHUNK;
     if (parallel) this.#openQueue(operands, params.length);
     const { outer } = walk;
     if (outer.shape.length === 0) {
@@ -285,8 +289,8 @@ export class KernelCache {
     for (let k = 0; k < at.length; k++) {
       words[base + descriptor.address(k)] = at[k] + row * walk.rowStride[k] + column * walk.stride[k];
     }
-    if (base !== WORDS) return;
     kernel.calls++;
+    if (base !== WORDS) return;
     kernel.run(SCRATCH.address);
   }
 
@@ -345,9 +349,9 @@ const QUEUE = SCRATCH.address + 1024;
 const WORTH_SHARING_NS = 40_000;
 
 /** Elements a task has: enough tasks to balance, none too small to be worth taking. */
-function chunkFor(size: number, threads: number): number {
+function chunkFor(size: number, threads: number, warm: boolean): number {
   const fair = Math.ceil(size / (threads * 4) / 64) * 64;
-  return Math.min(CHUNK, Math.max(1024, fair));
+  return Math.min(warm ? WARM_TASK : CHUNK, Math.max(1024, fair));
 }
 
 const WORDS = SCRATCH.address / 4;
