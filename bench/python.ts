@@ -73,13 +73,24 @@ export function checkSamples(name: string, result: Tensor, want: readonly number
   });
 }
 
+/**
+ * A turn begins with so many milliseconds that do not count: OpenBLAS's threads go on looking for work for some 25 ms
+ * after a call, on a core that the next turn needs, and a virtual core that was idle comes back slowly.
+ */
+const SETTLE_MS = 40;
+
+const busyFor = (ms: number, run: () => void) => {
+  for (const from = performance.now(); performance.now() - from < ms; ) run();
+};
+
 /** Medians of both sides in milliseconds, turn by turn. */
 export async function takeTurns(
   python: Python,
   ours: () => void,
-  rounds = 9,
+  rounds = 7,
 ): Promise<{ ours: number; theirs: number }> {
-  for (let i = 0; i < 3; i++) ours();
+  // Warm: V8's second tier has come, and its compiler threads are idle again.
+  busyFor(150, ours);
   const start = performance.now();
   let calls = 0;
   do {
@@ -91,10 +102,12 @@ export async function takeTurns(
   const others: number[] = [];
   for (let round = 0; round < rounds; round++) {
     others.push(await python.run(theirCalls));
+    busyFor(SETTLE_MS, ours);
     const began = performance.now();
     for (let i = 0; i < calls; i++) ours();
     mine.push((performance.now() - began) / calls);
   }
   const median = (x: number[]) => x.sort((a, b) => a - b)[x.length >> 1];
+  if (process.env.SHOW) console.log(calls, mine.map((x) => x.toFixed(2)).join(" "), "|", theirCalls, others.map((x) => x.toFixed(2)).join(" "));
   return { ours: median(mine), theirs: median(others) };
 }

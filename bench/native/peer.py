@@ -65,6 +65,10 @@ for line in sys.stdin:
         flat = np.asarray(out).ravel()
         answer = [float(flat[(k * 7919) % flat.size]) for k in range(16)]
     else:
+        # As on the other side: what a turn begins with does not count.
+        start = time.perf_counter()
+        while time.perf_counter() - start < 0.04:
+            run()
         start = time.perf_counter()
         for _ in range(request["run"]):
             run()

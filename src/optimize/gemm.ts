@@ -161,6 +161,8 @@ const STREAM_COLUMNS = 64;
 /** Steps of k and columns that a stream takes at a time, so that the vectors stay in the L1 cache. */
 export const STREAM_K = 4096;
 export const STREAM_CHUNK = 2048;
+/** Rows (or columns) that a piece of one packed product has, unless there would be fewer pieces than threads. */
+const PACKED_ROWS = 128;
 /** Multiplications that make a task worth handing over. */
 const TASK_WORK = 64 * 64 * 64;
 
@@ -346,8 +348,10 @@ function cutTasks(
 ): readonly GemmTask[] {
   const { m, n } = p;
   const most = workers === 1 ? 1 : Math.floor((m * n * p.k * count) / TASK_WORK);
-  // One large product is cut in as many pieces as there are threads: each packs all of the other operand.
-  const share = path === "packed" && count === 1 ? workers : 4 * workers;
+  // Each piece of one large product packs all of the other operand, which pays from some rows on.
+  const long = Math.floor(Math.max(m, n) / PACKED_ROWS);
+  const packs = (path === "packed" || path === "direct") && count === 1;
+  const share = packs ? Math.max(workers, Math.min(long, 4 * workers)) : 4 * workers;
   const wanted = Math.min(share, most);
   if (wanted <= 1) return [{ batch: 0, batches: count, row: 0, rows: m, column: 0, columns: n }];
   const whole = { row: 0, rows: m, column: 0, columns: n };

@@ -428,7 +428,7 @@ function batchAddress(batches: GemmProblem["batches"], operand: number, ordinal:
 type GemmExports = DirectGemm | PackedGemm | VectorGemm;
 
 /** Nanoseconds below which a product is done before another thread has helped. */
-const WORTH_SHARING_NS = 50_000;
+const WORTH_SHARING_NS = 30_000;
 
 /** Multiplications a nanosecond that one thread does with this tile, about. */
 function rateOf(lane: GemmLane, { nr, fma }: GemmTile): number {

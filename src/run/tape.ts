@@ -11,7 +11,7 @@ type Calls = Record<string, (...args: number[]) => unknown>;
 /** A module whose exports can be called here, or recorded for whoever is free. */
 export interface TapedModule<Exports> {
   readonly kernel: PoolKernel;
-  /** Functions of the same names that write their calls to the tape. */
+  /** Functions of the same names that write their calls to the tape: this one, until another is begun. */
   record(tape: number[]): Exports;
 }
 
@@ -23,28 +23,36 @@ export function tapedModule<Exports>(
 ): TapedModule<Exports> {
   const names = WebAssembly.Module.exports(module).map(({ name }) => name);
   const calls = names.map((name) => (exports as Calls)[name]);
+  let words = new Int32Array(heap.buffer);
   const run = (task: number) => {
-    const at = new Int32Array(heap.buffer, task, 1)[0] >>> 0;
-    const words = new Int32Array(heap.buffer, at, 1)[0];
-    const tape = new Int32Array(heap.buffer, at + 4, words);
-    for (let i = 0; i < words; ) {
-      const start = i + 2;
-      const end = start + tape[i + 1];
-      calls[tape[i]](...tape.subarray(start, end));
-      i = end;
+    if (words.buffer !== heap.buffer) words = new Int32Array(heap.buffer);
+    const start = (words[task / 4] >>> 0) / 4;
+    const end = start + 1 + words[start];
+    for (let at = start + 1; at < end; ) {
+      const call = calls[words[at]];
+      const args: number[] = [];
+      const first = at + 2;
+      at = first + words[at + 1];
+      for (let i = first; i < at; i++) args.push(words[i]);
+      call(...args);
     }
   };
+  let recorded: number[] = [];
+  const recording = Object.fromEntries(
+    names.map((name, number) => [
+      name,
+      (...args: number[]) => {
+        recorded.push(number, args.length);
+        for (let i = 0; i < args.length; i++) recorded.push(args[i]);
+      },
+    ]),
+  ) as Exports;
   return {
     kernel: { bytes, run, taped: true },
-    record: (tape) =>
-      Object.fromEntries(
-        names.map((name, number) => [
-          name,
-          (...args: number[]) => {
-            tape.push(number, args.length, ...args);
-          },
-        ]),
-      ) as Exports,
+    record(tape) {
+      recorded = tape;
+      return recording;
+    },
   };
 }
 

@@ -58,19 +58,25 @@ function work({ memory, control, id }) {
     return kernel;
   };
 
+  let words = new Int32Array(memory.buffer);
+
   /**
    * A tape: [words, then per call: the export's number, how many arguments, the arguments].
    * @param {((...args: number[]) => void)[]} calls
    * @param {number} address
    */
   const play = (calls, address) => {
-    const tape = new Int32Array(memory.buffer, address);
-    const end = 1 + tape[0];
-    for (let at = 1; at < end; ) {
-      const call = calls[tape[at]];
-      const start = at + 2;
-      at = start + tape[at + 1];
-      call(...tape.subarray(start, at));
+    if (words.buffer !== memory.buffer) words = new Int32Array(memory.buffer);
+    const start = address / 4;
+    const end = start + 1 + words[start];
+    for (let at = start + 1; at < end; ) {
+      const call = calls[words[at]];
+      /** @type {number[]} */
+      const args = [];
+      const first = at + 2;
+      at = first + words[at + 1];
+      for (let i = first; i < at; i++) args.push(words[i]);
+      call(...args);
       Atomics.add(control, BEAT, 1);
     }
   };
