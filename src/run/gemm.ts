@@ -37,8 +37,9 @@ import { type TapedModule, tapedModule, writeTapes } from "./tape.ts";
 /** Batches one call of the direct kernel takes: V8 replaces slow first code only between calls. */
 const BATCHES_A_CALL = 512;
 
-/** Elements one call of `dots` reads, about. */
+/** Elements one call of `dots` reads, about, and bytes of a matrix that a core's cache does not hold. */
 const STREAM_ELEMENTS = 65536;
+const CACHED = 1 << 20;
 
 export interface GemmModule<Exports> {
   readonly bytes: Uint8Array;
@@ -315,6 +316,7 @@ export class GemmKernels {
     const lane = laneBytes(plan.lane);
     const dense = isLane(problem.dtypes[2], plan.lane) && b[0] === lane;
     const copy = workspace + w.packB;
+    const stream = problem.m * Math.abs(a[0]) > CACHED ? 1 : 0;
     for (let batch = task.batch; batch < task.batch + task.batches; batch++) {
       const aFrom = batchAddress(batches, 1, batch) + task.row * a[0];
       const xFrom = batchAddress(batches, 2, batch);
@@ -325,11 +327,11 @@ export class GemmKernels {
         const depth = Math.min(STREAM_K, k - p);
         if (!dense) gather(copy, xFrom + p * b[0], 0, b[0], 1, depth);
         const x = dense ? xFrom + p * lane : copy;
-        const rows = Math.max(4, STREAM_ELEMENTS / depth) & ~3;
+        const rows = Math.max(8, STREAM_ELEMENTS / depth) & ~7;
         for (let i = 0; i < task.rows; i += rows) {
           const count = Math.min(rows, task.rows - i);
           const accumulate = plan.accumulate || (p > 0 ? 1 : 0);
-          dots(count, depth, aFrom + i * a[0] + p * a[1], a[0], x, y + i * yStep, yStep, accumulate);
+          dots(count, depth, aFrom + i * a[0] + p * a[1], a[0], x, y + i * yStep, yStep, accumulate, stream);
         }
       }
       store?.(yTo, out[0], out[0], y, lane, task.rows, 1);

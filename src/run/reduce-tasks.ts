@@ -58,7 +58,7 @@ export const MOST_SPLIT = 64;
 /** More tasks than that only where each would have more elements than this. */
 const MOST_TASK = 1 << 21;
 /** Columns of a task: wide enough for memory to be read in long runs. Folds that may be cut otherwise stay wider. */
-const REGROUPED_COLUMNS = 1024;
+const REGROUPED_COLUMNS = 2048;
 const ORDERED_COLUMNS = 256;
 
 export function sizeOfAxes(axes: readonly FoldAxis[]): number {

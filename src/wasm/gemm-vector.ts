@@ -17,7 +17,10 @@ import type { LaneOp, PlainOp } from "./opcodes.ts";
 export interface VectorGemm {
   /** k elements of the vector, `step` apart, into dense lanes (the second stride and `one` = 1 are not used). */
   gather(dst: number, src: number, unused: number, step: number, one: number, k: number): void;
-  /** y (lanes, yStep apart) = a·x, += where `accumulate` is 1, -= where it is 2. */
+  /**
+   * y (lanes, yStep apart) = a·x, += where `accumulate` is 1, -= where it is 2. `stream` is 1 where a comes from memory:
+   * twice as many rows side by side keep more of it on its way.
+   */
   dots(
     rows: number,
     k: number,
@@ -27,6 +30,7 @@ export interface VectorGemm {
     y: number,
     yStep: number,
     accumulate: number,
+    stream: number,
   ): void;
   /** y (rows of lanes) = x·b, or += where `accumulate` is 1. */
   axpy(
@@ -73,6 +77,7 @@ export function emitVectorGemm({ dtypes, kind, tile, temp, shared }: VectorModul
 
 function emitDots(m: ModuleBuilder, from: DType, to: DType, lane: LaneRow, fma: boolean): void {
   const many = 16 / lane.bytes;
+  const streams = emitRows(m, 2 * many, from, to, lane, fma);
   const together = emitRows(m, many, from, to, lane, fma);
   const one = emitRows(m, 1, from, to, lane, fma);
   const f = m.func(
@@ -86,11 +91,12 @@ function emitDots(m: ModuleBuilder, from: DType, to: DType, lane: LaneRow, fma: 
       y: "i32",
       yStep: "i32",
       accumulate: "i32",
+      stream: "i32",
     },
     [],
     { export: true },
   );
-  const [rows, k, a, aRow, x, y, yStep, accumulate] = f.params;
+  const [rows, k, a, aRow, x, y, yStep, accumulate, stream] = f.params;
   const pass = (count: number, rowsOf: Callable) =>
     f.block((done) => {
       f.loop((next) => {
@@ -102,11 +108,15 @@ function emitDots(m: ModuleBuilder, from: DType, to: DType, lane: LaneRow, fma: 
         f.br(next);
       });
     });
+  f.get(stream).if(() => pass(2 * many, streams));
   pass(many, together);
   pass(1, one);
 }
 
-/** `count` dot products side by side, with 4 sums under way: more would spill, since V8 loads everything first. */
+/**
+ * `count` dot products side by side, with 4 sums under way: more would spill, since V8 loads everything first. (8 do
+ * so too, on older hosts; where a comes from memory they are the faster for it.)
+ */
 function emitRows(
   m: ModuleBuilder,
   count: number,
@@ -128,8 +138,10 @@ function emitRows(
   const converter = new Converter(f, from, to);
   const itemBytes = dtypes[from].bytes;
   const perGroup = lane.bytes / 4;
-  const groups = Math.max(1, (count === 1 ? 4 : 1) / perGroup);
+  const many = 16 / lane.bytes;
+  const groups = Math.max(1, (count === 1 ? 4 : count === many ? 2 : 1) / perGroup);
   const elements = 4 * groups;
+  const sumsOfRow = count === 1 ? groups * perGroup : perGroup;
   const rows = [a];
   for (let r = 1; r < count; r++) {
     const at = f.local("i32", `a${r}`);
@@ -140,31 +152,27 @@ function emitRows(
     rows.push(at);
   }
   const sums = rows.map((_, r) =>
-    Array.from({ length: groups * perGroup }, (_, j) => f.local("v128", `sum${r}_${j}`)),
+    Array.from({ length: sumsOfRow }, (_, j) => f.local("v128", `sum${r}_${j}`)),
   );
-  const xs = sums[0].map(() => f.local("v128"));
+  const xs = Array.from({ length: perGroup }, () => f.local("v128"));
   f.get(k)
     .i32(elements)
     .op("i32.ge_s")
     .if(() => {
       f.loop((next) => {
-        xs.forEach(
-          (reg, j) =>
-            void f
-              .get(x)
-              .load("v128.load", 16 * j, 4)
-              .set(reg),
-        );
-        rows.forEach((row, r) => {
-          for (let g = 0; g < groups; g++) {
-            const regs = converter.vector(row, 4 * g * itemBytes);
-            regs.forEach((reg, h) => {
-              const j = g * perGroup + h;
-              multiplyAdd(f, lane, fma, [sums[r][j]], reg, [xs[j]]);
+        for (let g = 0; g < groups; g++) {
+          xs.forEach((reg, h) => {
+            f.get(x)
+              .load("v128.load", 16 * (g * perGroup + h), 4)
+              .set(reg);
+          });
+          rows.forEach((row, r) => {
+            converter.vector(row, 4 * g * itemBytes).forEach((reg, h) => {
+              multiplyAdd(f, lane, fma, [sums[r][(g * perGroup + h) % sumsOfRow]], reg, [xs[h]]);
             });
-          }
-          bump(f, row, elements * itemBytes);
-        });
+          });
+        }
+        for (const row of rows) bump(f, row, elements * itemBytes);
         bump(f, x, elements * lane.bytes);
         f.get(k).i32(elements).op("i32.sub").tee(k).i32(elements).op("i32.ge_s").brIf(next);
       });
