@@ -11,7 +11,7 @@ import { liveTensor, Tensor } from "../tensor.ts";
 import { checkShape, normalizeAxis, sizeOf } from "../view/layout.ts";
 import { type LoopNest, planLoops } from "../view/loops.ts";
 import { contiguousView, expandDims as expandView, type View } from "../view/view.ts";
-import { emitRuns } from "../wasm/gather.ts";
+import { emitJoin } from "../wasm/gather.ts";
 import { take } from "./indexing.ts";
 import { atleast1d, atleast2d, rangeOf, tensorList } from "./manipulate.ts";
 import { named } from "./scoped.ts";
@@ -137,31 +137,35 @@ interface Part {
   readonly from: Strided;
 }
 
-/** Bytes of the output that are written in one turn of all parts. */
-const TURN_BYTES = 65536;
+/** Bytes of the output that a task writes at the least, tasks at the most, and parts a task has room for. */
+const TASK_BYTES = 65536;
+const MOST_TASKS = 128;
+const MOST_PARTS = 100;
 /** Shorter runs are better off with the strided copy. */
 const LEAST_RUN = 64;
 
 /**
- * Parts that lie side by side in every row, as runs of bytes, are written in turns of a few rows, so that the output is
- * written from its start to its end. False where they are not such.
+ * Parts that lie side by side in every row, as runs of bytes, are joined row by row, so that the output is written from
+ * its start to its end. False where they are not such.
  */
 function interleaved(parts: readonly Part[], about: RoutineAbout): boolean {
+  if (parts.length < 2 || parts.length > MOST_PARTS) return false;
   const nests = parts.map(rowsOf);
-  if (nests.length < 2 || !nests.every((nest) => nest !== null)) return false;
+  if (!nests.every((nest) => nest !== null)) return false;
   const rows = nests[0].shape[0];
   if (nests.some((nest) => nest.shape[0] !== rows)) return false;
   const rowBytes = nests.reduce((sum, nest) => sum + nest.shape[1], 0);
-  const step = Math.max(1, Math.floor(TURN_BYTES / rowBytes));
+  const step = Math.max(1, Math.floor(TASK_BYTES / rowBytes), Math.ceil(rows / MOST_TASKS));
   const tasks: Task[] = [];
   for (let i = 0; i < rows; i += step) {
+    const task = [Math.min(step, rows - i), nests.length];
     for (const { shape, strides, offsets } of nests) {
       const [[to], [from]] = strides;
-      const count = Math.min(step, rows - i);
-      tasks.push([shape[1], count, offsets[0] + i * to, 1, to, offsets[1] + i * from, 1, from]);
+      task.push(shape[1], offsets[0] + i * to, offsets[1] + i * from, to, from);
     }
+    tasks.push(task);
   }
-  engine().routines.run("copy runs", emitRuns, tasks, 0.1 * rows * rowBytes, about);
+  engine().routines.run("join rows", emitJoin, tasks, 0.1 * rows * rowBytes, about);
   return true;
 }
 

@@ -6,6 +6,7 @@
  */
 import { type DType, dtypes } from "../dtype.ts";
 import type { FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
+import { loadWord } from "./kit.ts";
 import { loadLanes } from "./memory.ts";
 import { loadScalar } from "./scalar.ts";
 import {
@@ -222,49 +223,68 @@ function moveItem(
 const LONG_RUN = 2048;
 
 /** n BYTES for each of m offsets. Operands as above; only their addresses and row strides count. */
-export function emitRows(direction: Direction, options: EmitOptions): ModuleBuilder {
-  return emitRowLoop(options, 3, (f, [dense, indexed, offsets]) => {
-    if (direction === "gather") f.get(dense);
-    f.get(indexed).get(offsets).load("i32.load").op("i32.add");
-    if (direction === "scatter") f.get(dense);
-  });
-}
-
-/** n BYTES for each of m rows, from operand 1 to operand 0. */
-export function emitRuns(options: EmitOptions): ModuleBuilder {
-  return emitRowLoop(options, 2, (f, [to, from]) => f.get(to).get(from));
-}
-
-/** m runs of n bytes; `push` pushes where a run goes and where it comes from. */
-function emitRowLoop(
-  { shared, simd }: EmitOptions,
-  operands: number,
-  push: (f: FuncBuilder, at: readonly Local[]) => void,
-): ModuleBuilder {
+export function emitRows(direction: Direction, { shared, simd }: EmitOptions): ModuleBuilder {
   const module = routineModule(shared);
   const copy = emitCopyRun(module, simd);
   const f = module.func("run", { task: "i32" }, [], { export: true });
-  const word = (position: number, name: string) => {
-    const local = f.local("i32", name);
-    f.get(f.params[0])
-      .load("i32.load", 4 * position)
-      .set(local);
-    return local;
-  };
-  const n = word(walkWords.n, "n");
-  const left = word(walkWords.m, "left");
-  const rows = Array.from({ length: operands }, (_, k) => ({
-    at: word(walkWords.address(k), `at${k}`),
-    stride: word(walkWords.address(k) + 2, `stride${k}`),
+  const [task] = f.params;
+  const n = loadWord(f, task, walkWords.n, "n");
+  const left = loadWord(f, task, walkWords.m, "left");
+  const rows = ["dense", "indexed", "offsets"].map((name, k) => ({
+    at: loadWord(f, task, walkWords.address(k), name),
+    stride: loadWord(f, task, walkWords.address(k) + 2, `${name}Stride`),
   }));
+  const [dense, indexed, offsets] = rows.map(({ at }) => at);
   f.loop((next) => {
-    push(
-      f,
-      rows.map(({ at }) => at),
-    );
+    if (direction === "gather") f.get(dense);
+    f.get(indexed).get(offsets).load("i32.load").op("i32.add");
+    if (direction === "scatter") f.get(dense);
     f.get(n).call(copy);
     for (const { at, stride } of rows) advance(f, at, stride);
     f.get(left).i32(1).op("i32.sub").tee(left).brIf(next);
+  });
+  return module;
+}
+
+/** Words of a task of `emitJoin`: rows, parts, and for each part bytes, to, from, and the steps of both from row to row. */
+export const joinWords = { rows: 0, parts: 1, first: 2, perPart: 5 } as const;
+
+/** Row by row, a run of bytes of each part: rows of several matrices become the rows of one. */
+export function emitJoin({ shared, simd }: EmitOptions): ModuleBuilder {
+  const module = routineModule(shared);
+  const copy = emitCopyRun(module, simd);
+  const f = module.func("run", { task: "i32" }, [], { export: true });
+  const [task] = f.params;
+  const rows = loadWord(f, task, joinWords.rows, "rows");
+  const part = f.local("i32", "part");
+  const left = f.local("i32", "left");
+  // Where a part has got to is kept in the task itself.
+  const step = (place: number, stride: number) =>
+    f
+      .get(part)
+      .get(part)
+      .load("i32.load", 4 * place)
+      .get(part)
+      .load("i32.load", 4 * stride)
+      .op("i32.add")
+      .store("i32.store", 4 * place);
+  f.loop((nextRow) => {
+    f.get(task)
+      .i32(4 * joinWords.first)
+      .op("i32.add")
+      .set(part);
+    f.get(task)
+      .load("i32.load", 4 * joinWords.parts)
+      .set(left);
+    f.loop((nextPart) => {
+      for (const word of [1, 2, 0]) f.get(part).load("i32.load", 4 * word);
+      f.call(copy);
+      step(1, 3);
+      step(2, 4);
+      advance(f, part, 4 * joinWords.perPart);
+      f.get(left).i32(1).op("i32.sub").tee(left).brIf(nextPart);
+    });
+    f.get(rows).i32(1).op("i32.sub").tee(rows).brIf(nextRow);
   });
   return module;
 }
