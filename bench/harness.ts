@@ -12,20 +12,34 @@ export interface Timing {
   /** Milliseconds a call, median and the middle half's width. */
   readonly median: number;
   readonly spread: number;
+  /** Each round's, in order. */
+  readonly times: readonly number[];
 }
+
+export const median = (x: readonly number[]): number => [...x].sort((a, b) => a - b)[x.length >> 1];
+
+/** How many times as fast `a` is as `b`: the median of the rounds' own ratios. A slow while is slow for both. */
+export const timesAsFast = (a: Pick<Timing, "times">, b: Pick<Timing, "times">): number =>
+  median(a.times.map((ms, round) => b.times[round] / ms));
 
 export interface TimingOptions {
   /** Rounds in which every contestant runs once; default 15. */
   readonly rounds?: number;
   /** A contestant's turn lasts at least this many milliseconds; short calls are repeated. Default 4. */
   readonly turn?: number;
+  /**
+   * And begins after so many milliseconds that do not count, default 60: V8 compiles in the background, on a core that
+   * threads need, and virtual cores that were idle come back slowly.
+   */
+  readonly warm?: number;
 }
 
 /** Times all contestants, turn by turn. */
 export function timeAll(contestants: readonly Contestant[], options: TimingOptions = {}): Timing[] {
-  const { rounds = 15, turn = 4 } = options;
+  const { rounds = 15, turn = 4, warm = 60 } = options;
   const repeats = contestants.map(({ run }) => {
     for (let i = 0; i < 3; i++) run();
+    for (const from = performance.now(); performance.now() - from < warm; ) run();
     const start = performance.now();
     let calls = 0;
     do {
@@ -43,9 +57,9 @@ export function timeAll(contestants: readonly Contestant[], options: TimingOptio
     });
   }
   return contestants.map(({ name }, c) => {
-    const sorted = times[c].sort((a, b) => a - b);
+    const sorted = [...times[c]].sort((a, b) => a - b);
     const at = (q: number) => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))];
-    return { name, median: at(0.5), spread: at(0.75) - at(0.25) };
+    return { name, median: at(0.5), spread: at(0.75) - at(0.25), times: times[c] };
   });
 }
 

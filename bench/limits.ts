@@ -6,11 +6,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { engine } from "../src/engine.ts";
 import { full, kernel, matmul, softmax, type Tensor, tensor, zeros } from "../src/index.ts";
-import { duration, table, timeAll } from "./harness.ts";
+import { duration, median, table, timeAll, timesAsFast } from "./harness.ts";
 import { checkSamples, findPython, Python, sampleValues, takeTurns } from "./python.ts";
 import type { Workload } from "./workloads.ts";
 
-const median = (x: number[]) => x.sort((p, q) => p - q)[x.length >> 1];
 const atLeast = (value: number, target: number | null, unit = "") =>
   target === null ? "" : `≥ ${target}${unit} ${value >= target ? "✓" : "✗"}`;
 const sampled = (...shape: number[]): Tensor =>
@@ -63,16 +62,14 @@ export function threads(workloads: readonly Workload[]): void {
   const { kernels, pool } = engine();
   const rows = [["", "one thread", `${pool.threads} threads`, "gain", "target"]];
   const compare = (name: string, run: () => void, target: number | null) => {
-    // While V8 compiles in the background, it takes one of the threads' cores.
-    for (const from = performance.now(); performance.now() - from < 200; ) run();
     const [one, all] = timeAll(
       [
         { name: "one", run: () => kernels.alone(run) },
         { name: "all", run },
       ],
-      { rounds: 15 },
+      { rounds: 15, warm: 150 },
     );
-    const gain = one.median / all.median;
+    const gain = timesAsFast(all, one);
     rows.push([name, duration(one.median), duration(all.median), gain.toFixed(2), atLeast(gain, target)]);
   };
   for (const w of workloads) {
@@ -101,7 +98,6 @@ export async function matmuls(targets: Readonly<Record<number, number>>): Promis
   const count = engine().pool.threads;
   const python = new Python(found.python, count, "numpy");
   const rows = [["f32", "strided GFLOP/s", "NumPy GFLOP/s", "ratio", "target"]];
-  const rates = new Map<string, number>();
   const compare = async (
     name: string,
     flops: number,
@@ -112,14 +108,13 @@ export async function matmuls(targets: Readonly<Record<number, number>>): Promis
   ) => {
     const out = matmul(a, b);
     checkSamples(name, out, await python.prepare(...request), 1e-4);
-    const { ours, theirs } = await takeTurns(python, () => matmul(a, b, { out }));
-    rates.set(name, flops / ours / 1e6);
+    const { ours, theirs, ratio } = await takeTurns(python, () => matmul(a, b, { out }));
     rows.push([
       name,
       (flops / ours / 1e6).toFixed(1),
       (flops / theirs / 1e6).toFixed(1),
-      (theirs / ours).toFixed(2),
-      atLeast(theirs / ours, target),
+      ratio.toFixed(2),
+      atLeast(ratio, target),
     ]);
   };
   // The tile is found, and V8's second tier has come, before anything is timed.
@@ -158,38 +153,31 @@ export async function matmuls(targets: Readonly<Record<number, number>>): Promis
     batch,
     batch,
   );
-  await compare(
-    "4096 · vector",
-    2 * 4096 ** 2,
-    sampled(4096, 4096),
-    sampled(4096),
-    null,
-    "matmul",
-    [4096, 4096],
-    [4096],
-  );
   python.close();
   console.log(table(rows));
-  const share = (a: string, b: string) => rates.get(a)! / rates.get(b)!;
-  const turned = share("1024, Aᵀ·B", "1024");
-  const batched = share("64 of 128", "1024");
-  console.log(`Aᵀ·B has ${turned.toFixed(2)} of A·B's rate  ${atLeast(turned, 0.95)}`);
-  console.log(`64 of 128 have ${batched.toFixed(2)} of the rate of one of 1024  ${atLeast(batched, 0.9)}`);
-  // Two operations an element of 4 bytes.
-  const read = 2 * rates.get("4096 · vector")!;
-  compiled("read", (program) => {
-    const memory = Number(execFileSync(program, ["64", String(count), "15"], { encoding: "utf8" }));
-    const part = read / memory;
-    console.log(
-      `4096 · vector reads ${read.toFixed(1)} GB/s, memory gives ${memory.toFixed(1)}: ${part.toFixed(2)}  ${atLeast(part, 0.8)}`,
-    );
-  });
+  shapes();
+}
+
+/** Products of other shapes beside the one of 1024, taking turns: their rates should be the same. */
+function shapes(): void {
+  const [a, b, out] = [sampled(1024, 1024), sampled(1024, 1024), zeros([1024, 1024])];
+  const [x, y, products] = [sampled(64, 128, 128), sampled(64, 128, 128), zeros([64, 128, 128])];
+  const one = { name: "1024", run: () => matmul(a, b, { out }) };
+  for (const [name, run, work, target] of [
+    ["Aᵀ·B of 1024", () => matmul(a.T, b, { out }), 1, 0.95],
+    ["64 of 128", () => matmul(x, y, { out: products }), (64 * 128 ** 3) / 1024 ** 3, 0.9],
+  ] as const) {
+    const [large, other] = timeAll([one, { name, run }], { rounds: 9, turn: 30, warm: 150 });
+    const share = work * timesAsFast(other, large);
+    console.log(`${name}: ${share.toFixed(2)} of the rate of one product of 1024  ${atLeast(share, target)}`);
+  }
 }
 
 /** Folds beside the speed at which memory can be read. */
 export function folds(): void {
   compiled("read", (program) => {
     const x = sampled(4096, 4096);
+    const [vector, out] = [sampled(4096), zeros([4096])];
     const rows = [["4096 × 4096 f32", "strided", "GB/s", "read GB/s", "ratio", "target"]];
     const count = String(engine().pool.threads);
     for (const [name, run] of [
@@ -197,6 +185,7 @@ export function folds(): void {
       ["sum, axis 1", () => x.sum({ axis: 1 }).dispose()],
       ["sum of all", () => x.sum().dispose()],
       ["max, axis 1", () => x.max({ axis: 1 }).dispose()],
+      ["matrix · vector", () => matmul(x, vector, { out })],
     ] as const) {
       const ours: number[] = [];
       const limit: number[] = [];
@@ -238,8 +227,7 @@ export async function layouts(): Promise<void> {
   ) => {
     const made = run();
     checkSamples(name, made, await python.prepare(...request), tolerance);
-    const { ours, theirs } = await takeTurns(python, () => void run());
-    const ratio = theirs / ours;
+    const { ours, theirs, ratio } = await takeTurns(python, () => void run());
     rows.push([name, duration(ours), duration(theirs), `${ratio.toFixed(2)}x`, atLeast(ratio, target, "x")]);
   };
   const numpy = findPython("numpy");

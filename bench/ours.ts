@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { engine } from "../src/engine.ts";
 import { benchConvolution } from "./convolution.ts";
 import { benchFft } from "./fft.ts";
-import { duration, table, timeAll } from "./harness.ts";
+import { duration, table, timeAll, timesAsFast } from "./harness.ts";
 import { benchIndexing } from "./indexing.ts";
 import { againstC, folds, layouts, matmuls, threads } from "./limits.ts";
 import { linalg } from "./linalg.ts";
@@ -27,7 +27,7 @@ function compare(workloads: readonly Workload[]): void {
   const rows = [["", "strided", "GB/s", "loop", "ratio", "target"]];
   for (const w of workloads) {
     const [ours, loop] = timeAll(w.make(), { rounds: 7, turn: 2 });
-    const ratio = loop.median / ours.median;
+    const ratio = timesAsFast(ours, loop);
     rows.push([
       w.name,
       duration(ours.median),

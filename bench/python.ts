@@ -3,6 +3,7 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { createInterface, type Interface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { Tensor } from "../src/index.ts";
+import { median, timesAsFast } from "./harness.ts";
 
 /** Debian's own Python comes first: it is the one apt-get installs packages for. */
 const candidates = ["/usr/bin/python3", "python3"];
@@ -50,6 +51,15 @@ export class Python {
     return this.#ask({ run: times }) as Promise<number>;
   }
 
+  /** Out of its turn it stands still: OpenBLAS's threads look for work for 100 ms after a call. */
+  pause(): void {
+    if (process.platform !== "win32") this.#child.kill("SIGSTOP");
+  }
+
+  resume(): void {
+    if (process.platform !== "win32") this.#child.kill("SIGCONT");
+  }
+
   close(): void {
     this.#lines.close();
     this.#child.kill();
@@ -73,22 +83,22 @@ export function checkSamples(name: string, result: Tensor, want: readonly number
   });
 }
 
-/**
- * A turn begins with so many milliseconds that do not count: OpenBLAS's threads go on looking for work for some 25 ms
- * after a call, on a core that the next turn needs, and a virtual core that was idle comes back slowly.
- */
+/** A turn begins with so many milliseconds that do not count: virtual cores that were idle come back slowly. */
 const SETTLE_MS = 40;
 
 const busyFor = (ms: number, run: () => void) => {
   for (const from = performance.now(); performance.now() - from < ms; ) run();
 };
 
-/** Medians of both sides in milliseconds, turn by turn. */
+/**
+ * Medians of both sides in milliseconds, turn by turn, and how many times as fast ours is: the median of the rounds'
+ * own ratios, so that a machine that is slow for a while is slow for both.
+ */
 export async function takeTurns(
   python: Python,
   ours: () => void,
   rounds = 7,
-): Promise<{ ours: number; theirs: number }> {
+): Promise<{ ours: number; theirs: number; ratio: number }> {
   // Warm: V8's second tier has come, and its compiler threads are idle again.
   busyFor(150, ours);
   const start = performance.now();
@@ -102,12 +112,13 @@ export async function takeTurns(
   const others: number[] = [];
   for (let round = 0; round < rounds; round++) {
     others.push(await python.run(theirCalls));
+    python.pause();
     busyFor(SETTLE_MS, ours);
     const began = performance.now();
     for (let i = 0; i < calls; i++) ours();
     mine.push((performance.now() - began) / calls);
+    python.resume();
   }
-  const median = (x: number[]) => x.sort((a, b) => a - b)[x.length >> 1];
-  if (process.env.SHOW) console.log(calls, mine.map((x) => x.toFixed(2)).join(" "), "|", theirCalls, others.map((x) => x.toFixed(2)).join(" "));
-  return { ours: median(mine), theirs: median(others) };
+  const ratio = timesAsFast({ times: mine }, { times: others });
+  return { ours: median(mine), theirs: median(others), ratio };
 }

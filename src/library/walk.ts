@@ -1,10 +1,14 @@
 /** Tasks for routines over a loop nest (see wasm/walk.ts): the two innermost loops are theirs, the others are unrolled here. */
 import { advance } from "../run/odometer.ts";
 import type { Task } from "../run/routine.ts";
+import { sizeOf } from "../view/layout.ts";
 import type { LoopNest } from "../view/loops.ts";
 
 /** Elements of one task: V8 replaces a function's slow first code only between calls. */
 export const TASK_ELEMENTS = 16384;
+
+/** Tasks of a call, about, where each has more than that. */
+const MANY_TASKS = 256;
 
 /** What a task that must not be cut further should have at the most. */
 const LONG_TASK = 1 << 20;
@@ -17,8 +21,9 @@ export const isEmptyNest = (nest: LoopNest): boolean => nest.shape.includes(0);
 export function walkTasks(nest: LoopNest, own: readonly number[] = [], most = TASK_ELEMENTS): Task[] {
   if (isEmptyNest(nest)) return [];
   const { n, m, outer } = innerLoops(nest);
-  const columns = Math.min(n, most);
-  const rows = columns < n ? 1 : Math.max(1, Math.floor(most / n));
+  const piece = Math.max(most, Math.ceil(sizeOf(nest.shape) / MANY_TASKS));
+  const columns = Math.min(n, piece);
+  const rows = columns < n ? 1 : Math.max(1, Math.floor(piece / n));
   const tasks: Task[] = [];
   eachOuter(nest, outer, (at) => {
     for (let i = 0; i < m; i += rows) {

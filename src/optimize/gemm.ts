@@ -162,7 +162,7 @@ const STREAM_COLUMNS = 64;
 export const STREAM_K = 4096;
 export const STREAM_CHUNK = 2048;
 /** Rows (or columns) that a piece of one packed product has, unless there would be fewer pieces than threads. */
-const PACKED_ROWS = 128;
+const PACKED_ROWS = 512;
 /** Multiplications that make a task worth handing over. */
 const TASK_WORK = 64 * 64 * 64;
 
@@ -351,7 +351,7 @@ function cutTasks(
   // Each piece of one large product packs all of the other operand, which pays from some rows on.
   const long = Math.floor(Math.max(m, n) / PACKED_ROWS);
   const packs = (path === "packed" || path === "direct") && count === 1;
-  const share = packs ? Math.max(workers, Math.min(long, 4 * workers)) : 4 * workers;
+  const share = packs ? Math.max(workers, Math.min(long, 2 * workers)) : 4 * workers;
   const wanted = Math.min(share, most);
   if (wanted <= 1) return [{ batch: 0, batches: count, row: 0, rows: m, column: 0, columns: n }];
   const whole = { row: 0, rows: m, column: 0, columns: n };
