@@ -29,7 +29,7 @@ import {
   type GemmModuleOptions,
   type PackedGemm,
 } from "../wasm/gemm.ts";
-import { emitVectorGemm, type VectorGemm } from "../wasm/gemm-vector.ts";
+import { emitVectorGemm, rowsTogether, type VectorGemm } from "../wasm/gemm-vector.ts";
 import { type TileProbe, TileRace } from "./gemm-probe.ts";
 import type { Pool } from "./pool.ts";
 import { type TapedModule, tapedModule, writeTapes } from "./tape.ts";
@@ -316,7 +316,8 @@ export class GemmKernels {
     const lane = laneBytes(plan.lane);
     const dense = isLane(problem.dtypes[2], plan.lane) && b[0] === lane;
     const copy = workspace + w.packB;
-    const stream = problem.m * Math.abs(a[0]) > CACHED ? 1 : 0;
+    const stream = problem.m * Math.abs(a[0]) > CACHED;
+    const together = rowsTogether(lane, stream);
     for (let batch = task.batch; batch < task.batch + task.batches; batch++) {
       const aFrom = batchAddress(batches, 1, batch) + task.row * a[0];
       const xFrom = batchAddress(batches, 2, batch);
@@ -327,11 +328,21 @@ export class GemmKernels {
         const depth = Math.min(STREAM_K, k - p);
         if (!dense) gather(copy, xFrom + p * b[0], 0, b[0], 1, depth);
         const x = dense ? xFrom + p * lane : copy;
-        const rows = Math.max(8, STREAM_ELEMENTS / depth) & ~7;
+        const rows = together * Math.max(1, Math.floor(STREAM_ELEMENTS / depth / together));
         for (let i = 0; i < task.rows; i += rows) {
           const count = Math.min(rows, task.rows - i);
           const accumulate = plan.accumulate || (p > 0 ? 1 : 0);
-          dots(count, depth, aFrom + i * a[0] + p * a[1], a[0], x, y + i * yStep, yStep, accumulate, stream);
+          dots(
+            count,
+            depth,
+            aFrom + i * a[0] + p * a[1],
+            a[0],
+            x,
+            y + i * yStep,
+            yStep,
+            accumulate,
+            stream ? 1 : 0,
+          );
         }
       }
       store?.(yTo, out[0], out[0], y, lane, task.rows, 1);

@@ -19,7 +19,7 @@ export interface VectorGemm {
   gather(dst: number, src: number, unused: number, step: number, one: number, k: number): void;
   /**
    * y (lanes, yStep apart) = a·x, += where `accumulate` is 1, -= where it is 2. `stream` is 1 where a comes from memory:
-   * twice as many rows side by side keep more of it on its way.
+   * more rows side by side (see rowsTogether) keep more of it on its way.
    */
   dots(
     rows: number,
@@ -75,9 +75,14 @@ export function emitVectorGemm({ dtypes, kind, tile, temp, shared }: VectorModul
   return module;
 }
 
+/** Rows that are multiplied side by side: what the registers hold, and a little less of it where nothing waits for memory. */
+export const rowsTogether = (laneBytes: number, stream: boolean): number =>
+  laneBytes === 4 ? (stream ? 7 : 4) : stream ? 3 : 2;
+
 function emitDots(m: ModuleBuilder, from: DType, to: DType, lane: LaneRow, fma: boolean): void {
-  const many = 16 / lane.bytes;
-  const streams = emitRows(m, 2 * many, from, to, lane, fma);
+  const many = rowsTogether(lane.bytes, false);
+  const more = rowsTogether(lane.bytes, true);
+  const streams = emitRows(m, more, from, to, lane, fma);
   const together = emitRows(m, many, from, to, lane, fma);
   const one = emitRows(m, 1, from, to, lane, fma);
   const f = m.func(
@@ -108,15 +113,12 @@ function emitDots(m: ModuleBuilder, from: DType, to: DType, lane: LaneRow, fma: 
         f.br(next);
       });
     });
-  f.get(stream).if(() => pass(2 * many, streams));
+  f.get(stream).if(() => pass(more, streams));
   pass(many, together);
   pass(1, one);
 }
 
-/**
- * `count` dot products side by side, with 4 sums under way: more would spill, since V8 loads everything first. (8 do
- * so too, on older hosts; where a comes from memory they are the faster for it.)
- */
+/** `count` dot products side by side, with 4 to 7 sums under way: more would spill, since V8 loads everything first. */
 function emitRows(
   m: ModuleBuilder,
   count: number,
@@ -138,8 +140,7 @@ function emitRows(
   const converter = new Converter(f, from, to);
   const itemBytes = dtypes[from].bytes;
   const perGroup = lane.bytes / 4;
-  const many = 16 / lane.bytes;
-  const groups = Math.max(1, (count === 1 ? 4 : count === many ? 2 : 1) / perGroup);
+  const groups = Math.max(1, (count === 1 ? 4 : count <= 4 ? 2 : 1) / perGroup);
   const elements = 4 * groups;
   const sumsOfRow = count === 1 ? groups * perGroup : perGroup;
   const rows = [a];
