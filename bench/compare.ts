@@ -84,8 +84,8 @@ async function main(): Promise<void> {
       console.log(`warning: ${busy.toFixed(1)} cores are busy with something else`);
     const line = progressLine();
     const options = values.quick
-      ? { rounds: 5, turn: 2, budget: 60, starts: 2, slowest: 1000, patient: false }
-      : { rounds: 15, turn: 8, budget: 500, starts: 5, slowest: 3000, patient: true };
+      ? { rounds: 5, turn: 2, lead: 2, budget: 60, starts: 2, slowest: 1000, patient: false }
+      : { rounds: 15, turn: 8, lead: 20, budget: 500, starts: 5, slowest: 3000, patient: true };
     const result = await runAll(taking, chosen, builds, options, line.show);
     line.end();
     const head = ["", `A: ${positionals[0]}`, `B: ${positionals[1]}`, "A / B", ""];

@@ -3,7 +3,7 @@
  * run, and the results, tables and chart are written to docs/benchmarks/.
  *
  *     npm run bench:setup                          once: installs the contestants
- *     npm run bench:peers                          all of it, about ten minutes on a quiet machine
+ *     npm run bench:peers                          all of it, about twenty minutes on a quiet machine
  *     npm run bench:peers -- --only add,exp        some workloads, by id or group
  *     npm run bench:peers -- --contestants strided,numpy
  *     npm run bench:peers -- --quick               small sizes, few rounds: does everything work?
@@ -26,9 +26,9 @@ import { compactJson, type Report } from "./report/report.ts";
 import { chart } from "./report/svg.ts";
 
 const settings: Record<Size, RunOptions> = {
-  full: { rounds: 9, turn: 8, budget: 250, starts: 3, slowest: 3000, patient: true },
-  quick: { rounds: 3, turn: 2, budget: 60, starts: 1, slowest: 1000, patient: false },
-  tiny: { rounds: 2, turn: 0.5, budget: 10, starts: 1, slowest: 1000, patient: false },
+  full: { rounds: 7, turn: 8, lead: 40, budget: 250, starts: 3, slowest: 3000, patient: true },
+  quick: { rounds: 3, turn: 2, lead: 2, budget: 60, starts: 1, slowest: 1000, patient: false },
+  tiny: { rounds: 2, turn: 0.5, lead: 0.5, budget: 10, starts: 1, slowest: 1000, patient: false },
 };
 
 function pick<T>(

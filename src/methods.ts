@@ -9,7 +9,7 @@ import { repeat, tile } from "./library/join.ts";
 import { ravel, roll, rot90, split, unstack } from "./library/manipulate.ts";
 import { booleanMask, compress, nonzero } from "./library/mask.ts";
 import { pad } from "./library/pad.ts";
-import { dot, trace, vecdot } from "./library/products.ts";
+import { dot, type TraceOptions, trace, vecdot } from "./library/products.ts";
 import { searchsorted } from "./library/search.ts";
 import { type UniqueOptions, unique } from "./library/sets.ts";
 import { argsort, sort, topk } from "./library/sort.ts";
@@ -22,7 +22,7 @@ import {
   ptp,
   quantile,
 } from "./library/statistics.ts";
-import { Tensor } from "./tensor.ts";
+import { Tensor, type Wide } from "./tensor.ts";
 
 /** Every row becomes a method of its name; the tensor is the function's first argument. */
 const methods = {
@@ -64,10 +64,11 @@ const methods = {
 // biome-ignore lint/suspicious/noExplicitAny: whatever its first argument is, that is the tensor
 type Method<F> = F extends (t: any, ...rest: infer Rest) => infer R ? (...rest: Rest) => R : never;
 
-/** Those whose result has the tensor's dtype, in some place. */
+/** Those whose result follows from the tensor's dtype, in some place. */
 interface OfDType<D extends DType> {
   booleanMask: Method<typeof booleanMask<D>>;
   compress: Method<typeof compress<D>>;
+  dot<E extends DType>(b: Tensor<E>): ReturnType<typeof dot<D, E>>;
   gather: Method<typeof gather<D>>;
   pad: Method<typeof pad<D>>;
   put: Method<typeof put<D>>;
@@ -82,8 +83,13 @@ interface OfDType<D extends DType> {
   takeAlongAxis: Method<typeof takeAlongAxis<D>>;
   tile: Method<typeof tile<D>>;
   topk: Method<typeof topk<D>>;
+  trace<E extends DType = Wide<D>>(options?: TraceOptions<E>): Tensor<E>;
   unique<const O extends UniqueOptions = UniqueOptions>(options?: O): ReturnType<typeof unique<D, O>>;
   unstack: Method<typeof unstack<D>>;
+  vecdot<E extends DType>(
+    b: Tensor<E>,
+    options?: { readonly axis?: number },
+  ): ReturnType<typeof vecdot<D, E>>;
 }
 type Others = Omit<typeof methods, keyof OfDType<DType>>;
 export type TensorMethods<D extends DType = DType> = OfDType<D> & {

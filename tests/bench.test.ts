@@ -239,7 +239,7 @@ function sample(): Report {
     limits: { how: "by hand", one: limit, all: { ...limit, multiplyAdd: 200 } },
     busy: 0,
     size: "full",
-    settings: { rounds: 3, turn: 1, budget: 1, starts: 1, slowest: 1, patient: false },
+    settings: { rounds: 3, turn: 1, lead: 1, budget: 1, starts: 1, slowest: 1, patient: false },
     seconds: 600,
     reference: "NumPy 0 in f64",
     contestants: [

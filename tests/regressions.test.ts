@@ -239,6 +239,21 @@ describe("once wrong, now right", () => {
     ]);
   });
 
+  it("assign drops leading axes of size 1 that the destination has not got, as NumPy does", () => {
+    const src = arange(6).reshape(1, 1, 2, 3);
+    expect(zeros([2, 3]).assign(src).toArray()).toEqual(arange(6).reshape(2, 3).toArray());
+    expect(
+      zeros([2, 3])
+        .assign(src.slice(":", ":", "1:"))
+        .toArray(),
+    ).toEqual([
+      [3, 4, 5],
+      [3, 4, 5],
+    ]);
+    expect(() => zeros([3]).assign(src)).toThrow("does not broadcast");
+    expect(() => zeros([2, 3]).assign(arange(12).reshape(2, 2, 3))).toThrow("does not broadcast");
+  });
+
   it("the temporary of assignFlat is among the copies of a report", () => {
     const src = arange(12).reshape(3, 4).T;
     // A dense destination can be seen in the source's shape; one in another order cannot.

@@ -3,14 +3,22 @@ import { describe, expectTypeOf, it } from "vitest";
 import {
   add,
   arange,
+  cross,
   type DType,
   div,
+  dot,
+  einsum,
   empty,
+  eye,
+  fft,
   fromBuffer,
   full,
+  inner,
   type Kernel,
   kernel,
+  kron,
   less,
+  linalg,
   linspace,
   type MemoryReport,
   matmul,
@@ -20,11 +28,15 @@ import {
   min,
   mul,
   ones,
+  outer,
   scope,
   sub,
   sum,
   type Tensor,
   tensor,
+  tensordot,
+  trace,
+  vecdot,
   where,
   zeros,
   zip,
@@ -106,6 +118,83 @@ describe("inferred types", () => {
     expectTypeOf(f.add(i)).toEqualTypeOf<Tensor>();
     expectTypeOf(f.add(i, { dtype: "f64" })).toEqualTypeOf<Tensor<"f64">>();
     expectTypeOf(f.reshape(1, 2).matmul(f)).toEqualTypeOf<Tensor<"f32">>();
+  });
+
+  it("linear algebra is f32 where every operand is, else f64", () => {
+    const [f, d, i] = [eye(2), eye(2, { dtype: "f64" }), eye(2, { dtype: "i32" })];
+    const some: Tensor = f;
+    expectTypeOf(linalg.solve(f, f)).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(linalg.solve(f, d)).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(linalg.solve(i, f)).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(linalg.solve(some, f)).toEqualTypeOf<Tensor<"f32" | "f64">>();
+    expectTypeOf(linalg.solve(some, d)).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(linalg.solve(some, some)).toExtend<Tensor>();
+    expectTypeOf(linalg.cholesky(f)).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(linalg.inv(i)).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(linalg.pinv(f, { rtol: 0.1 })).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(linalg.det(f).item()).toEqualTypeOf<number>();
+    expectTypeOf(linalg.slogdet(d).logabsdet).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(linalg.qr(f)).toEqualTypeOf<linalg.QrResult<Tensor<"f32">>>();
+    expectTypeOf(linalg.qr(some)).toExtend<linalg.QrResult>();
+    expectTypeOf(linalg.svd(f).vh.data).toEqualTypeOf<Float32Array>();
+    expectTypeOf(linalg.svdvals(i)).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(linalg.eigh(f).eigenvectors).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(linalg.eigvalsh(d)).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(linalg.lstsq(f, f).x).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(linalg.lstsq(f, i).residuals).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(linalg.matrixNorm(f, { ord: 1 })).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(linalg.cond(i)).toEqualTypeOf<Tensor<"f64">>();
+  });
+
+  it("norms, powers and diagonals have rules of their own", () => {
+    const [f, h, i] = [eye(2), eye(2, { dtype: "f16" }), eye(2, { dtype: "i32" })];
+    expectTypeOf(linalg.vectorNorm(h)).toEqualTypeOf<Tensor<"f16">>();
+    expectTypeOf(linalg.vectorNorm(i)).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(linalg.matrixPower(f, -1)).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(linalg.matrixPower(i, 2)).toEqualTypeOf<Tensor<"i32" | "f64">>();
+    expectTypeOf(linalg.trace(i)).toEqualTypeOf<Tensor<"i64">>();
+    expectTypeOf(linalg.trace(i, { dtype: "i32" })).toEqualTypeOf<Tensor<"i32">>();
+    expectTypeOf(trace(h, { offset: 1 })).toEqualTypeOf<Tensor<"f16">>();
+    expectTypeOf(linalg.diagonal(i)).toEqualTypeOf<Tensor<"i32">>();
+    expectTypeOf(linalg.matrixTranspose(h)).toEqualTypeOf<Tensor<"f16">>();
+  });
+
+  it("transforms are f32 or f64", () => {
+    const [f, h, i] = [eye(2), eye(2, { dtype: "bf16" }), eye(2, { dtype: "u8" })];
+    const some: Tensor = f;
+    expectTypeOf(fft.fft(f)).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(fft.ifft(h)).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(fft.rfft(i)).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(fft.irfft(some)).toEqualTypeOf<Tensor<"f32" | "f64">>();
+    expectTypeOf(fft.hfft(f)).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(fft.ihfft(i)).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(fft.fftn(f)).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(fft.ifft2(f.reshape(1, 2, 2), { norm: "ortho" })).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(fft.rfft2(i)).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(fft.irfftn(f)).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(fft.fftshift(i)).toEqualTypeOf<Tensor<"u8">>();
+    expectTypeOf(fft.fftfreq(4)).toEqualTypeOf<Tensor<"f64">>();
+    expectTypeOf(fft.rfftfreq(4, { dtype: "f32" })).toEqualTypeOf<Tensor<"f32">>();
+  });
+
+  it("products have the dtype that the operands agree on", () => {
+    const [m, f, i] = [eye(2), zeros(3), zeros(3, { dtype: "i16" })];
+    const some: Tensor = f;
+    expectTypeOf(einsum("i,i", f, f)).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(einsum("i,j,k->ijk", i, i, i)).toEqualTypeOf<Tensor<"i16">>();
+    expectTypeOf(einsum("i,i", f, i)).toEqualTypeOf<Tensor>();
+    expectTypeOf(einsum("i,i", f, some)).toEqualTypeOf<Tensor>();
+    expectTypeOf(einsum("i,i", ...[f, f])).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(einsum("i,i", ...[f, i])).toEqualTypeOf<Tensor>();
+    expectTypeOf(linalg.multiDot([m, m])).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(linalg.multiDot([m, m.to("i8")])).toEqualTypeOf<Tensor>();
+    expectTypeOf(tensordot(f, f, { axes: 1 })).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(vecdot(i, i)).toEqualTypeOf<Tensor<"i16">>();
+    expectTypeOf(dot(f, i)).toEqualTypeOf<Tensor>();
+    expectTypeOf(inner(f, f).item()).toEqualTypeOf<number>();
+    expectTypeOf(outer(i, i)).toEqualTypeOf<Tensor<"i16">>();
+    expectTypeOf(kron(f, f)).toEqualTypeOf<Tensor<"f32">>();
+    expectTypeOf(cross(f, some)).toEqualTypeOf<Tensor>();
   });
 
   it("data is the typed array of the dtype; f16 and bf16 show their bits", () => {

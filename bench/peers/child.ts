@@ -104,9 +104,9 @@ async function warm(turn: number, longest: number): Promise<Reply> {
   return { calls: Math.max(1, Math.round(turn / Math.max(last, 1e-6))), ms: last };
 }
 
-async function turn(calls: number): Promise<Reply> {
-  // The first call after a pause pays for the pause: it is not counted, unless it is long enough not to matter.
-  if (calls > 1) await time(1);
+/** The first calls after a pause pay for the pause: for threads that sleep, and virtual cores that were given away. */
+async function turn(calls: number, lead: number): Promise<Reply> {
+  for (const start = performance.now(); performance.now() - start < lead; ) await time(1);
   return { ms: (await time(calls)) / calls };
 }
 
@@ -145,7 +145,7 @@ async function obey(command: Command): Promise<Reply> {
     case "warm":
       return warm(command.turn, command.longest);
     case "turn":
-      return turn(command.calls);
+      return turn(command.calls, command.lead);
     case "peak":
       await time(command.calls);
       return { bytes: peak() };

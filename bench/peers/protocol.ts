@@ -10,7 +10,8 @@ export type Command =
   | { readonly do: "check"; readonly file: string }
   | { readonly do: "write"; readonly file: string }
   | { readonly do: "warm"; readonly turn: number; readonly longest: number }
-  | { readonly do: "turn"; readonly calls: number }
+  /** So many milliseconds, or one call, that do not count; then the calls that do. */
+  | { readonly do: "turn"; readonly calls: number; readonly lead: number }
   | { readonly do: "peak"; readonly calls: number }
   | { readonly do: "drop" };
 

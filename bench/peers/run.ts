@@ -53,8 +53,9 @@ export interface RunResult {
 export interface RunOptions {
   /** Rounds of turns, at most. */
   readonly rounds: number;
-  /** Milliseconds a turn lasts at least. */
+  /** Milliseconds a turn lasts at least, after as many as `lead` that do not count. */
   readonly turn: number;
+  readonly lead: number;
   /** Milliseconds of turns that a contestant gets in one workload, unless three rounds take longer. */
   readonly budget: number;
   /** Fresh processes for each contestant where starting is measured. */
@@ -63,6 +64,16 @@ export interface RunOptions {
   readonly slowest: number;
   /** Wait for the machine to become quiet. */
   readonly patient: boolean;
+}
+
+/** A contestant's turns at one workload. */
+interface Turns {
+  readonly peer: Peer;
+  readonly error: number;
+  readonly calls: number;
+  readonly lead: number;
+  readonly rounds: number;
+  readonly times: number[];
 }
 
 export type Progress = (done: number, all: number, workload: Workload, what: string) => void;
@@ -205,8 +216,8 @@ class Run {
       if ("none" in outcome) outcomes.set(peer.contestant.id, outcome);
       else ready.push({ peer, error: outcome.error });
     });
-    const turns: { peer: Peer; error: number; calls: number; rounds: number; times: number[] }[] = [];
-    const { turn, budget, rounds } = this.#options;
+    const turns: Turns[] = [];
+    const { turn, lead, budget, rounds } = this.#options;
     for (const [k, { peer, error }] of ready.entries()) {
       progress(`warming up ${k + 1}/${ready.length}`);
       const reply = await this.#inTurn(peer, (p) => p.ask({ do: "warm", turn, longest: budget }));
@@ -221,15 +232,24 @@ class Run {
       }
       const least = length > 1000 ? 1 : length > 150 ? 2 : 3;
       const wanted = Math.max(least, Math.min(rounds, Math.floor(budget / length)));
-      turns.push({ peer, error, calls: reply.calls!, rounds: wanted, times: [] });
+      turns.push({
+        peer,
+        error,
+        calls: reply.calls!,
+        lead: length > 1000 ? 0 : lead,
+        rounds: wanted,
+        times: [],
+      });
     }
+    // Those with threads follow one another: a machine lends its cores to others while they are not used.
+    turns.sort((s, t) => s.peer.contestant.threads - t.peer.contestant.threads);
     for (let round = 0; round < rounds; round++) {
       progress(`round ${round + 1}/${rounds}`);
       // Each round begins with another contestant, so that nobody always follows the same one.
       for (let k = 0; k < turns.length; k++) {
         const t = turns[(k + round) % turns.length];
         if (t.times.length >= t.rounds) continue;
-        const reply = await this.#inTurn(t.peer, (p) => p.ask({ do: "turn", calls: t.calls }));
+        const reply = await this.#inTurn(t.peer, (p) => p.ask({ do: "turn", calls: t.calls, lead: t.lead }));
         if (reply.ms !== undefined) t.times.push(reply.ms);
       }
     }

@@ -31,21 +31,21 @@ const modules = { numpy: "python3-numpy", numba: "python3-numba", torch: "python
 const has = (module) =>
   ["/usr/bin/python3", "python3"].some((python) => run(python, ["-c", `import ${module}`], { quiet: true }));
 const wanted = Object.entries(modules).filter(([module]) => !has(module));
-if (wanted.length > 0) {
-  const packages = wanted.map(([, name]) => name);
-  const root = process.getuid?.() === 0;
-  if (root && run("apt-get", ["--version"], { quiet: true })) {
-    console.log(`\nPython contestants: ${packages.join(", ")}`);
-    run("apt-get", ["update", "-qq"]);
-    for (const name of packages) run("apt-get", ["install", "-y", "-qq", "--no-install-recommends", name]);
-    // NumPy's matrix product is only what it is known for with OpenBLAS behind it.
-    run("apt-get", ["install", "-y", "-qq", "--no-install-recommends", "libopenblas0-pthread"]);
-  }
-  for (const [module, name] of wanted) {
-    if (!has(module))
-      missing.push(`${module}: install Debian's ${name}, or set BENCH_PYTHON to a Python that has it`);
-  }
+const debian = process.getuid?.() === 0 && run("apt-get", ["--version"], { quiet: true });
+// NumPy's matrix product is only what it is known for with OpenBLAS behind it.
+const blas = "libopenblas0-pthread";
+const hasBlas = () => run("dpkg", ["-s", blas], { quiet: true });
+const packages = [...wanted.map(([, name]) => name), ...(hasBlas() ? [] : [blas])];
+if (debian && packages.length > 0) {
+  console.log(`\nPython contestants: ${packages.join(", ")}`);
+  run("apt-get", ["update", "-qq"]);
+  for (const name of packages) run("apt-get", ["install", "-y", "-qq", "--no-install-recommends", name]);
 }
+for (const [module, name] of wanted) {
+  if (!has(module))
+    missing.push(`${module}: install Debian's ${name}, or set BENCH_PYTHON to a Python that has it`);
+}
+if (debian && !hasBlas()) missing.push(`OpenBLAS: NumPy multiplies matrices slowly without ${blas}`);
 if (!run("cc", ["--version"], { quiet: true }))
   missing.push("a C compiler: the machine's limits are measured in Node instead");
 

@@ -26,7 +26,7 @@ const sizes: Record<Size, Sizes> = {
     skinny: [4096, 8],
     turned: 1024,
     permute: [64, 512, 512],
-    transpose: 8192,
+    transpose: 4096,
   },
   quick: {
     n: 1024,

@@ -243,7 +243,7 @@ function method(report: Report): string {
   is reported as such and not timed.
 - **Turns.** Each contestant lives in a process of its own; in up to ${settings.rounds} rounds each gets a turn of at least ${settings.turn} ms, in
   rotating order. Out of its turn a process is stopped by the system, so that idle threads cannot disturb anybody. The
-  first call of a turn is not counted. Figures are medians over the rounds; results.json also has spread and least.
+  first ${settings.lead} ms of a turn, or its first call, are not counted. Figures are medians over the rounds; results.json also has spread and least.
 - **Existing outputs** are used where a library can (\`out=\`, \`into\`, loops); where it cannot, a call includes making the
   result, and strided's reductions and matrix products do so too. Data stays where the library keeps it: only
   onnxruntime-web copies JavaScript arrays in and out at each call, because that is how it is called.

@@ -34,33 +34,36 @@ export interface FftnOptions {
 
 /* The transforms --------------------------------------------------------------------------------------- */
 
-export function fft(z: Tensor, options: FftOptions = {}): Tensor {
-  return alongOne("fft", z, options, { inverse: false, from: "complex", to: "complex" });
+/** The dtype of a transform, which is floatOf its input's, as far as it is known. */
+type FftOf<D extends DType> = D extends "f16" | "bf16" | "f32" ? "f32" : "f64";
+
+export function fft<D extends DType>(z: Tensor<D>, options: FftOptions = {}): Tensor<FftOf<D>> {
+  return alongOne("fft", z, options, { inverse: false, from: "complex", to: "complex" }) as Tensor<FftOf<D>>;
 }
-export function ifft(z: Tensor, options: FftOptions = {}): Tensor {
-  return alongOne("ifft", z, options, { inverse: true, from: "complex", to: "complex" });
+export function ifft<D extends DType>(z: Tensor<D>, options: FftOptions = {}): Tensor<FftOf<D>> {
+  return alongOne("ifft", z, options, { inverse: true, from: "complex", to: "complex" }) as Tensor<FftOf<D>>;
 }
 /** Of real numbers: the first n/2 + 1 results; the others are their conjugates. */
-export function rfft(x: Tensor, options: FftOptions = {}): Tensor {
-  return alongOne("rfft", x, options, { inverse: false, from: "real", to: "half" });
+export function rfft<D extends DType>(x: Tensor<D>, options: FftOptions = {}): Tensor<FftOf<D>> {
+  return alongOne("rfft", x, options, { inverse: false, from: "real", to: "half" }) as Tensor<FftOf<D>>;
 }
 /** The inverse of rfft: n real numbers (default 2·(m - 1)) from the first m of their transform. */
-export function irfft(z: Tensor, options: FftOptions = {}): Tensor {
-  return alongOne("irfft", z, options, { inverse: true, from: "half", to: "real" });
+export function irfft<D extends DType>(z: Tensor<D>, options: FftOptions = {}): Tensor<FftOf<D>> {
+  return alongOne("irfft", z, options, { inverse: true, from: "half", to: "real" }) as Tensor<FftOf<D>>;
 }
 /** Of a signal whose transform is real: n real results from the first n/2 + 1 of its elements. */
-export function hfft(z: Tensor, options: FftOptions = {}): Tensor {
+export function hfft<D extends DType>(z: Tensor<D>, options: FftOptions = {}): Tensor<FftOf<D>> {
   const t = pairs("hfft", z);
   return scoped("hfft", () =>
     alongOne("hfft", conj(t), turned("hfft", options), { inverse: true, from: "half", to: "real" }),
-  );
+  ) as Tensor<FftOf<D>>;
 }
 /** The inverse of hfft. */
-export function ihfft(x: Tensor, options: FftOptions = {}): Tensor {
+export function ihfft<D extends DType>(x: Tensor<D>, options: FftOptions = {}): Tensor<FftOf<D>> {
   const t = liveTensor("ihfft", x);
   return scoped("ihfft", () =>
     conj(alongOne("ihfft", t, turned("ihfft", options), { inverse: false, from: "real", to: "half" })),
-  );
+  ) as Tensor<FftOf<D>>;
 }
 
 /** hfft is made of an inverse transform, ihfft of a forward one: what scales the one does not scale the other. */
@@ -71,31 +74,31 @@ function turned(operation: string, options: FftOptions): FftOptions {
   return { ...options, norm: other[options.norm ?? "backward"] };
 }
 
-export function fftn(z: Tensor, options: FftnOptions = {}): Tensor {
-  return alongMany("fftn", z, options, false);
+export function fftn<D extends DType>(z: Tensor<D>, options: FftnOptions = {}): Tensor<FftOf<D>> {
+  return alongMany("fftn", z, options, false) as Tensor<FftOf<D>>;
 }
-export function ifftn(z: Tensor, options: FftnOptions = {}): Tensor {
-  return alongMany("ifftn", z, options, true);
+export function ifftn<D extends DType>(z: Tensor<D>, options: FftnOptions = {}): Tensor<FftOf<D>> {
+  return alongMany("ifftn", z, options, true) as Tensor<FftOf<D>>;
 }
-export function fft2(z: Tensor, options: FftnOptions = {}): Tensor {
-  return alongMany("fft2", z, lastTwo("fft2", options), false);
+export function fft2<D extends DType>(z: Tensor<D>, options: FftnOptions = {}): Tensor<FftOf<D>> {
+  return alongMany("fft2", z, lastTwo("fft2", options), false) as Tensor<FftOf<D>>;
 }
-export function ifft2(z: Tensor, options: FftnOptions = {}): Tensor {
-  return alongMany("ifft2", z, lastTwo("ifft2", options), true);
+export function ifft2<D extends DType>(z: Tensor<D>, options: FftnOptions = {}): Tensor<FftOf<D>> {
+  return alongMany("ifft2", z, lastTwo("ifft2", options), true) as Tensor<FftOf<D>>;
 }
 /** rfft along the last of `axes`, fft along the others. */
-export function rfftn(x: Tensor, options: FftnOptions = {}): Tensor {
-  return realMany("rfftn", x, options);
+export function rfftn<D extends DType>(x: Tensor<D>, options: FftnOptions = {}): Tensor<FftOf<D>> {
+  return realMany("rfftn", x, options) as Tensor<FftOf<D>>;
 }
-export function rfft2(x: Tensor, options: FftnOptions = {}): Tensor {
-  return realMany("rfft2", x, lastTwo("rfft2", options));
+export function rfft2<D extends DType>(x: Tensor<D>, options: FftnOptions = {}): Tensor<FftOf<D>> {
+  return realMany("rfft2", x, lastTwo("rfft2", options)) as Tensor<FftOf<D>>;
 }
 /** ifft along all of `axes` but the last, irfft along that. */
-export function irfftn(z: Tensor, options: FftnOptions = {}): Tensor {
-  return inverseRealMany("irfftn", z, options);
+export function irfftn<D extends DType>(z: Tensor<D>, options: FftnOptions = {}): Tensor<FftOf<D>> {
+  return inverseRealMany("irfftn", z, options) as Tensor<FftOf<D>>;
 }
-export function irfft2(z: Tensor, options: FftnOptions = {}): Tensor {
-  return inverseRealMany("irfft2", z, lastTwo("irfft2", options));
+export function irfft2<D extends DType>(z: Tensor<D>, options: FftnOptions = {}): Tensor<FftOf<D>> {
+  return inverseRealMany("irfft2", z, lastTwo("irfft2", options)) as Tensor<FftOf<D>>;
 }
 
 function lastTwo(operation: string, options: FftnOptions): FftnOptions {
@@ -106,7 +109,10 @@ function lastTwo(operation: string, options: FftnOptions): FftnOptions {
 /* Sample points ---------------------------------------------------------------------------------------- */
 
 /** The frequencies of fft's results for samples `d` apart: 0, 1, …, -2, -1, each over n·d. */
-export function fftfreq(n: number, options: { readonly d?: number; readonly dtype?: DType } = {}): Tensor {
+export function fftfreq<D extends DType = "f64">(
+  n: number,
+  options: { readonly d?: number; readonly dtype?: D } = {},
+): Tensor<D> {
   const step = frequencyStep("fftfreq", n, options);
   return scoped("fftfreq", () => {
     const out = empty(n, { dtype: "f64" });
@@ -114,16 +120,19 @@ export function fftfreq(n: number, options: { readonly d?: number; readonly dtyp
     out.slice([0, positive]).assign(arange(positive, { dtype: "f64" }));
     out.slice([positive, n]).assign(arange(-(n >> 1), 0, { dtype: "f64" }));
     return out.mul(step).to(options.dtype ?? "f64");
-  });
+  }) as Tensor<D>;
 }
 /** The frequencies of rfft's results. */
-export function rfftfreq(n: number, options: { readonly d?: number; readonly dtype?: DType } = {}): Tensor {
+export function rfftfreq<D extends DType = "f64">(
+  n: number,
+  options: { readonly d?: number; readonly dtype?: D } = {},
+): Tensor<D> {
   const step = frequencyStep("rfftfreq", n, options);
   return scoped("rfftfreq", () =>
     arange((n >> 1) + 1, { dtype: "f64" })
       .mul(step)
       .to(options.dtype ?? "f64"),
-  );
+  ) as Tensor<D>;
 }
 
 function frequencyStep(operation: string, n: number, options: { readonly d?: number }): number {
@@ -144,12 +153,12 @@ export interface ShiftOptions {
 }
 
 /** Frequency 0 to the middle of each axis. */
-export function fftshift(x: Tensor, options: ShiftOptions = {}): Tensor {
-  return shifted("fftshift", x, options, (n) => n >> 1);
+export function fftshift<D extends DType>(x: Tensor<D>, options: ShiftOptions = {}): Tensor<D> {
+  return shifted("fftshift", x, options, (n) => n >> 1) as Tensor<D>;
 }
 /** The inverse of fftshift. */
-export function ifftshift(x: Tensor, options: ShiftOptions = {}): Tensor {
-  return shifted("ifftshift", x, options, (n) => n - (n >> 1));
+export function ifftshift<D extends DType>(x: Tensor<D>, options: ShiftOptions = {}): Tensor<D> {
+  return shifted("ifftshift", x, options, (n) => n - (n >> 1)) as Tensor<D>;
 }
 
 function shifted(operation: string, x: Tensor, options: ShiftOptions, by: (n: number) => number): Tensor {

@@ -3,8 +3,9 @@
  * axes before them are batches.
  */
 import { matmul as product } from "../api.ts";
+import type { DType } from "../dtype.ts";
 import { checkOptions } from "../ops/arguments.ts";
-import { liveTensor, type Tensor } from "../tensor.ts";
+import { liveTensor, type Tensor, type Wide } from "../tensor.ts";
 import { type TraceOptions, trace as traceOf } from "./products.ts";
 
 export { type CholeskyOptions, cholesky } from "./linalg/cholesky.ts";
@@ -28,15 +29,21 @@ export { type SvdOptions, type SvdResult, svd, svdvals } from "./linalg/svd.ts";
 export { cross, matrixTranspose, multiDot, outer, tensordot, vecdot } from "./products.ts";
 
 /** The sum of a diagonal of the matrices in the last two axes. */
-export function trace(a: Tensor, options: Pick<TraceOptions, "offset" | "dtype"> = {}): Tensor {
+export function trace<D extends DType, E extends DType = Wide<D>>(
+  a: Tensor<D>,
+  options: Pick<TraceOptions<E>, "offset" | "dtype"> = {},
+): Tensor<E> {
   checkOptions("trace", options, "{ offset: 1 }", ["offset", "dtype"]);
   return traceOf(a, { ...options, axis1: -2, axis2: -1 });
 }
 
 /** A diagonal of the matrices in the last two axes; a view. */
-export function diagonal(a: Tensor, options: { readonly offset?: number } = {}): Tensor {
+export function diagonal<D extends DType>(
+  a: Tensor<D>,
+  options: { readonly offset?: number } = {},
+): Tensor<D> {
   checkOptions("diagonal", options, "{ offset: 1 }", ["offset"]);
-  return liveTensor("diagonal", a).diagonal({ ...options, axis1: -2, axis2: -1 });
+  return liveTensor("diagonal", a).diagonal({ ...options, axis1: -2, axis2: -1 }) as Tensor<D>;
 }
 
 /** The matrix product, which is at home here too. */

@@ -1,16 +1,18 @@
 /** Products of tensors by their NumPy names. Contractions are matrix products on views (see einsum.ts). */
 
 import { empty, mapReduce, matmul, mul, scope, sub, sum } from "../api.ts";
-import { promote } from "../dtype.ts";
+import { type DType, promote } from "../dtype.ts";
 import { within } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { checkOptions } from "../ops/arguments.ts";
-import type { SumOptions } from "../ops/reductions.ts";
-import { liveTensor, type Tensor } from "../tensor.ts";
+import { liveTensor, type Tensor, type Together, type Wide } from "../tensor.ts";
 import { broadcastShapes } from "../view/broadcast.ts";
 import { normalizeAxes, normalizeAxis } from "../view/layout.ts";
-import { contractPair, type Term } from "./einsum.ts";
+import { contractPair, type Promoted, type Term } from "./einsum.ts";
 import { scoped } from "./scoped.ts";
+
+/** As matmul's: the dtype of both, where they agree. */
+type Product<D extends DType, E extends DType> = Tensor<Together<D, Tensor<E>>>;
 
 /** a's axes by number, b's by number and a prime, except those that are summed together. */
 function contracted(a: Tensor, b: Tensor, aAxes: readonly number[], bAxes: readonly number[]): Tensor {
@@ -36,7 +38,11 @@ export interface TensordotOptions {
 }
 
 /** Sums over the given axes of both; the others follow one another. */
-export function tensordot(a: Tensor, b: Tensor, options: TensordotOptions = {}): Tensor {
+export function tensordot<D extends DType, E extends DType>(
+  a: Tensor<D>,
+  b: Tensor<E>,
+  options: TensordotOptions = {},
+): Product<D, E> {
   checkOptions("tensordot", options, "{ axes: [[1], [0]] }", ["axes"]);
   const [left, right] = [liveTensor("tensordot", a), liveTensor("tensordot", b)];
   const [aAxes, bAxes] = tensordotAxes(left, right, options.axes ?? 2);
@@ -49,7 +55,7 @@ export function tensordot(a: Tensor, b: Tensor, options: TensordotOptions = {}):
       "Axes that are summed together have one size.",
     );
   });
-  return within("tensordot", () => contracted(left, right, aAxes, bAxes));
+  return within("tensordot", () => contracted(left, right, aAxes, bAxes)) as Product<D, E>;
 }
 
 function tensordotAxes(a: Tensor, b: Tensor, axes: unknown): [readonly number[], readonly number[]] {
@@ -92,17 +98,17 @@ function tensordotAxes(a: Tensor, b: Tensor, axes: unknown): [readonly number[],
 }
 
 /** NumPy's dot: the last axis of a with the second-last (or only) of b; with a scalar it multiplies. */
-export function dot(a: Tensor, b: Tensor): Tensor {
+export function dot<D extends DType, E extends DType>(a: Tensor<D>, b: Tensor<E>): Product<D, E> {
   const [left, right] = [liveTensor("dot", a), liveTensor("dot", b)];
-  if (left.rank === 0 || right.rank === 0) return mul(left, right);
-  return overLast("dot", left, right, Math.max(0, right.rank - 2));
+  if (left.rank === 0 || right.rank === 0) return mul(left, right) as Product<D, E>;
+  return overLast("dot", left, right, Math.max(0, right.rank - 2)) as Product<D, E>;
 }
 
 /** Over the last axes of both; with a scalar it multiplies. */
-export function inner(a: Tensor, b: Tensor): Tensor {
+export function inner<D extends DType, E extends DType>(a: Tensor<D>, b: Tensor<E>): Product<D, E> {
   const [left, right] = [liveTensor("inner", a), liveTensor("inner", b)];
-  if (left.rank === 0 || right.rank === 0) return mul(left, right);
-  return overLast("inner", left, right, right.rank - 1);
+  if (left.rank === 0 || right.rank === 0) return mul(left, right) as Product<D, E>;
+  return overLast("inner", left, right, right.rank - 1) as Product<D, E>;
 }
 
 function overLast(operation: string, a: Tensor, b: Tensor, axis: number): Tensor {
@@ -119,7 +125,11 @@ function overLast(operation: string, a: Tensor, b: Tensor, axis: number): Tensor
 }
 
 /** Σ a·b along one axis (default the last) of tensors that broadcast together otherwise. */
-export function vecdot(a: Tensor, b: Tensor, options: { readonly axis?: number } = {}): Tensor {
+export function vecdot<D extends DType, E extends DType>(
+  a: Tensor<D>,
+  b: Tensor<E>,
+  options: { readonly axis?: number } = {},
+): Product<D, E> {
   checkOptions("vecdot", options, "{ axis: 0 }", ["axis"]);
   const [left, right] = [liveTensor("vecdot", a), liveTensor("vecdot", b)];
   return scoped("vecdot", () => {
@@ -145,17 +155,18 @@ export function vecdot(a: Tensor, b: Tensor, options: { readonly axis?: number }
       return mapReduce([x, y], (p, q) => p * q, { axis: -1, dtype });
     }
     return matmul(x.expandDims(-2), y.expandDims(-1)).squeeze([-2, -1]);
-  });
+  }) as Product<D, E>;
 }
 
 /** Every product of an element of a with one of b: (a.size, b.size); both are flattened. */
-export function outer(a: Tensor, b: Tensor): Tensor {
+export function outer<D extends DType, E extends DType>(a: Tensor<D>, b: Tensor<E>): Product<D, E> {
   const [left, right] = [liveTensor("outer", a), liveTensor("outer", b)];
-  return scoped("outer", () => mul(left.reshape(-1).expandDims(1), right.reshape(-1)));
+  const products = scoped("outer", () => mul(left.reshape(-1).expandDims(1), right.reshape(-1)));
+  return products as Product<D, E>;
 }
 
 /** The Kronecker product: a block of b for every element of a. */
-export function kron(a: Tensor, b: Tensor): Tensor {
+export function kron<D extends DType, E extends DType>(a: Tensor<D>, b: Tensor<E>): Product<D, E> {
   const [left, right] = [liveTensor("kron", a), liveTensor("kron", b)];
   return scoped("kron", () => {
     const rank = Math.max(left.rank, right.rank);
@@ -169,11 +180,15 @@ export function kron(a: Tensor, b: Tensor): Tensor {
     const even = right.view(q).expandDims(q.map((_, d) => 2 * d));
     mul(odd, even, { out: split });
     return out;
-  });
+  }) as Product<D, E>;
 }
 
 /** The cross product of vectors of 3 elements along an axis, default the last; other axes broadcast. */
-export function cross(a: Tensor, b: Tensor, options: { readonly axis?: number } = {}): Tensor {
+export function cross<D extends DType, E extends DType>(
+  a: Tensor<D>,
+  b: Tensor<E>,
+  options: { readonly axis?: number } = {},
+): Product<D, E> {
   checkOptions("cross", options, "{ axis: 0 }", ["axis"]);
   const [left, right] = [liveTensor("cross", a), liveTensor("cross", b)];
   const axis = options.axis ?? -1;
@@ -200,19 +215,24 @@ export function cross(a: Tensor, b: Tensor, options: { readonly axis?: number } 
       sub(first, second, { out: at(out, i) });
     }
     return out.moveAxis(-1, axis);
-  });
+  }) as Product<D, E>;
 }
 
-export interface TraceOptions extends Pick<SumOptions, "dtype"> {
+export interface TraceOptions<E extends DType = DType> {
   /** Diagonals above (positive) or below (negative) the main one. */
   readonly offset?: number;
   /** The axes of the matrices. Default 0 and 1, as NumPy's trace; linalg.trace takes the last two. */
   readonly axis1?: number;
   readonly axis2?: number;
+  /** dtype of the result. Default: sums of integers are 64-bit, floats keep theirs. */
+  readonly dtype?: E;
 }
 
 /** The sum of a diagonal. */
-export function trace(a: Tensor, options: TraceOptions = {}): Tensor {
+export function trace<D extends DType, E extends DType = Wide<D>>(
+  a: Tensor<D>,
+  options: TraceOptions<E> = {},
+): Tensor<E> {
   checkOptions("trace", options, "{ offset: 1 }", ["offset", "axis1", "axis2", "dtype"]);
   const t = liveTensor("trace", a);
   if (t.rank < 2) {
@@ -221,20 +241,20 @@ export function trace(a: Tensor, options: TraceOptions = {}): Tensor {
   const { dtype, ...how } = options;
   return scoped("trace", () =>
     sum(t.diagonal(how), dtype === undefined ? { axis: -1 } : { axis: -1, dtype }),
-  );
+  ) as Tensor<E>;
 }
 
 /** The last two axes exchanged; a view. */
-export function matrixTranspose(a: Tensor): Tensor {
+export function matrixTranspose<D extends DType>(a: Tensor<D>): Tensor<D> {
   const t = liveTensor("matrixTranspose", a);
   if (t.rank < 2) {
     fail("shape", "matrixTranspose", `the tensor is ${list(t.shape)}.`, "A matrix has two axes.");
   }
-  return t.swapAxes(-1, -2);
+  return t.swapAxes(-1, -2) as Tensor<D>;
 }
 
 /** The product of several matrices, in the order that takes the fewest multiplications. The first and last may be vectors. */
-export function multiDot(tensors: readonly Tensor[]): Tensor {
+export function multiDot<T extends readonly Tensor[]>(tensors: T): Tensor<Promoted<T[number]>> {
   if (!Array.isArray(tensors) || tensors.length < 2) {
     fail(
       "value",
@@ -265,7 +285,7 @@ export function multiDot(tensors: readonly Tensor[]): Tensor {
     const whole = product(0, last);
     const vectors = [...(live[0].rank === 1 ? [0] : []), ...(live[last].rank === 1 ? [1] : [])];
     return vectors.length === 0 ? whole : whole.squeeze(vectors);
-  });
+  }) as Tensor<Promoted<T[number]>>;
 }
 
 function checkChain(given: readonly Tensor[], matrices: readonly Tensor[]): void {

@@ -164,8 +164,13 @@ function sameView(a: View, b: View): boolean {
 }
 
 function broadcastFor(operation: string, dst: View, src: View): View {
+  // As NumPy's assignment: leading axes of size 1 that the destination has not got are nothing to repeat.
+  const extra = src.shape.length - dst.shape.length;
+  const spare = extra > 0 && src.shape.slice(0, extra).every((n) => n === 1) ? extra : 0;
+  const fitting =
+    spare === 0 ? src : { ...src, shape: src.shape.slice(spare), strides: src.strides.slice(spare) };
   try {
-    return broadcastTo(src, dst.shape);
+    return broadcastTo(fitting, dst.shape);
   } catch {
     return fail(
       "shape",

@@ -3,7 +3,7 @@
  * (one for each batch), blocks of them, and the products and small routines on blocks. Shapes are (batch, rows, columns).
  */
 import { empty, zeros } from "../../api.ts";
-import { dtypes } from "../../dtype.ts";
+import { type DType, dtypes } from "../../dtype.ts";
 import { engine } from "../../engine.ts";
 import { describe, fail, list } from "../../errors.ts";
 import { accumulateProduct, replaceByProduct } from "../../ops/matmul.ts";
@@ -59,6 +59,13 @@ export function linalgDType(operation: string, tensors: readonly Tensor[]): Lina
   }
   return tensors.every((t) => t.dtype === "f32") ? "f32" : "f64";
 }
+
+/** linalgDType of one or two operands, as far as it is known. */
+export type LinalgOf<A extends DType, B extends DType = "f32"> = A extends "f32"
+  ? B extends "f32"
+    ? "f32"
+    : "f64"
+  : "f64";
 
 /** An option that is true or false, checked. */
 export function flagOption(operation: string, name: string, value: unknown, standard: boolean): boolean {

@@ -1,5 +1,6 @@
 /** A = L·Lᵀ for symmetric positive definite A, computed as Uᵀ·U: rows are what lies side by side. */
 import { zeros } from "../../api.ts";
+import type { DType } from "../../dtype.ts";
 import { fail, list } from "../../errors.ts";
 import { checkOptions } from "../../ops/arguments.ts";
 import type { Tensor } from "../../tensor.ts";
@@ -15,6 +16,7 @@ import {
   denseResult,
   eachMatrix,
   flagOption,
+  type LinalgOf,
   linalgDType,
   runRoutine,
   type Stack,
@@ -35,7 +37,7 @@ export interface CholeskyOptions {
 }
 
 /** Only the triangle on the side of the result is read. */
-export function cholesky(a: Tensor, options: CholeskyOptions = {}): Tensor {
+export function cholesky<D extends DType>(a: Tensor<D>, options: CholeskyOptions = {}): Tensor<LinalgOf<D>> {
   checkOptions("cholesky", options, "{ upper: true }", ["upper"]);
   const t = squareArgument("cholesky", a);
   const upper = flagOption("cholesky", "upper", options.upper, false);
@@ -51,7 +53,7 @@ export function cholesky(a: Tensor, options: CholeskyOptions = {}): Tensor {
     }
     const whole = asBatches(u, batchOf(t));
     return denseResult("cholesky", upper ? whole : whole.swapAxes(-1, -2));
-  });
+  }) as Tensor<LinalgOf<D>>;
 }
 
 function factor(a: Stack, info: Tensor, from: number, to: number): void {

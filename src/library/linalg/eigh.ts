@@ -3,6 +3,7 @@
  * the second diagonal vanish, and their rotations turn the vectors.
  */
 import { empty, scope } from "../../api.ts";
+import type { DType } from "../../dtype.ts";
 import { engine } from "../../engine.ts";
 import { describe, fail } from "../../errors.ts";
 import { checkOptions } from "../../ops/arguments.ts";
@@ -19,6 +20,7 @@ import {
   eachMatrix,
   epsilonOf,
   type LinalgDType,
+  type LinalgOf,
   linalgDType,
   matrixOf,
   newStack,
@@ -37,19 +39,23 @@ export interface EighOptions {
   readonly uplo?: "L" | "U";
 }
 
-export interface EighResult {
+export interface EighResult<T extends Tensor = Tensor> {
   /** In ascending order. */
-  readonly eigenvalues: Tensor;
+  readonly eigenvalues: T;
   /** Column i belongs to eigenvalue i. */
-  readonly eigenvectors: Tensor;
+  readonly eigenvectors: T;
 }
 
-export function eigh(a: Tensor, options: EighOptions = {}): EighResult {
-  return scoped("eigh", () => symmetric("eigh", a, options, true)) as EighResult;
+export function eigh<D extends DType>(
+  a: Tensor<D>,
+  options: EighOptions = {},
+): EighResult<Tensor<LinalgOf<D>>> {
+  return scoped("eigh", () => symmetric("eigh", a, options, true)) as EighResult<Tensor<LinalgOf<D>>>;
 }
 
-export function eigvalsh(a: Tensor, options: EighOptions = {}): Tensor {
-  return scoped("eigvalsh", () => symmetric("eigvalsh", a, options, false).eigenvalues);
+export function eigvalsh<D extends DType>(a: Tensor<D>, options: EighOptions = {}): Tensor<LinalgOf<D>> {
+  const values = scoped("eigvalsh", () => symmetric("eigvalsh", a, options, false).eigenvalues);
+  return values as Tensor<LinalgOf<D>>;
 }
 
 /** Steps for one eigenvalue; about two are usual. After PATIENCE of them the limits become those of the whole matrix. */

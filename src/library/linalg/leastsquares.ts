@@ -3,7 +3,7 @@ import { empty, mapReduce, matmul, max, min, norm, scope, sum, where, zeros } fr
 import type { DType } from "../../dtype.ts";
 import { describe, fail, list } from "../../errors.ts";
 import { axisList, checkOptions } from "../../ops/arguments.ts";
-import { liveTensor, type Tensor } from "../../tensor.ts";
+import { type Floated, liveTensor, type Tensor } from "../../tensor.ts";
 import { normalizeAxes } from "../../view/layout.ts";
 import { scoped } from "../scoped.ts";
 import {
@@ -11,6 +11,7 @@ import {
   epsilonOf,
   flagOption,
   type LinalgDType,
+  type LinalgOf,
   linalgDType,
   matrixArgument,
   squareArgument,
@@ -39,7 +40,7 @@ export interface RelativeOptions {
 }
 
 /** The Moore-Penrose inverse. */
-export function pinv(a: Tensor, options: RelativeOptions = {}): Tensor {
+export function pinv<D extends DType>(a: Tensor<D>, options: RelativeOptions = {}): Tensor<LinalgOf<D>> {
   checkOptions("pinv", options, "{ rtol: 1e-10 }", ["rtol"]);
   const t = matrixArgument("pinv", a);
   const dtype = linalgDType("pinv", [t]);
@@ -53,7 +54,7 @@ export function pinv(a: Tensor, options: RelativeOptions = {}): Tensor {
     const scaled = divideBy(s.expandDims(-2), countsOf(s, rtol).expandDims(-2), vh.swapAxes(-1, -2));
     const inverse = matmul(scaled, u.swapAxes(-1, -2));
     return factors === null ? inverse : inverse.mul(factors);
-  });
+  }) as Tensor<LinalgOf<D>>;
 }
 
 /** Which singular values are larger than rtol × the largest. */
@@ -80,18 +81,22 @@ export function matrixRank(a: Tensor, options: RelativeOptions = {}): Tensor<"i6
   });
 }
 
-export interface LstsqResult {
+export interface LstsqResult<T extends Tensor = Tensor> {
   /** The x of least |b - a·x|, and of least |x| among those. */
-  readonly x: Tensor;
+  readonly x: T;
   /** Sums of squares of b - a·x, a column each; without elements unless a has full rank and more rows than columns. */
-  readonly residuals: Tensor;
+  readonly residuals: T;
   readonly rank: number;
   /** Singular values of a. */
-  readonly s: Tensor;
+  readonly s: T;
 }
 
 /** Least squares for one matrix a (m × n) and b (m, or m × k). */
-export function lstsq(a: Tensor, b: Tensor, options: RelativeOptions = {}): LstsqResult {
+export function lstsq<A extends DType, B extends DType>(
+  a: Tensor<A>,
+  b: Tensor<B>,
+  options: RelativeOptions = {},
+): LstsqResult<Tensor<LinalgOf<A, B>>> {
   checkOptions("lstsq", options, "{ rtol: 1e-10 }", ["rtol"]);
   const left = matrixArgument("lstsq", a);
   const right = liveTensor("lstsq", b);
@@ -131,7 +136,7 @@ export function lstsq(a: Tensor, b: Tensor, options: RelativeOptions = {}): Lsts
     };
     const residuals = rank === n && m > n ? squares() : empty([0], { dtype });
     return { x: vector ? x.squeeze(1) : x, residuals, rank, s: timesPower(s, -exponentOf(f)) };
-  });
+  }) as LstsqResult<Tensor<LinalgOf<A, B>>>;
 }
 
 /* Norms -------------------------------------------------------------------------------------------------------- */
@@ -147,7 +152,10 @@ export interface MatrixNormOptions {
   readonly keepdims?: boolean;
 }
 
-export function matrixNorm(a: Tensor, options: MatrixNormOptions = {}): Tensor {
+export function matrixNorm<D extends DType>(
+  a: Tensor<D>,
+  options: MatrixNormOptions = {},
+): Tensor<LinalgOf<D>> {
   checkOptions("matrixNorm", options, '{ ord: "nuc" }', ["ord", "keepdims"]);
   const t = matrixArgument("matrixNorm", a);
   const ord = options.ord ?? "fro";
@@ -155,7 +163,7 @@ export function matrixNorm(a: Tensor, options: MatrixNormOptions = {}): Tensor {
   return scoped("matrixNorm", () => {
     const value = normOf("matrixNorm", t, ord);
     return keepdims ? value.expandDims([-2, -1]) : value;
-  });
+  }) as Tensor<LinalgOf<D>>;
 }
 
 function normOf(operation: string, t: Tensor, ord: MatrixNorm): Tensor {
@@ -199,7 +207,10 @@ export interface VectorNormOptions {
   readonly keepdims?: boolean;
 }
 
-export function vectorNorm(a: Tensor, options: VectorNormOptions = {}): Tensor {
+export function vectorNorm<D extends DType>(
+  a: Tensor<D>,
+  options: VectorNormOptions = {},
+): Tensor<Floated<D>> {
   checkOptions("vectorNorm", options, "{ ord: 1, axis: 0 }", ["ord", "axis", "keepdims"]);
   const t = liveTensor("vectorNorm", a);
   const ord = options.ord ?? 2;
@@ -209,7 +220,8 @@ export function vectorNorm(a: Tensor, options: VectorNormOptions = {}): Tensor {
   const float = t.dtype === "f16" || t.dtype === "bf16" || t.dtype === "f32" ? t.dtype : "f64";
   const axes = options.axis === undefined ? t.shape.map((_, d) => d) : axisList("vectorNorm", options.axis);
   const keepdims = flagOption("vectorNorm", "keepdims", options.keepdims, false);
-  return scoped("vectorNorm", () => vectorNormOf(t, ord, axes, float, keepdims));
+  const value = scoped("vectorNorm", () => vectorNormOf(t, ord, axes, float, keepdims));
+  return value as Tensor<Floated<D>>;
 }
 
 function vectorNormOf(
@@ -273,7 +285,10 @@ const powered = (t: Tensor, ord: number, how: Along): Tensor =>
     .pow(1 / ord);
 
 /** The condition number: norm(a) · norm(a⁻¹); Infinity for singular matrices. `ord` as in matrixNorm, default 2. */
-export function cond(a: Tensor, options: { readonly ord?: MatrixNorm } = {}): Tensor {
+export function cond<D extends DType>(
+  a: Tensor<D>,
+  options: { readonly ord?: MatrixNorm } = {},
+): Tensor<LinalgOf<D>> {
   checkOptions("cond", options, "{ ord: 1 }", ["ord"]);
   const ord = options.ord ?? 2;
   const t = ord === 2 || ord === -2 ? matrixArgument("cond", a) : squareArgument("cond", a);
@@ -298,5 +313,5 @@ export function cond(a: Tensor, options: { readonly ord?: MatrixNorm } = {}): Te
         .logicalNot(),
     );
     return where(unknown, Number.POSITIVE_INFINITY, value);
-  });
+  }) as Tensor<LinalgOf<D>>;
 }

@@ -1,5 +1,6 @@
 /** A = Q·R by Householder reflections, a panel at a time. */
 import { empty, scope } from "../../api.ts";
+import type { DType } from "../../dtype.ts";
 import { describe, fail } from "../../errors.ts";
 import { checkOptions } from "../../ops/arguments.ts";
 import type { Tensor } from "../../tensor.ts";
@@ -15,6 +16,7 @@ import {
   denseResult,
   eachMatrix,
   type LinalgDType,
+  type LinalgOf,
   linalgDType,
   matrixArgument,
   newStack,
@@ -30,13 +32,13 @@ export interface QrOptions {
   readonly mode?: "reduced" | "complete";
 }
 
-export interface QrResult {
-  readonly q: Tensor;
-  readonly r: Tensor;
+export interface QrResult<T extends Tensor = Tensor> {
+  readonly q: T;
+  readonly r: T;
 }
 
 /** Q with orthonormal columns, R upper triangular; R's diagonal may have any sign. */
-export function qr(a: Tensor, options: QrOptions = {}): QrResult {
+export function qr<D extends DType>(a: Tensor<D>, options: QrOptions = {}): QrResult<Tensor<LinalgOf<D>>> {
   checkOptions("qr", options, '{ mode: "complete" }', ["mode"]);
   const t = matrixArgument("qr", a);
   const mode = options.mode ?? "reduced";
@@ -51,7 +53,7 @@ export function qr(a: Tensor, options: QrOptions = {}): QrResult {
     const triangle = asTensor(block(work.r, 0, rows, 0, n));
     clearLower(triangle);
     return { q: denseResult("qr", q), r: denseResult("qr", asBatches(triangle, batchOf(t))) };
-  });
+  }) as QrResult<Tensor<LinalgOf<D>>>;
 }
 
 export interface Qr {

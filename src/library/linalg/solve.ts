@@ -1,5 +1,6 @@
 /** What follows from an LU factorisation: solve, inv, det, slogdet; and powers of a matrix. */
 import { empty, eye, matmul } from "../../api.ts";
+import type { DType } from "../../dtype.ts";
 import { describe, fail, list } from "../../errors.ts";
 import { liveTensor, type Tensor } from "../../tensor.ts";
 import { broadcastShapes } from "../../view/broadcast.ts";
@@ -10,6 +11,7 @@ import {
   batchOf,
   denseResult,
   type LinalgDType,
+  type LinalgOf,
   linalgDType,
   newStack,
   setIdentity,
@@ -19,7 +21,7 @@ import {
 import { type Lu, luOf, solveWith } from "./lu.ts";
 
 /** x with a·x = b. A 1-D b is a vector; else its last two axes are matrices. Batches broadcast. */
-export function solve(a: Tensor, b: Tensor): Tensor {
+export function solve<A extends DType, B extends DType>(a: Tensor<A>, b: Tensor<B>): Tensor<LinalgOf<A, B>> {
   const left = squareArgument("solve", a);
   const right = liveTensor("solve", b);
   const dtype = linalgDType("solve", [left, right]);
@@ -47,7 +49,7 @@ export function solve(a: Tensor, b: Tensor): Tensor {
     asBatches(x, batch).assign(columns);
     solveWith(lu, x);
     return result("solve", x, batch, vector);
-  });
+  }) as Tensor<LinalgOf<A, B>>;
 }
 
 /** Dense, with its own batch axes. */
@@ -70,9 +72,9 @@ function checkRegular(operation: string, { info }: Lu, batch: readonly number[])
 }
 
 /** The inverse. Prefer solve(a, b) to inv(a).matmul(b): it is faster and more accurate. */
-export function inv(a: Tensor): Tensor {
+export function inv<D extends DType>(a: Tensor<D>): Tensor<LinalgOf<D>> {
   const t = squareArgument("inv", a);
-  return scoped("inv", () => inverse("inv", t));
+  return scoped("inv", () => inverse("inv", t)) as Tensor<LinalgOf<D>>;
 }
 
 /** For this scope; errors name `operation`. */
@@ -133,7 +135,7 @@ function determinants({ factors, pivots }: Lu): Wide[] {
   });
 }
 
-export function det(a: Tensor): Tensor {
+export function det<D extends DType>(a: Tensor<D>): Tensor<LinalgOf<D>> {
   const t = squareArgument("det", a);
   return scoped("det", () => {
     const dtype = linalgDType("det", [t]);
@@ -147,18 +149,18 @@ export function det(a: Tensor): Tensor {
       data[i] = x;
     });
     return out;
-  });
+  }) as Tensor<LinalgOf<D>>;
 }
 
-export interface SlogdetResult {
+export interface SlogdetResult<T extends Tensor = Tensor> {
   /** 1, -1, or 0 for singular matrices. */
-  readonly sign: Tensor;
+  readonly sign: T;
   /** log |det|: -Infinity for singular matrices. */
-  readonly logabsdet: Tensor;
+  readonly logabsdet: T;
 }
 
 /** det as its sign and the logarithm of its magnitude, which neither overflow nor underflow. */
-export function slogdet(a: Tensor): SlogdetResult {
+export function slogdet<D extends DType>(a: Tensor<D>): SlogdetResult<Tensor<LinalgOf<D>>> {
   const t = squareArgument("slogdet", a);
   return scoped("slogdet", () => {
     const dtype = linalgDType("slogdet", [t]);
@@ -171,11 +173,11 @@ export function slogdet(a: Tensor): SlogdetResult {
       logs[i] = Math.log(Math.abs(mantissa)) + exponent * Math.LN2;
     });
     return { sign, logabsdet };
-  });
+  }) as SlogdetResult<Tensor<LinalgOf<D>>>;
 }
 
 /** a·a·…·a, n times; negative powers are those of the inverse. Integers stay integers for n ≥ 0. */
-export function matrixPower(a: Tensor, n: number): Tensor {
+export function matrixPower<D extends DType>(a: Tensor<D>, n: number): Tensor<D | LinalgOf<D>> {
   if (!Number.isSafeInteger(n)) {
     fail("value", "matrixPower", `the power is ${describe(n)}.`, "Use a whole number.");
   }
@@ -195,5 +197,5 @@ export function matrixPower(a: Tensor, n: number): Tensor {
     }
     if (power === null) return eye(size, { dtype: base.dtype }).broadcastTo(t.shape).clone();
     return power === t ? t.clone() : power;
-  });
+  }) as Tensor<D | LinalgOf<D>>;
 }

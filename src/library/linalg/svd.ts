@@ -3,6 +3,7 @@
  * then diagonal by sweeps of rotations. Wide matrices are computed as their transposes.
  */
 import { empty, scope } from "../../api.ts";
+import type { DType } from "../../dtype.ts";
 import { checkOptions } from "../../ops/arguments.ts";
 import type { Tensor } from "../../tensor.ts";
 import { emitBidiagonal } from "../../wasm/linalg-reduce.ts";
@@ -20,6 +21,7 @@ import {
   epsilonOf,
   flagOption,
   type LinalgDType,
+  type LinalgOf,
   linalgDType,
   matrixArgument,
   matrixOf,
@@ -42,14 +44,14 @@ export interface SvdOptions {
   readonly fullMatrices?: boolean;
 }
 
-export interface SvdResult {
-  readonly u: Tensor;
+export interface SvdResult<T extends Tensor = Tensor> {
+  readonly u: T;
   /** Singular values in descending order. */
-  readonly s: Tensor;
-  readonly vh: Tensor;
+  readonly s: T;
+  readonly vh: T;
 }
 
-export function svd(a: Tensor, options: SvdOptions = {}): SvdResult {
+export function svd<D extends DType>(a: Tensor<D>, options: SvdOptions = {}): SvdResult<Tensor<LinalgOf<D>>> {
   checkOptions("svd", options, "{ fullMatrices: false }", ["fullMatrices"]);
   const t = matrixArgument("svd", a);
   const full = flagOption("svd", "fullMatrices", options.fullMatrices, true);
@@ -58,12 +60,13 @@ export function svd(a: Tensor, options: SvdOptions = {}): SvdResult {
     const wide = m < n;
     const { u, s, vh } = tallSvd("svd", wide ? t.swapAxes(-1, -2) : t, full);
     return wide ? { u: vh.swapAxes(-1, -2), s, vh: u.swapAxes(-1, -2) } : { u, s, vh };
-  });
+  }) as SvdResult<Tensor<LinalgOf<D>>>;
 }
 
 /** The singular values alone, in descending order. */
-export function svdvals(a: Tensor): Tensor {
-  return scoped("svdvals", () => singularValues("svdvals", matrixArgument("svdvals", a)));
+export function svdvals<D extends DType>(a: Tensor<D>): Tensor<LinalgOf<D>> {
+  const values = scoped("svdvals", () => singularValues("svdvals", matrixArgument("svdvals", a)));
+  return values as Tensor<LinalgOf<D>>;
 }
 
 export function singularValues(operation: string, t: Tensor): Tensor {
