@@ -31,7 +31,7 @@ async function main(): Promise<void> {
   const { dtypes } = await import("../../src/dtype.ts");
   const { Heap } = await import("../../src/memory/heap.ts");
   const { GemmKernels } = await import("../../src/run/gemm.ts");
-  const { newModule } = await import("../../src/wasm/gemm.ts");
+  const { heapModule } = await import("../../src/wasm/kit.ts");
   const { f32x4 } = await import("../../src/wasm/assembler.ts");
 
   const heap = new Heap();
@@ -242,7 +242,7 @@ async function main(): Promise<void> {
 
   /** Reads all of a matrix once and adds it up: what memory gives. */
   function reader(): (at: number, bytes: number) => number {
-    const module = newModule(heap.shared);
+    const module = heapModule(heap.shared);
     const f = module.func("read", { at: "i32", groups: "i32" }, ["f32"], { export: true });
     const [at, groups] = f.params;
     const sums = [0, 1, 2, 3].map(() => f.local("v128"));

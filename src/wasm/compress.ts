@@ -4,19 +4,12 @@
  * for every true element, in order: the element itself (`emitCompress`) or the number base + i · step (`emitPositions`).
  */
 import type { FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
-import {
-  advance,
-  countdown,
-  type EmitOptions,
-  type ItemBytes,
-  itemMoves,
-  routineModule,
-  walkWords,
-} from "./walk.ts";
+import { heapModule } from "./kit.ts";
+import { advance, countdown, type EmitOptions, type ItemBytes, itemMoves, walkWords } from "./walk.ts";
 
 /** Task: i32 address of the mask, bytes, where to put the count. */
 export function emitCount({ shared, simd }: EmitOptions): ModuleBuilder {
-  const module = routineModule(shared);
+  const module = heapModule(shared);
   const f = module.func("run", { task: "i32" }, [], { export: true });
   const [mask, left, result] = [0, 1, 2].map((word) => {
     const local = f.local("i32");
@@ -68,7 +61,7 @@ export function emitPositions(bytes: 4 | 8, options: EmitOptions): ModuleBuilder
 
 /** Task: as in walk.ts with operands mask and source, then the address to write to. */
 function emitTrue({ shared, simd }: EmitOptions, write: Write): ModuleBuilder {
-  const module = routineModule(shared);
+  const module = heapModule(shared);
   const line = emitTrueLine(module, simd, write);
   const f = module.func("run", { task: "i32" }, [], { export: true });
   const word = (position: number) => {
@@ -137,7 +130,7 @@ export function emitUnravel(
   { divides, reduces }: UnravelSteps,
   { shared }: Pick<EmitOptions, "shared">,
 ): ModuleBuilder {
-  const module = routineModule(shared);
+  const module = heapModule(shared);
   const f = module.func("run", { task: "i32" }, [], { export: true });
   const [n, from, to, step, divisor, size] = [0, 1, 2, 3, 4, 5].map((word) => {
     const local = f.local("i32");

@@ -12,10 +12,10 @@
 import type { DType } from "../dtype.ts";
 import { type GemmLane, type GemmTile, laneDType } from "../optimize/gemm.ts";
 import type { Callable, FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
-import { newModule } from "./gemm.ts";
 import { bump, type LaneRow, laneRows, multiplyAdd, repeat } from "./gemm-lanes.ts";
 import { emitPack } from "./gemm-pack.ts";
 import { emitPackedTile } from "./gemm-tile.ts";
+import { heapModule } from "./kit.ts";
 import type { LoadLaneOp, LoadOp, PlainOp, StoreOp } from "./opcodes.ts";
 import type { RoutineOptions } from "./routine.ts";
 
@@ -57,7 +57,7 @@ export function emitConvolutionWeights(
   tile: GemmTile,
   { shared }: RoutineOptions,
 ): ModuleBuilder {
-  const module = newModule(shared);
+  const module = heapModule(shared);
   const pack = emitPack(module, "pack", from, laneDType(lane), laneRows[lane], tile.mr);
   const f = module.func("run", { task: "i32" }, [], { export: true });
   for (let w = 0; w < 6; w++) f.get(f.params[0]).load("i32.load", 4 * w);
@@ -67,7 +67,7 @@ export function emitConvolutionWeights(
 
 /** Panels of weights against panels of windows: for groups of several channels. */
 export function emitConvolution(lane: GemmLane, tile: GemmTile, { shared }: RoutineOptions): ModuleBuilder {
-  const module = newModule(shared);
+  const module = heapModule(shared);
   const row = laneRows[lane];
   const panel = emitPanel(module, row, tile.nr);
   const blocks = emitBlocks(module, row, tile);
@@ -82,7 +82,7 @@ export function emitDirectConvolution(
   width: number,
   { shared, simd, fma }: RoutineOptions,
 ): ModuleBuilder {
-  const module = newModule(shared);
+  const module = heapModule(shared);
   const row = laneRows[lane];
   const edge = emitEdge(module, row, width);
   const dots = simd ? emitDots(module, row, width, fma) : emitScalarDots(module, row, width);

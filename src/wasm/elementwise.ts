@@ -7,8 +7,8 @@
 import { type DType, dtypes } from "../dtype.ts";
 import type { Id, Node } from "../ir/node.ts";
 import type { KernelPlan, LayoutClass } from "../optimize/vectorize.ts";
-import { type FuncBuilder, type Local, ModuleBuilder } from "./assembler.ts";
-import { countedLoop, importHeap, loadWord } from "./kit.ts";
+import type { FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
+import { countedLoop, heapModule, loadWord } from "./kit.ts";
 import { boolMask, loadLanes, loadNarrow, packed, reverse2, reverse4, storeLanes } from "./memory.ts";
 import { type CodeContext, loadScalar, ScalarCode, storeScalar } from "./scalar.ts";
 import { slowFunctions } from "./slow.ts";
@@ -44,8 +44,7 @@ export interface ElementwiseOptions {
 
 /** Imports memory "m" of module "e"; exports "run" (descriptor address). */
 export function emitElementwise(plan: KernelPlan, options: ElementwiseOptions): ModuleBuilder {
-  const module = new ModuleBuilder();
-  importHeap(module, options.shared);
+  const module = heapModule(options.shared);
   const f = module.func("run", { d: "i32" }, [], { export: true });
   const { program, levels } = plan;
   const context: CodeContext = {

@@ -1,13 +1,13 @@
 /** Work on long lines of pairs where they lie, beside the passes of fft.ts: products, and the parting of real signals. */
 import { type Callable, type FuncBuilder, f64x2, type Local, type ModuleBuilder } from "./assembler.ts";
 import { type FftLane, pick, rows } from "./fft-kit.ts";
-import { newModule } from "./gemm.ts";
 import { bump, repeat } from "./gemm-lanes.ts";
+import { heapModule } from "./kit.ts";
 import type { RoutineOptions } from "./routine.ts";
 
 /** run([at, by, count]): `count` pairs of f64 at `at`, each times its own pair at `by`. */
 export function emitComplexProduct({ shared, simd }: RoutineOptions): ModuleBuilder {
-  const module = newModule(shared);
+  const module = heapModule(shared);
   const row = rows.f64;
   const f = module.func("run", { task: "i32" }, [], { export: true });
   const [at, by, count] = ["at", "by", "count"].map((name, w) => {
@@ -59,7 +59,7 @@ export function emitPairUpLines(
   when: "before" | "after",
   { shared }: RoutineOptions,
 ): ModuleBuilder {
-  const module = newModule(shared);
+  const module = heapModule(shared);
   const names = "at step im h k count coarse fine shift".split(" ");
   const one = emitPairUpLine(module, lane, when, names);
   const f = module.func("run", { task: "i32" }, [], { export: true });

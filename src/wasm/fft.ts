@@ -15,8 +15,8 @@ import { emitConjugate, emitPairUp, emitScale, emitTwist } from "./fft-between.t
 import { CELL, type FftLane, HALF, Kit } from "./fft-kit.ts";
 import { emitAdjacent, emitMove } from "./fft-sides.ts";
 import { emitStage } from "./fft-stages.ts";
-import { newModule } from "./gemm.ts";
 import { bump, repeat } from "./gemm-lanes.ts";
+import { heapModule } from "./kit.ts";
 import type { RoutineOptions } from "./routine.ts";
 
 /** Words of a task. `from` and `to` are tables with the address of every line's first element. */
@@ -69,7 +69,7 @@ export function emitFft(
   radices: readonly number[],
   { shared, simd }: RoutineOptions,
 ): ModuleBuilder {
-  const module = newModule(shared);
+  const module = heapModule(shared);
   const kit = new Kit(module, lane, simd);
   const stages = radices.map((radix) => ({ radix, stage: emitStage(kit, radix) }));
   const adjacent = emitAdjacent(kit);

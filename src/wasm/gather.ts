@@ -6,7 +6,7 @@
  */
 import { type DType, dtypes } from "../dtype.ts";
 import type { FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
-import { loadWord } from "./kit.ts";
+import { heapModule, loadWord } from "./kit.ts";
 import { loadLanes } from "./memory.ts";
 import { loadScalar } from "./scalar.ts";
 import {
@@ -16,7 +16,6 @@ import {
   emitWalk,
   type ItemBytes,
   itemMoves,
-  routineModule,
   type Stream,
   walkWords,
 } from "./walk.ts";
@@ -224,7 +223,7 @@ const LONG_RUN = 2048;
 
 /** n BYTES for each of m offsets. Operands as above; only their addresses and row strides count. */
 export function emitRows(direction: Direction, { shared, simd }: EmitOptions): ModuleBuilder {
-  const module = routineModule(shared);
+  const module = heapModule(shared);
   const copy = emitCopyRun(module, simd);
   const f = module.func("run", { task: "i32" }, [], { export: true });
   const [task] = f.params;
@@ -251,7 +250,7 @@ export const joinWords = { rows: 0, parts: 1, first: 2, perPart: 5 } as const;
 
 /** Row by row, a run of bytes of each part: rows of several matrices become the rows of one. */
 export function emitJoin({ shared, simd }: EmitOptions): ModuleBuilder {
-  const module = routineModule(shared);
+  const module = heapModule(shared);
   const copy = emitCopyRun(module, simd);
   const f = module.func("run", { task: "i32" }, [], { export: true });
   const [task] = f.params;

@@ -8,9 +8,10 @@
 import { type DType, dtypes } from "../dtype.ts";
 import { laneDType, laneOf, SUBTRACT } from "../optimize/gemm.ts";
 import type { Callable, FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
-import { type GemmModuleOptions, newModule } from "./gemm.ts";
+import type { GemmModuleOptions } from "./gemm.ts";
 import { bump, type LaneRow, laneRows, multiplyAdd, repeat } from "./gemm-lanes.ts";
 import { Converter, emitPack, emitStore } from "./gemm-pack.ts";
+import { heapModule } from "./kit.ts";
 import type { LaneOp, PlainOp } from "./opcodes.ts";
 
 /** What emitVectorGemm exports. Addresses and strides are bytes. */
@@ -63,7 +64,7 @@ export interface VectorModuleOptions extends GemmModuleOptions {
 }
 
 export function emitVectorGemm({ dtypes, kind, tile, temp, shared }: VectorModuleOptions): ModuleBuilder {
-  const module = newModule(shared);
+  const module = heapModule(shared);
   const [out, a, b] = dtypes;
   const lane = laneOf(out);
   const row = laneRows[lane];

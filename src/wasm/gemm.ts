@@ -7,11 +7,11 @@
  */
 import type { DType } from "../dtype.ts";
 import { type GemmLane, type GemmTile, laneDType, laneOf, SUBTRACT } from "../optimize/gemm.ts";
-import { type Callable, type FuncBuilder, type Local, ModuleBuilder } from "./assembler.ts";
+import type { Callable, FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
 import { bump, type LaneRow, laneRows, repeat } from "./gemm-lanes.ts";
 import { emitPack, emitStore } from "./gemm-pack.ts";
 import { emitDirectTile, emitPackedTile } from "./gemm-tile.ts";
-import { importHeap } from "./kit.ts";
+import { heapModule } from "./kit.ts";
 
 export interface GemmModuleOptions {
   readonly dtypes: readonly [out: DType, a: DType, b: DType];
@@ -83,18 +83,13 @@ export interface DirectGemm {
   ): void;
 }
 
-export function newModule(shared: boolean): ModuleBuilder {
-  const module = new ModuleBuilder();
-  return importHeap(module, shared);
-}
-
 export function emitPackedGemm({
   dtypes: [out, a, b],
   tile,
   temp,
   shared,
 }: GemmModuleOptions): ModuleBuilder {
-  const module = newModule(shared);
+  const module = heapModule(shared);
   const lane: GemmLane = laneOf(out);
   const row = laneRows[lane];
   const dtype = laneDType(lane);
@@ -112,7 +107,7 @@ export function emitBlockGemm({
   tile,
   shared,
 }: Pick<GemmModuleOptions, "dtypes" | "tile" | "shared">): ModuleBuilder {
-  const module = newModule(shared);
+  const module = heapModule(shared);
   const row = laneRows[laneOf(out)];
   emitBlock(module, row, tile, emitPackedTile(module, row, tile), emitEdge(module, row, tile));
   return module;
@@ -249,7 +244,7 @@ export function emitDirectGemm(options: GemmModuleOptions): ModuleBuilder {
     dtypes: [out, a, b],
     tile,
   } = options;
-  const module = newModule(options.shared);
+  const module = heapModule(options.shared);
   const lane: GemmLane = laneOf(out);
   const row = laneRows[lane];
   const dtype = laneDType(lane);

@@ -1,12 +1,13 @@
 /** What every module made here has: the heap's memory, words of a descriptor, loops that count down. */
-import type { FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
+import { type FuncBuilder, type Local, ModuleBuilder } from "./assembler.ts";
 
-/** The heap, as memory "m" of module "e". */
-export function importHeap(
-  module: ModuleBuilder,
-  shared: boolean,
-): ReturnType<ModuleBuilder["importMemory"]> {
-  return module.importMemory("e", "m", shared ? { min: 2, max: 65536, shared: true } : { min: 2 });
+/** A module that works on the heap: memory "m" of module "e". */
+export function heapModule(shared: boolean): ModuleBuilder {
+  return new ModuleBuilder().importMemory(
+    "e",
+    "m",
+    shared ? { min: 2, max: 65536, shared: true } : { min: 2 },
+  );
 }
 
 export function loadWord(f: FuncBuilder, d: Local, word: number, name: string): Local {

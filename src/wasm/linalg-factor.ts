@@ -10,6 +10,7 @@
  */
 import type { FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
 import { bump, repeat } from "./gemm-lanes.ts";
+import { heapModule } from "./kit.ts";
 import {
   emitAxpy,
   emitReflect,
@@ -19,7 +20,6 @@ import {
   type LinalgDType,
   type LinalgOptions,
   lanesOf,
-  linalgModule,
   loadWide,
   narrow,
   product,
@@ -132,7 +132,7 @@ export const luPanelWords = ["a", "aRow", "rows", "columns", "buffer", "pivots",
 export const emitLuPanel =
   (dtype: LinalgDType) =>
   (options: LinalgOptions): ModuleBuilder => {
-    const m = linalgModule(options);
+    const m = heapModule(options.shared);
     const lanes = lanesOf(dtype, options.simd);
     const rowBytes = PANEL * lanes.bytes;
     const [copyRows, findPivot, eliminate, swap] = [
@@ -195,7 +195,7 @@ export const swapRowsWords = ["a", "aRow", "pivots", "first", "count", "columns"
 export const emitSwapRows =
   (dtype: LinalgDType) =>
   (options: LinalgOptions): ModuleBuilder => {
-    const m = linalgModule(options);
+    const m = heapModule(options.shared);
     const lanes = lanesOf(dtype, options.simd);
     const swap = emitSwap(m, lanes);
     const { f, word } = taskFunction(m, swapRowsWords);
@@ -225,7 +225,7 @@ export const triangularWords = ["t", "tRow", "tColumn", "n", "b", "bRow", "colum
 export const emitTriangular =
   (dtype: LinalgDType) =>
   (options: LinalgOptions): ModuleBuilder => {
-    const m = linalgModule(options);
+    const m = heapModule(options.shared);
     const lanes = lanesOf(dtype, options.simd);
     const strips = [4, 1].map((registers) => emitStrip(m, lanes, registers));
     const single = lanes.many > 1 ? emitStrip(m, lanesOf(dtype, false), 1) : null;
@@ -308,7 +308,7 @@ export const choleskyWords = ["a", "aRow", "n", "info", "first"] as const;
 export const emitCholesky =
   (dtype: LinalgDType) =>
   (options: LinalgOptions): ModuleBuilder => {
-    const m = linalgModule(options);
+    const m = heapModule(options.shared);
     const lanes = lanesOf(dtype, options.simd);
     const [axpy, scale] = [emitAxpy(m, lanes), emitScale(m, lanes)];
     const { one } = lanes;
@@ -364,7 +364,7 @@ export const qrPanelWords = ["a", "aRow", "rows", "columns", "buffer", "v", "vRo
 export const emitQrPanel =
   (dtype: LinalgDType) =>
   (options: LinalgOptions): ModuleBuilder => {
-    const m = linalgModule(options);
+    const m = heapModule(options.shared);
     const lanes = lanesOf(dtype, options.simd);
     const rowBytes = PANEL * lanes.bytes;
     const { one } = lanes;
@@ -493,7 +493,7 @@ export const triangleWords = ["a", "aRow", "rows", "columns", "mirror"] as const
 export const emitTriangle =
   (dtype: LinalgDType) =>
   (options: LinalgOptions): ModuleBuilder => {
-    const m = linalgModule(options);
+    const m = heapModule(options.shared);
     const lanes = lanesOf(dtype, false);
     const { f, word } = taskFunction(m, triangleWords);
     const { a, aRow, rows, columns, mirror } = word;

@@ -2,9 +2,8 @@
  * What the routines of linear algebra share: rows of f32 or f64 as vectors where SIMD is there and as single elements
  * where it is not, one code for both, and the few loops over rows that all of them are made of.
  */
-import { type FuncBuilder, type Local, ModuleBuilder } from "./assembler.ts";
+import type { FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
 import { bump, repeat } from "./gemm-lanes.ts";
-import { importHeap } from "./kit.ts";
 import type { LaneOp, LoadOp, PlainOp, StoreOp } from "./opcodes.ts";
 
 export type LinalgDType = "f32" | "f64";
@@ -75,11 +74,6 @@ export function lanesOf(dtype: LinalgDType, simd: boolean): Lanes {
     gt: op("gt"),
     ne: op("ne"),
   };
-}
-
-export function linalgModule({ shared }: LinalgOptions): ModuleBuilder {
-  const module = new ModuleBuilder();
-  return importHeap(module, shared);
 }
 
 /** `run(d)`: a function of the task at d, whose words become locals of these names. */

@@ -10,6 +10,7 @@
  */
 import type { FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
 import { bump, repeat } from "./gemm-lanes.ts";
+import { heapModule } from "./kit.ts";
 import {
   emitAxpy,
   emitDot,
@@ -19,7 +20,6 @@ import {
   type LinalgDType,
   type LinalgOptions,
   lanesOf,
-  linalgModule,
   narrow,
   Sums,
   stream,
@@ -37,7 +37,7 @@ export const tridiagonalWords = ["a", "aRow", "n", "d", "e", "tau", "space"] as 
 export const emitTridiagonal =
   (dtype: LinalgDType) =>
   (options: LinalgOptions): ModuleBuilder => {
-    const m = linalgModule(options);
+    const m = heapModule(options.shared);
     const lanes = lanesOf(dtype, options.simd);
     const { bytes, one } = lanes;
     const [axpy, dot, reflect] = [emitAxpy(m, lanes), emitDot(m, lanes), emitReflect(m, lanes)];
@@ -176,7 +176,7 @@ export const bidiagonalWords = [
 export const emitBidiagonal =
   (dtype: LinalgDType) =>
   (options: LinalgOptions): ModuleBuilder => {
-    const m = linalgModule(options);
+    const m = heapModule(options.shared);
     const lanes = lanesOf(dtype, options.simd);
     const { bytes, one } = lanes;
     const [axpy, scale, reflect] = [emitAxpy(m, lanes), emitScale(m, lanes), emitReflect(m, lanes)];
@@ -330,7 +330,7 @@ export const rotationWords = ["a", "aRow", "columns", "list", "count"] as const;
 export const emitRotations =
   (dtype: LinalgDType) =>
   (options: LinalgOptions): ModuleBuilder => {
-    const m = linalgModule(options);
+    const m = heapModule(options.shared);
     const lanes = lanesOf(dtype, options.simd);
     const rotate = emitRotate(m, lanes);
     const { f, word } = taskFunction(m, rotationWords);

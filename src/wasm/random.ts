@@ -17,9 +17,9 @@ import {
   i32x4,
   type Label,
   type Local,
-  ModuleBuilder,
+  type ModuleBuilder,
 } from "./assembler.ts";
-import { importHeap } from "./kit.ts";
+import { heapModule } from "./kit.ts";
 import { type CodeContext, loadScalar, ScalarCode, storeScalar } from "./scalar.ts";
 import { slowFunctions } from "./slow.ts";
 import { transpose32 } from "./transpose.ts";
@@ -510,16 +510,10 @@ function emitWideBounded(module: ModuleBuilder, block: FuncBuilder): FuncBuilder
 
 /* Modules ---------------------------------------------------------------------------------------------- */
 
-function newModule(shared: boolean): ModuleBuilder {
-  const module = new ModuleBuilder();
-  importHeap(module, shared);
-  return module;
-}
-
 export const emitDraw =
   (distribution: Distribution, d: DrawDType) =>
   ({ shared, simd }: Host): ModuleBuilder => {
-    const module = newModule(shared);
+    const module = heapModule(shared);
     const block = emitBlock(module);
     const words = emitWords(module, simd, block);
     const numbers =
@@ -550,7 +544,7 @@ export const emitDraw =
  * order, the first from 0.
  */
 export function emitShuffle({ shared }: Host): ModuleBuilder {
-  const module = newModule(shared);
+  const module = heapModule(shared);
   const below = emitBelow(module, emitBlock(module));
   const f = module.func("run", { d: "i32" }, [], { export: true });
   const [task] = f.params;

@@ -13,8 +13,8 @@
 import { dtypes } from "../dtype.ts";
 import { unreachable } from "../errors.ts";
 import type { FoldKernelPlan } from "../optimize/reduce-plan.ts";
-import { type FuncBuilder, type Local, ModuleBuilder } from "./assembler.ts";
-import { countedLoop, importHeap, loadWord } from "./kit.ts";
+import type { FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
+import { countedLoop, heapModule, loadWord } from "./kit.ts";
 import { emitColumns, emitFirst } from "./reduce-columns.ts";
 import {
   codeContext,
@@ -39,8 +39,7 @@ export interface FoldOptions {
 
 /** Imports memory "m" of module "e"; exports "run" (descriptor address). */
 export function emitFold(plan: FoldKernelPlan, programs: FoldPrograms, options: FoldOptions): ModuleBuilder {
-  const module = new ModuleBuilder();
-  importHeap(module, options.shared);
+  const module = heapModule(options.shared);
   const operands = 1 + plan.streams.length;
   const step = foldDescriptor.params(operands);
   const first = step + 2 * programs.step.params.length;

@@ -7,8 +7,15 @@
  * Exponentials are summed in their own dtype for 256 elements a lane at the most, and these sums in f64.
  */
 import type { Program } from "../ir/node.ts";
-import { type Callable, type FuncBuilder, f32x4, f64x2, type Local, ModuleBuilder } from "./assembler.ts";
-import { countedLoop, importHeap, loadWord } from "./kit.ts";
+import {
+  type Callable,
+  type FuncBuilder,
+  f32x4,
+  f64x2,
+  type Local,
+  type ModuleBuilder,
+} from "./assembler.ts";
+import { countedLoop, heapModule, loadWord } from "./kit.ts";
 
 import { ScalarCode } from "./scalar.ts";
 import { slowFunctions } from "./slow.ts";
@@ -41,8 +48,7 @@ interface Emit {
 }
 
 export function emitSoftmax(plan: SoftmaxPlan, options: { shared: boolean; fma: boolean }): ModuleBuilder {
-  const module = new ModuleBuilder();
-  importHeap(module, options.shared);
+  const module = heapModule(options.shared);
   const c: Emit = {
     module,
     plan,

@@ -1,11 +1,5 @@
 /** What the routines around sorting share: a module over the heap, a task's words, and loops that count down. */
-import { type FuncBuilder, type Local, ModuleBuilder } from "./assembler.ts";
-import { importHeap } from "./kit.ts";
-
-export function heapModule(shared: boolean): ModuleBuilder {
-  const module = new ModuleBuilder();
-  return importHeap(module, shared);
-}
+import type { FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
 
 /** The exported function `run` of a module, and the words of its task, in this order, as locals. */
 export function taskFunction<N extends string>(

@@ -4,8 +4,9 @@
  */
 import { type DType, dtypes } from "../dtype.ts";
 import type { ModuleBuilder } from "./assembler.ts";
+import { heapModule } from "./kit.ts";
 import { constant, keyLane, loadBits, nanKey, pushKey, storeBits } from "./sort-keys.ts";
-import { bump, heapModule, taskFunction, times } from "./sort-kit.ts";
+import { bump, taskFunction, times } from "./sort-kit.ts";
 
 export type ItemBytes = 1 | 2 | 4 | 8;
 

@@ -7,7 +7,8 @@
  */
 import { type DType, dtypes } from "../dtype.ts";
 import type { FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
-import { bump, heapModule, taskFunction, times } from "./sort-kit.ts";
+import { heapModule } from "./kit.ts";
+import { bump, taskFunction, times } from "./sort-kit.ts";
 import {
   type Context,
   countFunction,

@@ -7,9 +7,9 @@
  */
 import type { Id } from "../ir/node.ts";
 import type { KernelPlan } from "../optimize/vectorize.ts";
-import { type FuncBuilder, type Local, ModuleBuilder } from "./assembler.ts";
+import type { FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
 import { descriptor, type ElementwiseOptions, loadOperands, type Operand } from "./elementwise.ts";
-import { importHeap, loadWord } from "./kit.ts";
+import { heapModule, loadWord } from "./kit.ts";
 import { boolMask, loadLanes, loadSplat, packed, storeLanes } from "./memory.ts";
 import { type CodeContext, loadScalar, ScalarCode } from "./scalar.ts";
 import { slowFunctions } from "./slow.ts";
@@ -22,8 +22,7 @@ const STRIP = 8;
 const SIDE = 4;
 
 export function emitTile(plan: KernelPlan, options: ElementwiseOptions): ModuleBuilder {
-  const module = new ModuleBuilder();
-  importHeap(module, options.shared);
+  const module = heapModule(options.shared);
   const f = module.func("run", { d: "i32" }, [], { export: true });
   const { program, levels } = plan;
   const context: CodeContext = { f, program, fma: options.fma, slow: slowFunctions(module) };

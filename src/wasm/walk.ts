@@ -5,8 +5,8 @@
  *
  *     task: i32 n, m, then per operand: i32 address, stride, rowStride; then the routine's own words
  */
-import { type FuncBuilder, type Local, ModuleBuilder } from "./assembler.ts";
-import { importHeap } from "./kit.ts";
+import type { FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
+import { heapModule } from "./kit.ts";
 
 /** Word positions in a task. */
 export const walkWords = {
@@ -30,19 +30,12 @@ export interface Stream {
   readonly stride: Local;
 }
 
-/** A module on the heap's memory. */
-export function routineModule(shared: boolean): ModuleBuilder {
-  const module = new ModuleBuilder();
-  importHeap(module, shared);
-  return module;
-}
-
 /** One line: `n` elements of the streams; `own` are the routine's words, as i32. */
 export type Line = (f: FuncBuilder, n: Local, streams: readonly Stream[], own: readonly Local[]) => void;
 
 /** A module whose `run` calls the line for every row. */
 export function emitWalk(shared: boolean, operands: number, own: number, line: Line): ModuleBuilder {
-  const module = routineModule(shared);
+  const module = heapModule(shared);
   const streamNames = Array.from({ length: operands }, (_, k) => [`at${k}`, `stride${k}`]).flat();
   const ownNames = Array.from({ length: own }, (_, k) => `own${k}`);
   const names = ["n", ...streamNames, ...ownNames];
