@@ -8,7 +8,8 @@ import { spawnSync } from "node:child_process";
 import { engine } from "../src/engine.ts";
 import { type Tensor, tensor } from "../src/index.ts";
 import { fft, fft2, ifft, rfft } from "../src/library/fft.ts";
-import { duration, table, timeAll } from "./harness.ts";
+import { duration, median, table, timeAll } from "./harness.ts";
+import { findPython } from "./python.ts";
 
 interface Workload {
   readonly name: string;
@@ -100,46 +101,43 @@ function check(): void {
   if (!(worst < 1e-14)) throw new Error(`ifft(fft(z)) differs from z by ${worst}`);
 }
 
-/** Milliseconds of the median call, or null where there is no NumPy. */
-function timeNumpy({ dtype, shape, numpy }: Workload): number | null {
+/** Milliseconds of the median call. */
+function timeNumpy(python: string, { dtype, shape, numpy }: Workload): number {
   const type = dtype === "f32" ? "np.complex64" : "np.complex128";
   const program = [
     "import time",
     "import numpy as np",
     `z = (np.random.rand(${shape}) + 1j * np.random.rand(${shape})).astype(${type})`,
     "times = []",
-    "while len(times) < 5 or sum(times) < 0.2:",
+    "while len(times) < 3 or sum(times) < 0.1:",
     "    start = time.perf_counter()",
     `    ${numpy}`,
     "    times.append(time.perf_counter() - start)",
     "print(1000 * float(np.median(times)))",
   ].join("\n");
-  const { status, stdout } = spawnSync("python3", ["-c", program], { encoding: "utf8" });
-  return status === 0 ? Number(stdout) : null;
+  return Number(spawnSync(python, ["-c", program], { encoding: "utf8" }).stdout);
 }
-
-const median = (x: number[]) => x.sort((a, b) => a - b)[x.length >> 1];
 
 export function benchFft(): void {
   check();
-  const hasNumpy = timeNumpy(one("f64", 8, null)) !== null;
-  if (!hasNumpy) console.log("no python3 with NumPy here: the comparison with it is left out");
+  const numpy = findPython("numpy");
+  if (numpy === null) console.log("no python3 with NumPy here: the comparison with it is left out");
   const rows = [["", "strided", "NumPy", "strided / NumPy", "target"]];
   for (const w of workloads) {
     const z = signal(w.dtype, w.shape);
     const ours: number[] = [];
     const theirs: number[] = [];
-    for (let turn = 0; turn < 3; turn++) {
+    for (let turn = 0; turn < 2; turn++) {
       ours.push(timeAll([{ name: w.name, run: () => w.run(z).dispose() }], { rounds: 7, turn: 2 })[0].median);
-      if (hasNumpy) theirs.push(timeNumpy(w)!);
+      if (numpy !== null) theirs.push(timeNumpy(numpy.python, w));
     }
-    const [s, p] = [median(ours), hasNumpy ? median(theirs) : Number.NaN];
+    const [s, p] = [median(ours), numpy !== null ? median(theirs) : Number.NaN];
     rows.push([
       w.name,
       duration(s),
-      hasNumpy ? duration(p) : "–",
-      hasNumpy ? (s / p).toFixed(2) : "–",
-      w.target === null || !hasNumpy ? "" : `≤ ${w.target} ${s / p <= w.target ? "✓" : "✗"}`,
+      numpy !== null ? duration(p) : "–",
+      numpy !== null ? (s / p).toFixed(2) : "–",
+      w.target === null || numpy === null ? "" : `≤ ${w.target} ${s / p <= w.target ? "✓" : "✗"}`,
     ]);
     z.dispose();
   }

@@ -34,12 +34,22 @@ export interface TimingOptions {
   readonly warm?: number;
 }
 
+/** Milliseconds after which a call is warm though it has not run three times. */
+const LONG_WARM = 300;
+
 /** Times all contestants, turn by turn. */
 export function timeAll(contestants: readonly Contestant[], options: TimingOptions = {}): Timing[] {
   const { rounds = 15, turn = 4, warm = 60 } = options;
   const repeats = contestants.map(({ run }) => {
-    for (let i = 0; i < 3; i++) run();
-    for (const from = performance.now(); performance.now() - from < warm; ) run();
+    const warming = performance.now();
+    let runs = 0;
+    let last = 0;
+    do {
+      const before = performance.now();
+      run();
+      last = performance.now() - before;
+    } while (++runs < 3 ? performance.now() - warming < LONG_WARM : performance.now() - warming < warm);
+    if (last > turn) return 1;
     const start = performance.now();
     let calls = 0;
     do {

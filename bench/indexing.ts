@@ -11,7 +11,7 @@ import { take } from "../src/library/indexing.ts";
 import { concat } from "../src/library/join.ts";
 import { booleanMask } from "../src/library/mask.ts";
 import { pad } from "../src/library/pad.ts";
-import { duration, table, timeAll, timesAsFast, verify } from "./harness.ts";
+import { duration, table, timeAll, timesAsFast } from "./harness.ts";
 
 interface Move {
   readonly name: string;
@@ -139,11 +139,10 @@ export function benchIndexing(n = 1 << 24): void {
   for (const move of moves(n)) {
     const once = move.run();
     const got = once.toTypedArray() as Float32Array;
-    verify(
-      move.name,
-      got,
-      Float32Array.from(got, (_, i) => move.check(i)),
-    );
+    for (let i = 0; i < got.length; i += i < 10_000 ? 1 : 61) {
+      if (got[i] !== move.check(i))
+        throw new Error(`${move.name}: element ${i} is ${got[i]}, expected ${move.check(i)}`);
+    }
     once.dispose();
     const source = arange(Math.round(move.bytes / 8));
     const [ours, copy] = timeAll(

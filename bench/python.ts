@@ -97,7 +97,7 @@ const busyFor = (ms: number, run: () => void) => {
 export async function takeTurns(
   python: Python,
   ours: () => void,
-  rounds = 7,
+  rounds = 5,
 ): Promise<{ ours: number; theirs: number; ratio: number }> {
   // Warm: V8's second tier has come, and its compiler threads are idle again.
   busyFor(150, ours);
