@@ -16,6 +16,7 @@ import { duration, table } from "./harness.ts";
 import { buildAll, buildStrided, root } from "./peers/build.ts";
 import { type Contestant, cores } from "./peers/contestants.ts";
 import { busyCores } from "./peers/machine.ts";
+import { orUsage, pick } from "./peers/options.ts";
 import { progressLine } from "./peers/progress.ts";
 import { hasFigure, runAll, type WorkloadResult } from "./peers/run.ts";
 import { workloads } from "./peers/workloads.ts";
@@ -58,12 +59,16 @@ async function main(): Promise<void> {
     },
   });
   if (positionals.length !== 2) throw new Error("give two commits: npm run bench:compare main~5 main");
-  const words = values.only?.split(",");
-  const chosen = workloads(values.quick ? "quick" : "full").filter(
-    (w) => words === undefined || words.includes(w.id) || words.includes(w.group),
-  );
+  const threads = Number(values.threads ?? cores);
+  if (!Number.isInteger(threads) || threads < 1)
+    throw new Error(`--threads is ${values.threads}: give a whole number from 1 on`);
+  const chosen = pick(workloads(values.quick ? "quick" : "full"), values.only, (w) => [w.id, w.group]);
   const builds = await buildAll();
   const folders: string[] = [];
+  const clear = () => {
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  };
+  process.on("exit", clear);
   try {
     const taking = positionals.map((commit, k): Contestant => {
       const folder = mkdtempSync(join(tmpdir(), "strided-compare-"));
@@ -74,7 +79,7 @@ async function main(): Promise<void> {
         adapter: "strided",
         runtime: values.newer ? "newer" : "own",
         ours: true,
-        threads: Number(values.threads ?? cores),
+        threads,
         turbo: values.turbo,
         build: commit === "." ? builds.strided : buildCommit(commit, folder),
       };
@@ -92,8 +97,8 @@ async function main(): Promise<void> {
     console.log(table([head, ...result.workloads.map(row)]));
     console.log("A / B above 1: B is faster. Marked where the difference is above 5 % and above the spread.");
   } finally {
-    for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+    clear();
   }
 }
 
-await main();
+await orUsage(main);

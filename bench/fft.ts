@@ -8,7 +8,7 @@ import { spawnSync } from "node:child_process";
 import { engine } from "../src/engine.ts";
 import { type Tensor, tensor } from "../src/index.ts";
 import { fft, fft2, ifft, rfft } from "../src/library/fft.ts";
-import { duration, median, table, timeAll } from "./harness.ts";
+import { duration, isShown, median, table, timeAll } from "./harness.ts";
 import { findPython } from "./python.ts";
 
 interface Workload {
@@ -123,7 +123,7 @@ export function benchFft(): void {
   const numpy = findPython("numpy");
   if (numpy === null) console.log("no python3 with NumPy here: the comparison with it is left out");
   const rows = [["", "strided", "NumPy", "strided / NumPy", "target"]];
-  for (const w of workloads) {
+  for (const w of workloads.filter(isShown)) {
     const z = signal(w.dtype, w.shape);
     const ours: number[] = [];
     const theirs: number[] = [];

@@ -16,7 +16,12 @@ export interface Timing {
   readonly times: readonly number[];
 }
 
-export const median = (x: readonly number[]): number => [...x].sort((a, b) => a - b)[x.length >> 1];
+/** The middle one, or what lies between the two in the middle. */
+export function median(x: readonly number[]): number {
+  const sorted = [...x].sort((a, b) => a - b);
+  const half = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+}
 
 /** How many times as fast `a` is as `b`: the median of the rounds' own ratios. A slow while is slow for both. */
 export const timesAsFast = (a: Pick<Timing, "times">, b: Pick<Timing, "times">): number =>
@@ -33,6 +38,10 @@ export interface TimingOptions {
    */
   readonly warm?: number;
 }
+
+/** In a run of all parts, the slow ones leave out what nothing is asked of. */
+export const isShown = ({ target }: { readonly target: number | null }): boolean =>
+  target !== null || process.env.BENCH_SHORT === undefined;
 
 /** Milliseconds after which a call is warm though it has not run three times. */
 const LONG_WARM = 300;

@@ -11,7 +11,7 @@ import { take } from "../src/library/indexing.ts";
 import { concat } from "../src/library/join.ts";
 import { booleanMask } from "../src/library/mask.ts";
 import { pad } from "../src/library/pad.ts";
-import { duration, table, timeAll, timesAsFast } from "./harness.ts";
+import { duration, isShown, table, timeAll, timesAsFast } from "./harness.ts";
 
 interface Move {
   readonly name: string;
@@ -136,7 +136,7 @@ function moves(n: number): Move[] {
 export function benchIndexing(n = 1 << 24): void {
   // Large enough for memory: in a cache a copy's bandwidth is something else.
   const rows = [["", "time", "GB/s", "copy", "of copy's bandwidth", "target", ""]];
-  for (const move of moves(n)) {
+  for (const move of moves(n).filter(isShown)) {
     const once = move.run();
     const got = once.toTypedArray() as Float32Array;
     for (let i = 0; i < got.length; i += i < 10_000 ? 1 : 61) {

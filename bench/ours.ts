@@ -1,6 +1,7 @@
 /**
  * npm run bench: strided against plain typed-array loops in the same process, against the machine's limits, and against
- * NumPy and torch where they are installed. Each part runs in a process of its own; one part: npm run bench -- matmul.
+ * NumPy and torch where they are installed. Each part runs in a process of its own; one part, with all of its rows:
+ * npm run bench -- fft.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -76,7 +77,7 @@ function run(name: string, threads: number, how = "plain", node = process.execPa
   const count = threads === 1 ? "one thread" : `${threads} threads`;
   const turbo = how.includes("turbo") ? ", turbo" : "";
   console.log(`\n${name}, ${count}, Node ${String(version).trim()}${turbo}`);
-  const env = { ...process.env, STRIDED_THREADS: String(threads) };
+  const env = { ...process.env, STRIDED_THREADS: String(threads), BENCH_SHORT: "1" };
   spawnSync(node, [...process.execArgv, self, name, how], { env, stdio: "inherit" });
 }
 
@@ -99,12 +100,15 @@ function runAll(): void {
   if (newer !== null) run("matmul", cores, "newer turbo", newer);
   else
     console.log("\nno newer Node here (npm run bench:setup, or STRIDED_NODE): matmul with turbo is left out");
+  console.log(`\none part, with all of its rows: npm run bench -- ${Object.keys(parts).join(" | ")}`);
 }
 
 const [, , part, how = "plain"] = process.argv;
 if (part === undefined) runAll();
-else if (parts[part] === undefined) console.log(`parts: ${Object.keys(parts).join(" ")}`);
-else {
+else if (parts[part] === undefined) {
+  console.error(`there is no part "${part}": ${Object.keys(parts).join(", ")}`);
+  process.exitCode = 1;
+} else {
   if (how.includes("turbo")) await import("../src/turbo.ts");
   engine().pool.waitUntilReady();
   await parts[part](how);

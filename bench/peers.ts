@@ -11,12 +11,13 @@
  *     npm run bench:peers -- --rewrite             the page and the chart anew from results.json, without running
  */
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { buildAll, root } from "./peers/build.ts";
 import { type Contestant, contestants } from "./peers/contestants.ts";
 import { busyCores, describeCommit, describeMachine, measureLimits } from "./peers/machine.ts";
+import { orUsage, pick } from "./peers/options.ts";
 import { progressLine } from "./peers/progress.ts";
 import { type RunOptions, type RunResult, runAll } from "./peers/run.ts";
 import type { Workload } from "./peers/types.ts";
@@ -31,22 +32,6 @@ const settings: Record<Size, RunOptions> = {
   tiny: { rounds: 2, turn: 0.5, lead: 0.5, budget: 10, starts: 1, slowest: 1000, patient: false },
 };
 
-function pick<T>(
-  items: readonly T[],
-  wanted: string | undefined,
-  names: (item: T) => readonly string[],
-): T[] {
-  if (wanted === undefined) return [...items];
-  const words = wanted.split(",").map((word) => word.trim());
-  for (const word of words) {
-    if (!items.some((item) => names(item).includes(word))) {
-      const known = [...new Set(items.flatMap((item) => names(item)))].join(", ");
-      throw new Error(`"${word}" is not known here. Known are: ${known}`);
-    }
-  }
-  return items.filter((item) => names(item).some((name) => words.includes(name)));
-}
-
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
@@ -60,6 +45,8 @@ async function main(): Promise<void> {
   });
   if (values.rewrite) {
     const folder = outFolder(values.out, false);
+    if (!existsSync(join(folder, "results.json")))
+      throw new Error(`there is no results.json in ${folder}: npm run bench:peers writes one`);
     write(folder, JSON.parse(readFileSync(join(folder, "results.json"), "utf8")) as Report);
     return;
   }
@@ -145,4 +132,4 @@ function summary(report: Report, folder: string): void {
   console.log(`${report.seconds} s; written to ${folder}`);
 }
 
-await main();
+await orUsage(main);

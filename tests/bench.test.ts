@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { median } from "../bench/harness.ts";
 import { gpuJs } from "../bench/peers/adapters/gpu.ts";
 import { jax } from "../bench/peers/adapters/jax.ts";
 import { loops } from "../bench/peers/adapters/loops.ts";
@@ -299,6 +300,29 @@ describe("reports", () => {
       else if (self === "") open.push(name);
     }
     expect(open).toEqual([]);
+  });
+
+  test("a median of an even number lies between the two in the middle", () => {
+    expect([[1, 3], [5, 1, 3], [4, 1, 2, 3], [7]].map(median)).toEqual([2, 3, 2.5, 7]);
+  });
+
+  test("figures that differ by less than half of their spread are a draw", () => {
+    const report = sample();
+    const [workload] = report.workloads;
+    const outcome = (median: number, spread: number) => {
+      const figure = { median, spread, least: median, rounds: 5, error: 0 };
+      const results = { ...workload.results, "strided-own-2": { ...figure, median: 1 }, other: figure };
+      const [found] = matches({ ...report, workloads: [{ ...workload, results }] }).filter(
+        (m) => m.theirs.id === "other",
+      );
+      return found.outcome;
+    };
+    expect([outcome(2, 0.1), outcome(0.5, 0.1), outcome(1.03, 0.01), outcome(1.5, 1.5)]).toEqual([
+      "win",
+      "loss",
+      "draw",
+      "draw",
+    ]);
   });
 
   test("results survive being written, to five digits", () => {

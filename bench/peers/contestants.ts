@@ -71,7 +71,7 @@ export const contestants: readonly Contestant[] = [
   ...peer("gpu", "gpu.js"),
   ...peer("ndarray", "ndarray + ops"),
   python("numpy", "NumPy"),
-  python("numba", "Numba"),
+  python("numba", "Numba, minitorch's"),
   python("torch", "torch"),
 ];
 
@@ -127,7 +127,8 @@ export function pythonWith(adapter: string): Program {
   if (known !== undefined) return known;
   const chosen = process.env.BENCH_PYTHON;
   const candidates = chosen === undefined ? ["/usr/bin/python3", "python3"] : [chosen];
-  let program: Program = { missing: `no Python with ${module} found: ${setUp}` };
+  const where = chosen === undefined ? "no Python" : `BENCH_PYTHON (${chosen}) is no Python`;
+  let program: Program = { missing: `${where} with ${module}: ${setUp}` };
   for (const path of candidates) {
     const code = `import platform, ${module}; print(platform.python_version())`;
     const answer = spawnSync(path, ["-c", code], { encoding: "utf8" });

@@ -5,6 +5,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { median } from "../harness.ts";
 import { type Contestant, cores, ownLabel, programOf, pythonWith } from "./contestants.ts";
 import { busyCores } from "./machine.ts";
 import { type Builds, Peer } from "./process.ts";
@@ -92,12 +93,14 @@ export async function runAll(
   // Stopped children would outlive a run that is broken off.
   const leave = () => process.exit(130);
   const end = () => run.end();
-  process.on("exit", end).on("SIGINT", leave).on("SIGTERM", leave);
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, leave);
+  process.on("exit", end);
   try {
     return await run.all(workloads, save);
   } finally {
     run.end();
-    process.off("exit", end).off("SIGINT", leave).off("SIGTERM", leave);
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.off(signal, leave);
+    process.off("exit", end);
   }
 }
 
@@ -378,7 +381,13 @@ function figure(times: readonly number[], error: number): Outcome {
   if (times.length === 0) return { none: "failed", why: "no turn was finished" };
   const sorted = [...times].sort((a, b) => a - b);
   const at = (q: number) => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))];
-  return { median: at(0.5), spread: at(0.75) - at(0.25), least: sorted[0], rounds: sorted.length, error };
+  return {
+    median: median(sorted),
+    spread: at(0.75) - at(0.25),
+    least: sorted[0],
+    rounds: sorted.length,
+    error,
+  };
 }
 
 const inOrder = (peers: readonly Peer[], outcomes: Map<string, Outcome>) =>

@@ -1,4 +1,5 @@
 /** The page of results. Every number, win and loss in it is computed from the run; only the reasons are written by hand. */
+import { median } from "../harness.ts";
 import type { ContestantResult, WorkloadResult } from "../peers/run.ts";
 import type { Group } from "../peers/types.ts";
 import { groups } from "../peers/workloads.ts";
@@ -14,7 +15,7 @@ import {
   representative,
 } from "./report.ts";
 
-/** Reasons by "workload contestant", "group contestant", "workload" or "group". */
+/** Reasons by "workload contestant", "workload", "group contestant" or "group". */
 export type Notes = Readonly<Record<string, string>>;
 
 export function markdown(report: Report, notes: Notes): string {
@@ -82,17 +83,24 @@ function score(report: Report): string {
   return `## Wins and losses
 
 strided as it comes, on all ${ours?.threads ?? report.machine.cores} threads where nothing else is said, in the runtime the other one runs in (against
-Python: on ${ours?.runtimeLabel}). A ratio above 1 means strided is that many times faster, or smaller; within ${margin} % is a draw. Each
-workload counts once; the typical ratio is the median.
+Python: on ${ours?.runtimeLabel}). A ratio above 1 means strided is that many times faster, or smaller; within ${margin} %, or
+within half of the wider spread (the middle half of a contestant's rounds), is a draw. Each workload counts once; the typical
+ratio is the median.${absent(report)}
 
 ${table(rows)}`;
+}
+
+/** Who would have taken part. */
+function absent(report: Report): string {
+  const names = report.contestants.filter((c) => c.missing !== undefined).map(label);
+  return names.length === 0 ? "" : ` No part took: ${names.join("; ")} (see [contestants](#contestants)).`;
 }
 
 function scoreRow(name: string, list: readonly Match[]): string[][] {
   if (list.length === 0) return [];
   const count = (outcome: Match["outcome"]) => String(list.filter((m) => m.outcome === outcome).length);
   const sorted = list.map((m) => m.ratio).sort((a, b) => a - b);
-  const ratios = [sorted[sorted.length >> 1], sorted[sorted.length - 1], sorted[0]].map(times);
+  const ratios = [median(sorted), sorted[sorted.length - 1], sorted[0]].map(times);
   return [[name, count("win"), count("draw"), count("loss"), ...ratios]];
 }
 
@@ -174,7 +182,7 @@ function shareRow(report: Report, list: readonly WorkloadResult[]): string[] | n
     return percent(w.bytes / median / 1e6 / all.copy);
   };
   const against = products ? "of the multiply-add peak" : "of memcpy's bandwidth";
-  return [`_strided's better one, ${against}_`, ...list.map(share)];
+  return [`_strided, plain or turbo, ${against}_`, ...list.map(share)];
 }
 
 const percent = (x: number) => `${Math.round(x * 100)} %`;
@@ -182,7 +190,7 @@ const percent = (x: number) => `${Math.round(x * 100)} %`;
 function reason(notes: Notes, m: Match): string {
   const { id, group } = m.workload;
   const { adapter } = m.theirs;
-  const keys = [`${id} ${adapter}`, `${group} ${adapter}`, id, group];
+  const keys = [`${id} ${adapter}`, id, `${group} ${adapter}`, group];
   const key = keys.find((k) => notes[k] !== undefined);
   return key === undefined ? "Not looked into yet." : notes[key];
 }
@@ -213,7 +221,28 @@ ${section(
   all.filter((m) => !python(m)),
 )}
 
-${section("Python", all.filter(python))}`;
+${section("Python", all.filter(python))}
+
+### One thread against one thread
+
+${singleLosses(report)}`;
+}
+
+/** Where a library without threads is ahead of strided on one. */
+function singleLosses(report: Report): string {
+  const both = matches(report);
+  const only = matches(report, true).filter(
+    (m) =>
+      m.outcome === "loss" &&
+      m.theirs.threads === 1 &&
+      both.find((x) => x.workload === m.workload && x.theirs === m.theirs)?.outcome !== "loss",
+  );
+  const text = only
+    .sort((a, b) => a.ratio - b.ratio)
+    .map((m) => `${m.workload.title} (${label(m.theirs)}, ${times(m.ratio)})`);
+  return text.length === 0
+    ? "Nowhere else."
+    : `Without threads strided is also behind at ${text.join(", ")}. Its sums of f32 are made in f64.`;
 }
 
 function lossItem(list: readonly Match[], best: readonly Match[], why: string): string {
@@ -239,20 +268,25 @@ function method(report: Report): string {
 
 - **The same inputs everywhere**, made from one formula in every process, to the bit. Workloads are a table
   (\`bench/peers/workloads.ts\`); an adapter says how a library's users would write each one.
-- **Verified first.** Every element of every contestant's result was compared with ${report.reference}. A wrong result
-  is reported as such and not timed.
+- **Verified first.** Every element of every contestant's result was compared with ${report.reference}: equal for sums
+  of two numbers and copies, within 3e-6 for functions, 4e-4 for products, 5e-3 for sums of thousands (each relative to
+  numbers of about 1 or the result). A wrong result is reported as such and not timed.
 - **Turns.** Each contestant lives in a process of its own; in up to ${settings.rounds} rounds each gets a turn of at least ${settings.turn} ms, in
   rotating order. Out of its turn a process is stopped by the system, so that idle threads cannot disturb anybody. The
   first ${settings.lead} ms of a turn, or its first call, are not counted. Figures are medians over the rounds; results.json also has spread and least.
 - **Existing outputs** are used where a library can (\`out=\`, \`into\`, loops); where it cannot, a call includes making the
-  result, and strided's reductions and matrix products do so too. Data stays where the library keeps it: only
+  result, and strided's reductions and softmax do so too. Data stays where the library keeps it: only
   onnxruntime-web copies JavaScript arrays in and out at each call, because that is how it is called.
+- **Numba** runs the kernels of minitorch (\`tensor_map\`, \`tensor_zip\`, \`tensor_reduce\`, the matrix product), compiled in
+  parallel, because strided set out from them: they find every element's position anew, for any layout. A Numba loop
+  written for one layout is many times faster than that, and comes near NumPy and torch.
+- **Python's libraries** are those of Debian 12, onnxruntime-web and tfjs the WebAssembly builds, which run in Node and in
+  browsers alike; their native builds for Node do not take part.
 - **Threads**: strided with 1 and with all; the others with as many as they can use in Node, or in Python.
 - **Start** is measured in fresh processes from the import to the first sum of 64 elements, without the time that Node or
   Python itself takes to start; **peak memory** is that of a fresh process after five calls, the runtime included.
 - **Limits of this machine**, measured ${limits.how}: memcpy ${limits.one.copy.toFixed(1)} GB/s with one thread and ${limits.all.copy.toFixed(1)} GB/s with all (bytes read plus bytes
-  written), reading ${limits.one.read.toFixed(1)} and ${limits.all.read.toFixed(1)} GB/s, f32 multiply-adds ${peak(limits.one.multiplyAdd)} and ${peak(limits.all.multiplyAdd)}. Work
-  that fits in the caches can be above memcpy's bandwidth.
+  written; what the machine gives moves from minute to minute), reading ${limits.one.read.toFixed(1)} and ${limits.all.read.toFixed(1)} GB/s, f32 multiply-adds ${peak(limits.one.multiplyAdd)} and ${peak(limits.all.multiplyAdd)}.
 
 To run it yourself:
 

@@ -30,7 +30,7 @@ export function compactJson(report: Report): string {
   return `${text.replace(/\{\n\s+([^{}[\]]*?)\n\s*\}/g, (_, inner: string) => `{ ${inner.replace(/\n\s+/g, " ")} }`)}\n`;
 }
 
-/** Figures closer than this are a draw: the spread of one run. */
+/** Figures closer than this are a draw, and so are figures that differ by less than half of the wider spread. */
 export const draw = 1.05;
 
 export interface Match {
@@ -69,7 +69,9 @@ function match(
   const [a, b] = [figureOf(workload, ours?.id), figureOf(workload, theirs.id)];
   if (ours === undefined || a === undefined || b === undefined) return null;
   const ratio = b.median / a.median;
-  const outcome = ratio >= draw ? "win" : ratio > 1 / draw ? "draw" : "loss";
+  const noise = Math.max(a.spread / a.median, b.spread / b.median) / 2;
+  const telling = Math.abs(Math.log(ratio)) >= Math.max(Math.log(draw), noise);
+  const outcome = !telling ? "draw" : ratio > 1 ? "win" : "loss";
   return { workload, ours, theirs, ratio, outcome };
 }
 

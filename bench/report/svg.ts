@@ -45,7 +45,8 @@ function barsOf(report: Report): Bar[] {
     if (c.ours || c.missing !== undefined || seen.has(c.adapter)) continue;
     seen.add(c.adapter);
     const kind = c.adapter === "loops" ? "loop" : c.runtime === "python" ? "python" : "js";
-    bars.push({ name: c.adapter === "loops" ? "plain loop" : c.name, kind, contestant: c });
+    const elsewhere = kind === "js" && c.runtime !== "own" ? `, ${c.runtimeLabel}` : "";
+    bars.push({ name: c.adapter === "loops" ? "plain loop" : `${c.name}${elsewhere}`, kind, contestant: c });
   }
   return bars;
 }
@@ -100,7 +101,7 @@ function legend(report: Report, bars: readonly Bar[]): string {
     ["ours", `strided, ${threads(of("ours"))}`],
     ["turbo", `strided turbo, ${threads(of("turbo"))}`],
     ["loop", `plain loop, ${of("loop")?.runtimeLabel ?? ""}`],
-    ["js", "JavaScript libraries"],
+    ["js", `JavaScript libraries, ${of("js")?.runtimeLabel ?? ""}`],
     ["python", `Python libraries, ${report.machine.cores} threads`],
   ];
   let x = margin.left;
@@ -121,14 +122,16 @@ function drawPanel(w: WorkloadResult, bars: readonly Bar[]): string {
   });
   const known = speeds.filter((s) => s !== null);
   const loop = bars.findIndex((b) => b.kind === "loop");
-  const unit = (loop >= 0 ? speeds[loop] : null) ?? Math.min(...known);
+  const base = loop >= 0 ? speeds[loop] : null;
+  const unit = base ?? Math.min(...known);
   const most = Math.max(...known, unit) / unit;
   const low = Math.min(...known, unit) / unit / 1.8;
   const room = panel.width - names - values - 14;
   const place = (speed: number) => (Math.log(speed / low) / Math.log(most / low)) * room;
   const title = w.group === "matmul" ? `matmul ${w.title}` : w.title;
   const bottom = panel.title + bars.length * panel.bar;
-  const grid = decades(low, most).map((tick) => {
+  // Without a loop there is nothing to be relative to.
+  const grid = (base === null ? [] : decades(low, most)).map((tick) => {
     const x = (names + place(tick)).toFixed(1);
     const text = tick >= 1 ? `${tick}×` : `1/${Math.round(1 / tick)}`;
     return `<line class="${tick === 1 ? "base" : "grid"}" x1="${x}" x2="${x}" y1="${panel.title - 6}" y2="${bottom}"/><text class="soft" x="${x}" y="${bottom + 11}" text-anchor="middle" style="font-size:9px">${text}</text>`;
