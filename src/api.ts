@@ -176,7 +176,8 @@ function liveTensors(operation: string, tensors: readonly Tensor[]): Tensor[] {
       `Give at least one: ${operation}([a, b], (a, b) => a + b).`,
     );
   }
-  return tensors.map((t) => liveTensor(operation, t));
+  // A hole in the list is no tensor either.
+  return Array.from(tensors, (t) => liveTensor(operation, t));
 }
 
 /** Frees every tensor made inside that is not in the result (a tensor, or an array or object of them). */

@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { engine } from "../src/engine.ts";
+import * as lib from "../src/index.ts";
 import {
   arange,
   dtypeNames,
@@ -237,6 +238,24 @@ describe("once wrong, now right", () => {
       [0, 2, 4],
       [1, 3, 5],
     ]);
+  });
+
+  it("a hole in a list of tensors is an error of its own, not a TypeError", () => {
+    const a = ones([2, 2]);
+    // biome-ignore lint/suspicious/noSparseArray: what this is about
+    const holes = [a, , a] as unknown as Tensor[];
+    for (const run of [
+      () => lib.concat(holes),
+      () => lib.stack(holes),
+      () => lib.broadcastArrays(holes as never),
+      () => lib.multiDot(holes),
+      () => lib.meshgrid(new Array(3)),
+      () => lib.lexsort(new Array(3)),
+      () => zip(holes, (x, y, z) => x + y + z),
+      () => lib.gather(a, new Array(2)),
+    ]) {
+      expect(run).toThrow(expect.objectContaining({ name: "TensorError" }));
+    }
   });
 
   it("assign drops leading axes of size 1 that the destination has not got, as NumPy does", () => {

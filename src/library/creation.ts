@@ -198,7 +198,7 @@ export function meshgrid<const T extends readonly Tensor[]>(
   if (indexing !== "xy" && indexing !== "ij") {
     fail("value", op, `indexing is ${describe(indexing)}.`, 'Use "xy" or "ij".');
   }
-  const all = (vectors as readonly Tensor[]).map((v) => liveTensor(op, v));
+  const all = Array.from(vectors as readonly Tensor[], (v) => liveTensor(op, v));
   const wrong = all.find((v) => v.rank > 1);
   if (wrong !== undefined) fail("shape", op, `${list(wrong.shape)} is no vector.`, "Give 1-d tensors.");
   const axisOf = (k: number) => (indexing === "xy" && k < 2 && all.length > 1 ? 1 - k : k);

@@ -293,7 +293,7 @@ function chooseAll(op: string, t: Strided, indices: readonly Indices[]): Chosen 
       `Give one for each leading axis: ${op}(t, [i, j]).`,
     );
   }
-  return withIndices(op, indices, (all) => {
+  return withIndices(op, Array.from(indices), (all) => {
     const shapes = all.map((index) => index.frame.shape);
     return withAxes(op, t.frame, 0, all, broadcastShapes(op, shapes), "raise");
   });

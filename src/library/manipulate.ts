@@ -38,7 +38,7 @@ export function tensorList(op: string, tensors: unknown): Tensor[] {
       `Give one at least: ${op}([a, b]).`,
     );
   }
-  return tensors.map((t) => liveTensor(op, t));
+  return Array.from(tensors, (t) => liveTensor(op, t));
 }
 
 /* Shape ------------------------------------------------------------------------------------------------ */

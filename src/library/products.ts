@@ -265,7 +265,7 @@ export function multiDot<T extends readonly Tensor[]>(tensors: T): Tensor<Promot
       "Give at least two matrices: multiDot([a, b, c]).",
     );
   }
-  const live = tensors.map((t) => liveTensor("multiDot", t));
+  const live = Array.from(tensors, (t) => liveTensor("multiDot", t));
   const last = live.length - 1;
   live.forEach((t, i) => {
     if (t.rank === 2 || (t.rank === 1 && (i === 0 || i === last))) return;

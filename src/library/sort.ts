@@ -95,7 +95,7 @@ export function lexsort(keys: readonly Tensor[] | Tensor): Tensor<"i64"> {
       "Give an array of vectors, the most important last.",
     );
   }
-  const live = (isTensor ? [keys] : (keys as readonly Tensor[])).map((t) => liveTensor(op, t));
+  const live = Array.from(isTensor ? [keys] : (keys as readonly Tensor[]), (t) => liveTensor(op, t));
   const rank = isTensor ? 2 : 1;
   const wrong = live.find((t) => t.rank !== rank || t.shape[rank - 1] !== live[0].shape[rank - 1]);
   if (wrong !== undefined || (isTensor && live[0].shape[0] === 0)) {

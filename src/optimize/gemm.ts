@@ -143,15 +143,16 @@ export function directTile(tile: GemmTile, lane: GemmLane, n: number): GemmTile 
 export function defaultBlocking(lane: GemmLane): GemmBlocking {
   return laneBytes(lane) === 4 ? blocking32 : blocking64;
 }
-const blocking32: GemmBlocking = { mc: 192, kc: 256, nc: 1024 };
-const blocking64: GemmBlocking = { mc: 96, kc: 256, nc: 512 };
+/** Longer sums are sums of sums of this many products, whichever tile and path compute them: the bits are the same. */
+const SUM_K = 256;
+const blocking32: GemmBlocking = { mc: 192, kc: SUM_K, nc: 1024 };
+const blocking64: GemmBlocking = { mc: 96, kc: SUM_K, nc: 512 };
 
 /** Columns of sums held back at a time when they must be converted. */
 const TEMP_COLUMNS = 512;
-/** Up to this many multiplications, and this many steps of k, nothing is packed for the cache's sake. */
+/** Up to this many multiplications, of sums that are not cut, nothing is packed for the cache's sake. */
 const DIRECT_WORK = 96 * 96 * 96;
 const DIRECT_WIDE = 128 * 128 * 128;
-const DIRECT_K = 512;
 /** Longer sums are made of blocks, which keeps their error small. */
 const SKINNY_K = 8192;
 /** Matrix elements from which a product with a vector is a stream; rows and columns of `axpy`. */
@@ -219,9 +220,10 @@ function choosePath(p: GemmProblem, lane: GemmLane, tile: GemmTile): GemmPath {
   if (n === 1 && rowsAreRuns(p, 1) && work >= STREAM_WORK) return "dots";
   if (m <= STREAM_ROWS && rowsAreRuns(p, 2) && work >= m * STREAM_WORK && n >= STREAM_COLUMNS) return "axpy";
   const wide = tile.nr * laneBytes(lane) > 32;
-  if (work <= (wide ? DIRECT_WIDE : DIRECT_WORK) && k <= DIRECT_K) return "direct";
-  // Few columns: each element of a is used too seldom to be worth packing.
-  if (n <= tile.nr && k <= SKINNY_K && rowsAreRuns(p, 1) && isLane(p.dtypes[1], lane)) return "direct";
+  if (work <= (wide ? DIRECT_WIDE : DIRECT_WORK) && k <= SUM_K) return "direct";
+  // Few columns: each element of a is used too seldom to be worth packing. (Not the tile's columns: the bits would follow it.)
+  if (n <= 32 / laneBytes(lane) && k <= SKINNY_K && rowsAreRuns(p, 1) && isLane(p.dtypes[1], lane))
+    return "direct";
   return "packed";
 }
 

@@ -291,6 +291,50 @@ describe("matrix products equal the naive sum", () => {
     }
   });
 
+  it("the bits do not follow the tile: which one is in use is found out while products run", () => {
+    const next = randomOf(11);
+    const tiles: GemmTile[] = [
+      { mr: 4, nr: 8, unrollK: 1, fma: false },
+      { mr: 4, nr: 16, unrollK: 4, fma: false },
+      { mr: 6, nr: 16, unrollK: 4, fma: false },
+    ];
+    for (const [m, n, k] of [
+      [32, 225, 257],
+      [64, 64, 257],
+      [40, 12, 1000],
+      [300, 9, 600],
+      [7, 16, 513],
+      [20, 30, 256],
+      [16, 40, 400],
+      [90, 90, 90],
+    ]) {
+      const [a, b, out] = [m * k, k * n, m * n].map((size) => heap.alloc(4 * size, "test"));
+      for (const [at, size] of [
+        [a, m * k],
+        [b, k * n],
+      ]) {
+        const values = new Float32Array(heap.buffer, at, size);
+        for (let i = 0; i < size; i++) values[i] = next(1_000_000) / 333_333 - 1.5;
+      }
+      const problem: GemmProblem = {
+        m,
+        n,
+        k,
+        out: [4 * n, 4],
+        a: [4 * k, 4],
+        b: [4 * n, 4],
+        dtypes: ["f32", "f32", "f32"],
+        batches: { shape: [], strides: [[], [], []], offsets: [out, a, b], order: [], flipped: [] },
+      };
+      const results = tiles.map((tile) => {
+        kernels.run(problem, { tile });
+        return new Int32Array(heap.buffer, out, m * n).slice();
+      });
+      for (const got of results) expect(got, `${m} × ${n} × ${k}`).toEqual(results[0]);
+      for (const at of [a, b, out]) heap.free(at);
+    }
+  });
+
   it("bool is 'or' of 'and': 2^8 and 2^32 trues are true", () => {
     check({ m: 5, n: 5, k: 256, a: "bool", b: "bool", layouts: ["c", "oneElement", "oneElement"] });
     check({ m: 5, n: 5, k: 256, a: "bool", b: "bool", seed: 3 });
