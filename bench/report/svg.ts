@@ -109,7 +109,7 @@ function legend(report: Report, bars: readonly Bar[]): string {
     .filter(([kind]) => of(kind) !== undefined)
     .map(([kind, text]) => {
       const item = `<rect class="${kind}" x="${x}" y="56" width="11" height="11" rx="2"/><text class="soft" x="${x + 16}" y="66">${escaped(text)}</text>`;
-      x += 34 + text.length * 6;
+      x += 28 + text.length * 5.5;
       return item;
     })
     .join("");
