@@ -78,7 +78,7 @@ export function timeAll(contestants: readonly Contestant[], options: TimingOptio
   return contestants.map(({ name }, c) => {
     const sorted = [...times[c]].sort((a, b) => a - b);
     const at = (q: number) => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))];
-    return { name, median: at(0.5), spread: at(0.75) - at(0.25), times: times[c] };
+    return { name, median: median(times[c]), spread: at(0.75) - at(0.25), times: times[c] };
   });
 }
 

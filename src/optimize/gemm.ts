@@ -162,6 +162,15 @@ const STREAM_COLUMNS = 64;
 /** Steps of k and columns that a stream takes at a time, so that the vectors stay in the L1 cache. */
 export const STREAM_K = 4096;
 export const STREAM_CHUNK = 2048;
+/** Bytes of a matrix that a core's cache does not hold. */
+const CACHED = 1 << 20;
+
+/** Does the matrix of a product with a vector come from memory? */
+export const isStream = ({ m, a }: Pick<GemmProblem, "m" | "a">): boolean => m * Math.abs(a[0]) > CACHED;
+
+/** Rows that `dots` multiplies side by side: what the registers hold, and a little less where nothing waits for memory. */
+export const rowsTogether = (laneBytes: number, stream: boolean): number =>
+  laneBytes === 4 ? (stream ? 7 : 4) : stream ? 3 : 2;
 /** Rows (or columns) that a piece of one packed product has, unless there would be fewer pieces than threads. */
 const PACKED_ROWS = 512;
 /** Multiplications that make a task worth handing over. */
@@ -361,8 +370,11 @@ function cutTasks(
   const tasks: GemmTask[] = [];
   const pieces = Math.ceil(wanted / count);
   const byRows = m >= n;
+  // Rows that are multiplied together stay together: their bits are the same for any number of tasks.
+  const lanes = laneBytes(laneOf(p.dtypes[0]));
+  const rowStep = path === "dots" ? rowsTogether(lanes, isStream(p)) : tile.mr;
   for (let batch = 0; batch < count; batch++) {
-    for (const [start, size] of cut(byRows ? m : n, pieces, byRows ? tile.mr : tile.nr)) {
+    for (const [start, size] of cut(byRows ? m : n, pieces, byRows ? rowStep : tile.nr)) {
       const part = byRows ? { row: start, rows: size } : { column: start, columns: size };
       tasks.push({ batch, batches: 1, ...whole, ...part });
     }

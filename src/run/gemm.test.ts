@@ -145,6 +145,34 @@ const pick = <T>(random: (below: number) => number, from: readonly T[]): T => fr
 /** Sizes around the tiles' edges, and any others. */
 const edges = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 15, 16, 17, 23, 24, 33];
 
+/** Random f32 operands, densely in the heap: sums of them are rounded. */
+function roundedProblem(m: number, n: number, k: number, next: (below: number) => number): GemmProblem {
+  const [a, b, out] = [m * k, k * n, m * n].map((size) => heap.alloc(4 * size, "test"));
+  for (const [at, size] of [
+    [a, m * k],
+    [b, k * n],
+  ]) {
+    const values = new Float32Array(heap.buffer, at, size);
+    for (let i = 0; i < size; i++) values[i] = next(1_000_000) / 333_333 - 1.5;
+  }
+  return {
+    m,
+    n,
+    k,
+    out: [4 * n, 4],
+    a: [4 * k, 4],
+    b: [4 * n, 4],
+    dtypes: ["f32", "f32", "f32"],
+    batches: { shape: [], strides: [[], [], []], offsets: [out, a, b], order: [], flipped: [] },
+  };
+}
+
+/** The result's bits; `run` computes it. */
+function bitsOf(problem: GemmProblem, run: (problem: GemmProblem) => void): Int32Array {
+  run(problem);
+  return new Int32Array(heap.buffer, problem.batches.offsets[0], problem.m * problem.n).slice();
+}
+
 describe("matrix products equal the naive sum", () => {
   it.each(["packed", "direct"] as const)("f32 at every edge of the tile: %s", (path) => {
     for (const m of [1, 2, 3, 4, 5, 7, 8, 9]) {
@@ -308,30 +336,30 @@ describe("matrix products equal the naive sum", () => {
       [16, 40, 400],
       [90, 90, 90],
     ]) {
-      const [a, b, out] = [m * k, k * n, m * n].map((size) => heap.alloc(4 * size, "test"));
-      for (const [at, size] of [
-        [a, m * k],
-        [b, k * n],
-      ]) {
-        const values = new Float32Array(heap.buffer, at, size);
-        for (let i = 0; i < size; i++) values[i] = next(1_000_000) / 333_333 - 1.5;
-      }
-      const problem: GemmProblem = {
-        m,
-        n,
-        k,
-        out: [4 * n, 4],
-        a: [4 * k, 4],
-        b: [4 * n, 4],
-        dtypes: ["f32", "f32", "f32"],
-        batches: { shape: [], strides: [[], [], []], offsets: [out, a, b], order: [], flipped: [] },
-      };
-      const results = tiles.map((tile) => {
-        kernels.run(problem, { tile });
-        return new Int32Array(heap.buffer, out, m * n).slice();
-      });
+      const problem = roundedProblem(m, n, k, next);
+      const results = tiles.map((tile) => bitsOf(problem, (p) => kernels.run(p, { tile })));
       for (const got of results) expect(got, `${m} × ${n} × ${k}`).toEqual(results[0]);
-      for (const at of [a, b, out]) heap.free(at);
+      for (const at of problem.batches.offsets) heap.free(at);
+    }
+  });
+
+  it("the bits do not follow the number of tasks", () => {
+    const next = randomOf(12);
+    for (const [m, n, k] of [
+      [1000, 1, 1001],
+      [257, 1, 5000],
+      [999, 1, 4097],
+      [601, 1, 403],
+      [2, 700, 900],
+      [130, 140, 300],
+      [301, 12, 500],
+    ]) {
+      const problem = roundedProblem(m, n, k, next);
+      const results = [1, 2, 3, 5].map((workers) =>
+        bitsOf(problem, (p) => kernels.runPlan(kernels.plan(p, { workers }))),
+      );
+      for (const got of results) expect(got, `${m} × ${n} × ${k}`).toEqual(results[0]);
+      for (const at of problem.batches.offsets) heap.free(at);
     }
   });
 

@@ -13,9 +13,11 @@ import {
   type GemmTask,
   type GemmTile,
   isLane,
+  isStream,
   laneBytes,
   laneOf,
   planGemm,
+  rowsTogether,
   STREAM_CHUNK,
   STREAM_K,
   tileCandidates,
@@ -29,7 +31,7 @@ import {
   type GemmModuleOptions,
   type PackedGemm,
 } from "../wasm/gemm.ts";
-import { emitVectorGemm, rowsTogether, type VectorGemm } from "../wasm/gemm-vector.ts";
+import { emitVectorGemm, type VectorGemm } from "../wasm/gemm-vector.ts";
 import { type TileProbe, TileRace } from "./gemm-probe.ts";
 import type { Pool } from "./pool.ts";
 import { type TapedModule, tapedModule, writeTapes } from "./tape.ts";
@@ -37,9 +39,8 @@ import { type TapedModule, tapedModule, writeTapes } from "./tape.ts";
 /** Batches one call of the direct kernel takes: V8 replaces slow first code only between calls. */
 const BATCHES_A_CALL = 512;
 
-/** Elements one call of `dots` reads, about, and bytes of a matrix that a core's cache does not hold. */
+/** Elements one call of `dots` reads, about. */
 const STREAM_ELEMENTS = 65536;
-const CACHED = 1 << 20;
 
 export interface GemmModule<Exports> {
   readonly bytes: Uint8Array;
@@ -316,7 +317,7 @@ export class GemmKernels {
     const lane = laneBytes(plan.lane);
     const dense = isLane(problem.dtypes[2], plan.lane) && b[0] === lane;
     const copy = workspace + w.packB;
-    const stream = problem.m * Math.abs(a[0]) > CACHED;
+    const stream = isStream(problem);
     const together = rowsTogether(lane, stream);
     for (let batch = task.batch; batch < task.batch + task.batches; batch++) {
       const aFrom = batchAddress(batches, 1, batch) + task.row * a[0];

@@ -246,7 +246,7 @@ export function emitRows(direction: Direction, { shared, simd }: EmitOptions): M
 }
 
 /** Words of a task of `emitJoin`: rows, parts, and for each part bytes, to, from, and the steps of both from row to row. */
-export const joinWords = { rows: 0, parts: 1, first: 2, perPart: 5 } as const;
+const joinWords = { rows: 0, parts: 1, first: 2, perPart: 5 } as const;
 
 /** Row by row, a run of bytes of each part: rows of several matrices become the rows of one. */
 export function emitJoin({ shared, simd }: EmitOptions): ModuleBuilder {

@@ -6,7 +6,7 @@
  *     axpy   y[i,:] += Σ_p x[i,p]·b[p,:], where a row's elements lie side by side: 4 steps of k at a time
  */
 import { type DType, dtypes } from "../dtype.ts";
-import { laneDType, laneOf, SUBTRACT } from "../optimize/gemm.ts";
+import { laneDType, laneOf, rowsTogether, SUBTRACT } from "../optimize/gemm.ts";
 import type { Callable, FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
 import type { GemmModuleOptions } from "./gemm.ts";
 import { bump, type LaneRow, laneRows, multiplyAdd, repeat } from "./gemm-lanes.ts";
@@ -75,10 +75,6 @@ export function emitVectorGemm({ dtypes, kind, tile, temp, shared }: VectorModul
   else emitAxpy(module, b, dtype, row, tile.fma);
   return module;
 }
-
-/** Rows that are multiplied side by side: what the registers hold, and a little less of it where nothing waits for memory. */
-export const rowsTogether = (laneBytes: number, stream: boolean): number =>
-  laneBytes === 4 ? (stream ? 7 : 4) : stream ? 3 : 2;
 
 function emitDots(m: ModuleBuilder, from: DType, to: DType, lane: LaneRow, fma: boolean): void {
   const many = rowsTogether(lane.bytes, false);
