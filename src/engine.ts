@@ -7,7 +7,7 @@ import { checkKeys, describe, fail } from "./errors.ts";
 import { Heap, type HeapOptions } from "./memory/heap.ts";
 import { type Disposes, ScopeStack } from "./memory/scope.ts";
 import { KernelCache } from "./run/kernel.ts";
-import { Pool } from "./run/pool.ts";
+import { MOST_THREADS, Pool } from "./run/pool.ts";
 import { type RoutineCall, Routines } from "./run/routine.ts";
 import type { View } from "./view/view.ts";
 
@@ -111,14 +111,6 @@ export function within<R>(operation: string, fn: () => R): R {
 
 /** Settings of the engine; only before it is first used. */
 export function configure(settings: EngineOptions): void {
-  if (current !== undefined) {
-    fail(
-      "value",
-      "configure",
-      "the engine is already in use.",
-      "Call configure before the first tensor is made, for instance first thing in the program.",
-    );
-  }
   if (typeof settings !== "object" || settings === null) {
     fail(
       "value",
@@ -129,12 +121,12 @@ export function configure(settings: EngineOptions): void {
   }
   checkKeys("configure", settings, ["maximumBytes", "threads"]);
   const { maximumBytes, threads } = settings;
-  if (threads !== undefined && !(Number.isInteger(threads) && threads >= 1)) {
+  if (threads !== undefined && !(Number.isInteger(threads) && threads >= 1 && threads <= MOST_THREADS)) {
     fail(
       "value",
       "configure",
       `threads is ${describe(threads)}.`,
-      "Use a whole number from 1 on; 1 starts no workers.",
+      `Use a whole number from 1 to ${MOST_THREADS}; 1 starts no workers.`,
     );
   }
   if (
@@ -146,6 +138,14 @@ export function configure(settings: EngineOptions): void {
       "configure",
       `maximumBytes is ${maximumBytes}.`,
       "Use a whole number from 262144 to 4294967296.",
+    );
+  }
+  if (current !== undefined) {
+    fail(
+      "value",
+      "configure",
+      "the engine is already in use.",
+      "Call configure before the first tensor is made, for instance first thing in the program.",
     );
   }
   options = { ...options, ...settings };

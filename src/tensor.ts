@@ -19,9 +19,10 @@ import { checkFormat, type FormatOptions, formatHeader, formatValues } from "./f
 import { checkReach, type Storage } from "./memory/storage.ts";
 import { axisList, checkOptions, numberList } from "./ops/arguments.ts";
 import { type AssociativeOptions, associativeReduce } from "./ops/associative.ts";
+import type { ElementwiseOptions } from "./ops/calls.ts";
 import { assign, assignFlat, copyTo } from "./ops/copy.ts";
 import { fromData, type Nested, type Scalar } from "./ops/create.ts";
-import { type ElementwiseOptions, elementwise } from "./ops/elementwise.ts";
+import { elementwise } from "./ops/elementwise.ts";
 import { type Captured, callableOf } from "./ops/function.ts";
 import { matmul } from "./ops/matmul.ts";
 import { type NamedOp, namedCallable } from "./ops/named.ts";
@@ -81,6 +82,14 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
 
   /** Takes over the hold on the storage that `of` has. Use `tensor`, `zeros` …, not this. */
   constructor(of: Strided<D>) {
+    if (of?.frame?.shape === undefined || of.storage === undefined) {
+      fail(
+        "value",
+        "Tensor",
+        "tensors are not made with new.",
+        "Use tensor([1, 2, 3]), zeros([2, 3]), fromBuffer(…) or another function that makes one.",
+      );
+    }
     this.dtype = of.dtype;
     this.storage = of.storage;
     // Shape and strides are what kernels trust: nobody may change them behind the gate.

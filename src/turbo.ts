@@ -7,7 +7,7 @@
  * - revectorisation (Node 24 and newer): V8 pairs 128-bit operations into 256-bit ones
  */
 import { ModuleBuilder } from "./wasm/assembler.ts";
-import { detectFeatures, switches } from "./wasm/features.ts";
+import { detectFeatures, featuresInUse, switches } from "./wasm/features.ts";
 
 export interface TurboFeature {
   readonly name: "relaxed SIMD" | "revectorisation";
@@ -27,7 +27,13 @@ type Host = {
 const host = (globalThis as { process?: Host }).process;
 
 /** What was asked for, what is on, and why. */
-export const turbo: readonly TurboFeature[] = switchOn();
+export const turbo: readonly TurboFeature[] = featuresInUse() ? late(switchOn()) : switchOn();
+
+/** Kernels were compiled before this import: they stay as they are, and new ones are made with what is on now. */
+function late(features: readonly TurboFeature[]): TurboFeature[] {
+  const remark = "; imported late: kernels compiled before it do without";
+  return features.map((f) => (f.on ? { ...f, why: f.why + remark } : f));
+}
 
 function switchOn(): TurboFeature[] {
   const v8 = host?.getBuiltinModule?.("node:v8") as NodeV8 | undefined;
@@ -35,7 +41,7 @@ function switchOn(): TurboFeature[] {
   if (v8 === undefined || !(version > 0)) {
     const why = "this host is not Node";
     return [
-      { name: "relaxed SIMD", on: detectFeatures().relaxedSimd, why },
+      { name: "relaxed SIMD", on: detectFeatures({ fresh: true }).relaxedSimd, why },
       { name: "revectorisation", on: false, why },
     ];
   }

@@ -74,8 +74,8 @@ describe("shapes that do not fit", () => {
         Use mul for products with a scalar."
     `);
     expect(refused(() => matmul(zeros([2, 2, 3]), zeros([3, 3, 2])))).toMatchInlineSnapshot(`
-      "(shape) matmul: shapes [2] and [3] do not broadcast: axis 0 of the result would be 2 and 3.
-        Sizes, aligned at the right, must be equal or 1; add axes of size 1 where they should repeat."
+      "(shape) matmul: the batch axes do not broadcast: a is [2, 2, 3], b is [3, 3, 2].
+        All axes but the last two, aligned at the right, must be equal or 1: 2 and 3 are neither."
     `);
   });
 
@@ -895,11 +895,41 @@ describe("scope and configure", () => {
     `);
   });
 
+  it("configure says what is wrong with its settings, also when it is too late for any", () => {
+    expect(refused(() => configure({ threads: 65 }))).toMatchInlineSnapshot(`
+      "(value) configure: threads is the number 65.
+        Use a whole number from 1 to 64; 1 starts no workers."
+    `);
+    expect(refused(() => configure({ thread: 2 } as never))).toMatchInlineSnapshot(`
+      "(value) configure: there is no option "thread".
+        Did you mean threads? There are maximumBytes, threads."
+    `);
+  });
+
   it("configure comes before the first tensor", () => {
     expect(refused(() => configure({ maximumBytes: 2 ** 20 }))).toMatchInlineSnapshot(`
       "(value) configure: the engine is already in use.
         Call configure before the first tensor is made, for instance first thing in the program."
     `);
+  });
+});
+
+describe("what is no function, and what is no way to make a tensor", () => {
+  it("a class is not called", () => {
+    expect(refused(() => zeros(2).map(class {} as never))).toMatchInlineSnapshot(`
+      "(kernel) map: a class was given.
+        Give a function of numbers, such as x => x * x."
+    `);
+  });
+
+  it("new Tensor", () => {
+    const make = Tensor as unknown as new (of?: unknown) => Tensor;
+    expect(refused(() => new make())).toMatchInlineSnapshot(`
+      "(value) Tensor: tensors are not made with new.
+        Use tensor([1, 2, 3]), zeros([2, 3]), fromBuffer(…) or another function that makes one."
+    `);
+    for (const of of [null, {}, [1, 2], { frame: {} }, 3])
+      expect(() => new make(of)).toThrow(/not made with new/);
   });
 });
 

@@ -327,7 +327,7 @@ describe("what ran, in words", () => {
          in       f32 [2, 64], strides [64, 1]: dense
          loops    2 × 64
          code     SIMD WebAssembly, 4 elements at once, 16 a turn of the loop
-                  4 parts of one result side by side, grouped the same way on any number of threads
+                  4 parts of one result side by side, grouped the same way on any number of threads; 4 at a time in f32, then in f64
          threads  1, because one thread was asked for
          memory   512 B read, 8 B written
       "
@@ -590,6 +590,7 @@ describe("reports", () => {
         "tier": "first",
         "vector": {
           "lanes": 4,
+          "rows": 1,
           "tiled": false,
           "unroll": 4,
         },

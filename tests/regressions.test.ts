@@ -28,6 +28,7 @@ import {
 import { fromJSON } from "../src/ops/json.ts";
 import { Pool } from "../src/run/pool.ts";
 import { Recent } from "../src/run/recent.ts";
+import { descriptor } from "../src/wasm/elementwise.ts";
 import { refused } from "./refused.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: what plain JavaScript may pass
@@ -45,6 +46,86 @@ describe("once wrong, now right", () => {
     expect(b.sum().item()).toBe(16);
   });
 
+  describe("with a pool of another kind", () => {
+    /** The engine's pool with so many threads and another way to run tasks, while `fn` runs. */
+    const withPool = (threads: number, run: Pool["run"], fn: () => void) => {
+      const { pool } = engine();
+      Object.defineProperty(pool, "threads", { value: threads, configurable: true });
+      Object.defineProperty(pool, "run", { value: run, configurable: true });
+      try {
+        fn();
+      } finally {
+        delete (pool as Any).threads;
+        delete (pool as Any).run;
+      }
+    };
+
+    it("the tasks of a call that failed are not run by the next one", () => {
+      const every = (n: number) => ones([n, 2 * n]).slice(":", "::2");
+      const add = kernel((a, b) => a + b);
+      const broken = () => {
+        throw new Error("a worker stopped");
+      };
+      withPool(2, broken, () => {
+        expect(() => add(every(1000), every(1000))).toThrow("a worker stopped");
+        expect(() => add(ones(1e6), ones(1e6))).toThrow("a worker stopped");
+      });
+      // After that a pool has one thread, and nothing is left to be run on others.
+      withPool(1, broken, () => {
+        expect(add(every(4), every(4)).sum().item()).toBe(32);
+        expect(add(ones(7), ones(7)).sum().item()).toBe(14);
+      });
+    });
+
+    it("rows that are computed together stay in one task, with any number of threads", () => {
+      const { heap } = engine();
+      for (const [m, n] of [
+        [170, 30_000],
+        [40, 130_000],
+      ]) {
+        const rows: number[] = [];
+        const count: Pool["run"] = (k, at, step, tasks) => {
+          for (let i = 0; i < tasks; i++) {
+            rows.push(new Int32Array(heap.buffer)[(at + i * step) / 4 + descriptor.m]);
+            k.run(at + i * step);
+          }
+        };
+        const [a, row] = [ones([m, n]), arange(n)];
+        withPool(16, count, () => {
+          expect(
+            a
+              .add(row)
+              .sum({ axis: 0, dtype: "f64" })
+              .get(n - 1),
+          ).toBe(m * n);
+        });
+        expect(rows.length).toBeGreaterThan(16);
+        expect(Math.max(...rows)).toBeGreaterThanOrEqual(4);
+        expect(rows.filter((r) => r % 4 !== 0).length).toBeLessThan(rows.length / 8);
+        a.dispose();
+      }
+    });
+  });
+
+  it("a product of half floats into a wider output is not rounded to a half on the way", () => {
+    const values = Array.from({ length: 40 }, (_, i) => 1 + ((i * 37) % 128) / 128);
+    for (const dtype of ["f16", "bf16"] as const) {
+      for (const [m, k, n] of [
+        [1, 2, 1],
+        [3, 1, 4],
+        [5, 8, 5],
+        [2, 20, 2],
+      ]) {
+        const a = tensor(values.slice(0, m * k), { dtype, shape: [m, k] });
+        const b = tensor(values.slice(0, k * n), { dtype, shape: [k, n] });
+        const want = a.to("f64").matmul(b.to("f64")).to("f32").toArray();
+        expect(a.matmul(b, { out: zeros([m, n]) }).toArray()).toEqual(want);
+        expect(a.matmul(b, { out: zeros([m, n], { dtype: "f64" }) }).toArray()).toEqual(want);
+        expect(a.matmul(b).toArray()).toEqual(a.to("f64").matmul(b.to("f64")).to(dtype).toArray());
+      }
+    }
+  });
+
   it("an array inside itself is an error, not the end of the process", () => {
     const cycle: unknown[] = [];
     cycle.push(cycle);
@@ -55,6 +136,39 @@ describe("once wrong, now right", () => {
     const zero = 0n;
     const u = tensor(new BigUint64Array([2n ** 64n - 1n]));
     expect(u.map((x) => ((x as unknown as bigint) + zero) as never).toArray()).toEqual([2n ** 64n - 1n]);
+  });
+
+  it("signed integers folded as u64, and u64 as signed ones, never pass through floats", () => {
+    const a = tensor(new Int8Array([-1, 5]));
+    const u = (...values: bigint[]) => tensor(values, { dtype: "u64" });
+    expect(a.sum({ dtype: "u64" }).item()).toBe(4n);
+    expect(a.prod({ dtype: "u64" }).item()).toBe(2n ** 64n - 5n);
+    expect(a.cumsum({ dtype: "u64" }).toArray()).toEqual([2n ** 64n - 1n, 4n]);
+    expect(
+      u(2n ** 63n, 3n)
+        .sum({ dtype: "i32" })
+        .item(),
+    ).toBe(3);
+    expect(
+      u(2n ** 53n, 1n, 1n, 1n)
+        .sum({ dtype: "i64" })
+        .item(),
+    ).toBe(2n ** 53n + 3n);
+    expect(
+      u(2n ** 53n + 1n, 1n)
+        .prod({ dtype: "i64" })
+        .item(),
+    ).toBe(2n ** 53n + 1n);
+    expect(
+      u(2n ** 53n + 1n, 1n)
+        .max({ dtype: "i64" })
+        .item(),
+    ).toBe(2n ** 53n + 1n);
+    expect(
+      kernel((x: number) => x)
+        .reduce("sum", { dtype: "u64" })(a)
+        .item(),
+    ).toBe(4n);
   });
 
   it("i64 and u64 compare exactly, as NumPy 2", () => {
@@ -300,7 +414,7 @@ describe("once wrong, now right", () => {
     try {
       expect(refused(() => wanted("many"))).toMatchInlineSnapshot(`
         "(value) STRIDED_THREADS: "many" is no number of threads.
-          Set it to a whole number from 1 on, or leave it out for every core."
+          Set it to a whole number from 1 to 64, or leave it out for every core."
       `);
       for (const text of ["0", "-1", "1.5", "1e400"]) {
         expect(refused(() => wanted(text))).toMatch(`"${text}" is no number of threads`);

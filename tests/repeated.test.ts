@@ -1,7 +1,19 @@
 /** Calls are kept and made again without a plan: the same call on other memory, and nearly the same call. */
 import { describe, expect, it } from "vitest";
 import { engine } from "../src/engine.ts";
-import { arange, full, kernel, mean, memory, sum, type Tensor, tensor } from "../src/index.ts";
+import {
+  arange,
+  explain,
+  full,
+  kernel,
+  mean,
+  memory,
+  softmax,
+  std,
+  sum,
+  type Tensor,
+  tensor,
+} from "../src/index.ts";
 
 const values = (t: Tensor) => t.toArray();
 
@@ -60,10 +72,190 @@ describe("a fold that is made again", () => {
     expect(t.sum().item()).toBe(first);
   });
 
+  it.each([
+    { shape: [3_000_000], axis: undefined },
+    { shape: [2048, 700], axis: 0 },
+    { shape: [2048, 700], axis: 1 },
+    { shape: [3, 40_000, 5], axis: 1 },
+    { shape: [64, 9000], axis: 1 },
+    { shape: [40, 30, 200], axis: 1 },
+  ])("is the same when it is many tasks: $shape along $axis", ({ shape, axis }) => {
+    const size = shape.reduce((p, n) => p * n);
+    const big = kernel((x: number) => Math.sin(x))(arange(size)).reshape(...shape);
+    const negated = big.map((x) => -x);
+    const options = axis === undefined ? {} : { axis };
+    for (const fold of [
+      (t: Tensor) => t.sum(options),
+      (t: Tensor) => t.mean(options),
+      (t: Tensor) => t.max(options),
+      (t: Tensor) => t.reduce((acc, x) => 0.5 * acc + x, { ...options, init: 1 }),
+    ]) {
+      for (const t of [big, negated, big]) {
+        let planned: unknown;
+        // What is explained is planned anew.
+        explain(() => {
+          planned = values(fold(t));
+        });
+        for (let i = 0; i < 3; i++) expect(values(fold(t))).toEqual(planned);
+      }
+    }
+  });
+
   it("leaves nothing behind", () => {
-    const before = memory().bytes;
-    for (let i = 0; i < 1000; i++) a.sum({ axis: 1 }).dispose();
-    expect(memory().bytes).toBe(before);
+    const large = full([2048, 700], 1);
+    for (const t of [a, large]) {
+      const before = memory().bytes;
+      for (let i = 0; i < 1000; i++) t.sum({ axis: i % 2 }).dispose();
+      expect(memory().bytes).toBe(before);
+    }
+  });
+});
+
+describe("named folds of several inputs that are made again", () => {
+  const rows = [
+    [3, 1, 4, 1],
+    [5, 9, 2, 6],
+    [5, 3, 5, 8],
+  ];
+  const mean = (x: readonly number[]) => x.reduce((s, v) => s + v, 0) / x.length;
+  const variance = (x: readonly number[], ddof: number) =>
+    x.reduce((s, v) => s + (v - mean(x)) ** 2, 0) / (x.length - ddof);
+
+  it("read what they are given, in rows and in columns, and tell their settings apart", () => {
+    for (const shift of [0, 10, -7, 0]) {
+      const moved = rows.map((r) => r.map((x, j) => x + shift * (j % 2)));
+      const padded = tensor(
+        moved.map((r) => [0, ...r, 0]),
+        { dtype: "f64" },
+      ).slice(":", "1:-1");
+      for (const t of [tensor(moved, { dtype: "f64" }), padded]) {
+        const columns = moved[0].map((_, j) => moved.map((r) => r[j]));
+        expect(values(t.argmax({ axis: 1 }))).toEqual(moved.map((r) => BigInt(r.indexOf(Math.max(...r)))));
+        expect(values(t.argmin({ axis: 0 }))).toEqual(columns.map((c) => BigInt(c.indexOf(Math.min(...c)))));
+        for (const ddof of [0, 1]) {
+          const got = values(std(t, { axis: 1, ddof })) as number[];
+          moved.forEach((r, i) => {
+            expect(got[i]).toBeCloseTo(Math.sqrt(variance(r, ddof)), 12);
+          });
+        }
+        const soft = values(softmax(t, { axis: 0 })) as number[][];
+        columns.forEach((c, j) => {
+          const sum = c.reduce((s, v) => s + Math.exp(v), 0);
+          c.forEach((v, i) => {
+            expect(soft[i][j]).toBeCloseTo(Math.exp(v) / sum, 12);
+          });
+        });
+      }
+    }
+  });
+
+  it("do not keep what a function captured before", () => {
+    const t = tensor(rows);
+    for (const k of [1, 2, 3, 1]) {
+      const scaled = kernel((x: number) => x * k, { k }).reduce("sum", { axis: 1 })(t);
+      expect(values(scaled)).toEqual(rows.map((r) => k * r.reduce((s, v) => s + v, 0)));
+    }
+  });
+});
+
+describe("an elementwise call that is made again", () => {
+  const add = kernel((x: number, y: number) => x + y);
+  const matrix = () => arange(20).reshape(5, 4);
+  const row = tensor([10, 20, 30, 40]);
+  const rows = (t: Tensor) => values(t) as number[][];
+
+  it("reads the operands it is given, wherever they begin", () => {
+    const a = arange(60).reshape(15, 4);
+    for (let i = 0; i + 5 <= 15; i++) {
+      for (const view of [
+        a.slice(`${i}:${i + 5}`),
+        a.slice(`${i}:${i + 5}`, "::-1"),
+        a.slice([i, i + 5]).T,
+      ]) {
+        const other = view.shape[1] === 4 ? row : tensor([1, 2, 3, 4, 5]);
+        const want = rows(view).map((r) => r.map((x, j) => x + (values(other) as number[])[j]));
+        expect(rows(add(view, other))).toEqual(want);
+        expect(rows(view.add(other))).toEqual(want);
+      }
+    }
+  });
+
+  it("tells dtypes, orders and outputs apart", () => {
+    const a = matrix();
+    for (let i = 0; i < 3; i++) {
+      expect(add(a, row).dtype).toBe("f32");
+      expect(add(a, row.to("f64")).dtype).toBe("f64");
+      expect(add(a.T, tensor([1, 2, 3, 4, 5])).strides).toEqual([1, 4]);
+      expect(rows(add.into(full([5, 4], 0, { dtype: "i32" }), a, row))[4]).toEqual([26, 37, 48, 59]);
+      expect(rows(add.into(full([4, 5], 0).T, a, row))[4]).toEqual([26, 37, 48, 59]);
+    }
+  });
+
+  it("sees an output that overlaps an operand, also where an earlier one did not", () => {
+    const [upper, lower] = ["1:", ":-1"];
+    for (let i = 0; i < 3; i++) {
+      const [a, b] = [matrix(), matrix()];
+      // Apart: planned, and kept.
+      const want = rows(add(a.slice(lower), row));
+      expect(rows(add.into(b.slice(upper), a.slice(lower), row))).toEqual(want);
+      // The same strides in one storage.
+      expect(rows(add.into(a.slice(upper), a.slice(lower), row))).toEqual(want);
+      // In place.
+      const c = matrix().T;
+      const before = rows(c);
+      expect(rows(add.into(c, c, full([5], 1)))).toEqual(before.map((r) => r.map((x) => x + 1)));
+    }
+  });
+
+  it("refuses what was refused before it was kept", () => {
+    const [a, out] = [matrix(), full([5, 4], 0)];
+    for (let i = 0; i < 2; i++) add.into(out, a, row);
+    expect(() => add.into(row.broadcastTo([5, 4]), a, row)).toThrow(/add|kernel|into/);
+    expect(() => add.into(full([4, 5], 0), a, row)).toThrow(/\[4, 5\]/);
+    out.dispose();
+    expect(() => add.into(out, a, row)).toThrow(/disposed/);
+  });
+
+  it("keeps a few walks for each function, compiles nothing again and leaves nothing behind", () => {
+    const a = matrix();
+    const call = () => {
+      for (const n of [2, 3, 4, 5]) add(a.slice(`:${n}`, "::2"), a.slice(`:${n}`, "1::2")).dispose();
+      for (const n of [2, 3, 4, 5]) add(a.slice(`:${n}`), row).dispose();
+    };
+    call();
+    const { bytes } = memory();
+    const { compiled } = engine().kernels;
+    for (let i = 0; i < 200; i++) call();
+    expect(memory().bytes).toBe(bytes);
+    expect(engine().kernels.compiled).toBe(compiled);
+  });
+
+  it("is the same without SIMD", () => {
+    const a = matrix();
+    const want = rows(add(a.T, full([5], 0.5)));
+    engine().kernels.simd = false;
+    try {
+      for (let i = 0; i < 2; i++) expect(rows(add(a.T, full([5], 0.5)))).toEqual(want);
+    } finally {
+      engine().kernels.simd = true;
+    }
+    expect(rows(add(a.T, full([5], 0.5)))).toEqual(want);
+  });
+});
+
+describe("a copy that is made again", () => {
+  it("copies what it is given, between any dtypes, and also within one storage", () => {
+    for (let i = 0; i < 3; i++) {
+      const a = arange(16)
+        .reshape(4, 4)
+        .map((x) => x + i);
+      const want = values(a.T.clone());
+      expect(values(full([4, 4], 0).assign(a.T))).toEqual(want);
+      expect(values(full([4, 4], 0, { dtype: "f64" }).assign(a.T))).toEqual(want);
+      expect(values(full([4, 4], 0).T.assign(a).T)).toEqual(want);
+      expect(values(a.clone().T.to("i32"))).toEqual(want);
+      expect(values(a.assign(a.T))).toEqual(want);
+    }
   });
 });
 

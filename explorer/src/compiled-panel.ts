@@ -78,6 +78,7 @@ const walks: Readonly<Record<string, (step: number | null) => string>> = {
   strided: (step) => (step === null ? "apart" : `${Math.abs(step)} apart${step < 0 ? ", backwards" : ""}`),
   reversed: () => "side by side, backwards",
   transposed: () => "side by side along the other axis, turned in registers",
+  repeated: () => "side by side, the same in every row",
   any: () => "through its own strides",
 };
 
@@ -192,7 +193,7 @@ function planFacts(step: KernelStep): HTMLElement {
       ? (step.note ?? "one element at a time")
       : vector.tiled
         ? "tiles of 4 × 4"
-        : `${vector.lanes} lanes, ${vector.unroll} ${vector.unroll === 1 ? "vector" : "vectors"} a turn`;
+        : `${vector.lanes} lanes, ${vector.unroll} ${vector.unroll === 1 ? "vector" : "vectors"} a turn${vector.rows > 1 ? `, ${vector.rows} rows together` : ""}`;
   const rows: (readonly [string, string])[] = [
     ["loops as written", product(step.loops.before)],
     ["loops as walked", product(step.loops.after)],

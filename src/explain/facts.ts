@@ -8,7 +8,7 @@ import { printProgram, short } from "../ir/print.ts";
 import { type GemmPlan, laneBytes } from "../optimize/gemm.ts";
 import { optimize, passes } from "../optimize/pipeline.ts";
 import type { Fold } from "../optimize/reduce.ts";
-import { type FoldLoops, levelsOf, unrollOf } from "../optimize/reduce-plan.ts";
+import { earlyCount, type FoldLoops, joinsEarly, levelsOf, unrollOf } from "../optimize/reduce-plan.ts";
 import { classLetters, type KernelPlan, layoutClass } from "../optimize/vectorize.ts";
 import { gemmOf } from "../run/gemm.ts";
 import type { CompiledKernel } from "../run/kernel.ts";
@@ -47,18 +47,18 @@ export function codeOf(detail: Detail): Code | null {
       compileTime,
       calls: undefined,
       plan: null,
-      vector: { lanes: 4, unroll: unrollOf(step, levelsOf(step, plan), plan), tiled: false },
+      vector: { lanes: 4, unroll: unrollOf(step, levelsOf(step, plan), plan), tiled: false, rows: 1 },
       walks: [plan.out, ...plan.streams.filter((s) => s.layout !== "index").map((s) => s.layout)],
     };
   }
   const { plan, calls } = kernel;
-  const { width, unroll, tiled, classes } = plan;
+  const { width, unroll, tiled, rows, classes } = plan;
   return {
     bytes,
     compileTime,
     calls,
     plan,
-    vector: width === 0 ? null : { lanes: width, unroll, tiled },
+    vector: width === 0 ? null : { lanes: width, unroll, tiled, rows },
     walks: classes,
   };
 }
@@ -83,7 +83,7 @@ function gemmCode(gemm: GemmPlan): Code | null {
       : path === "direct"
         ? kernels.direct(gemm)
         : kernels.vector(gemm, path);
-  const vector = { lanes: 16 / laneBytes(lane), unroll: tile.unrollK, tiled: false };
+  const vector = { lanes: 16 / laneBytes(lane), unroll: tile.unrollK, tiled: false, rows: 1 };
   return { bytes, compileTime: undefined, calls: undefined, plan: null, vector, walks: null };
 }
 
@@ -216,7 +216,15 @@ export function noteOf(detail: Detail): string | null {
     fold.algebra === null
       ? "each in the order of its elements"
       : "grouped the same way on any number of threads";
-  return `${lanes}, ${order}`;
+  return `${lanes}, ${order}${earlyNote(detail.kernel as CompiledFold | undefined)}`;
+}
+
+/** What is joined before it is carried. */
+function earlyNote(kernel: CompiledFold | undefined): string {
+  const early = kernel?.programs.early ?? null;
+  const simd = engine().kernels.simd && detectFeatures().simd;
+  if (!simd || early?.watch !== "finite" || !joinsEarly(early, kernel!.plan)) return "";
+  return `; ${earlyCount(early)} at a time in ${early.join.dtype}, then in ${early.enter.dtype}`;
 }
 
 export function layoutKeyOf(code: Code | null): string | null {

@@ -10,7 +10,7 @@ export interface OperandReport {
   readonly strides: readonly number[];
   readonly offset: number;
   /** How the innermost loop walks it. */
-  readonly walk: "contiguous" | "broadcast" | "strided" | "reversed" | "transposed" | "any";
+  readonly walk: "contiguous" | "broadcast" | "strided" | "reversed" | "transposed" | "repeated" | "any";
   /** Elements the innermost loop steps by; null where no single loop says it. */
   readonly step: number | null;
 }
@@ -54,7 +54,14 @@ export interface KernelStep extends Grouped {
   readonly passes: readonly { readonly name: string; readonly says: string; readonly text: string }[];
   /** Which piece of the source each node of the first program came from. */
   readonly spans: readonly SpanReport[];
-  readonly vector: { readonly lanes: number; readonly unroll: number; readonly tiled: boolean } | null;
+  readonly vector: {
+    readonly lanes: number;
+    readonly unroll: number;
+    /** Tiles of 4 × 4 elements. */
+    readonly tiled: boolean;
+    /** Rows that are computed together. */
+    readonly rows: number;
+  } | null;
   readonly layoutKey: string | null;
   /** What else there is to say of the code: the tile of a matrix product, the order of a fold. */
   readonly note: string | null;

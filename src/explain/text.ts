@@ -114,6 +114,7 @@ const walks: Record<OperandReport["walk"], (o: OperandReport) => string> = {
   },
   reversed: () => "backwards, vectors are turned round",
   transposed: () => "side by side along the other axis, turned round in registers",
+  repeated: () => "the same in every row, loaded once for several rows",
   any: ({ name }) => `${name === "out" ? "written" : "read"} through its own strides, without a copy`,
 };
 
@@ -164,10 +165,11 @@ function codeText(step: KernelStep): string {
 function vectorText({ vector }: KernelStep): string {
   if (vector === null) return "WebAssembly, one element at a time";
   if (vector.tiled) return "SIMD WebAssembly, tiles of 4 × 4 elements";
-  const { lanes, unroll } = vector;
+  const { lanes, unroll, rows } = vector;
   const turn = unroll > 1 ? `, ${lanes * unroll} a turn of the loop` : "";
   const paired = switches.revectorised ? "; V8 may pair them into 256 bits (turbo)" : "";
-  return `SIMD WebAssembly, ${lanes} elements at once${turn}${paired}`;
+  const together = rows > 1 ? `, ${rows} rows together` : "";
+  return `SIMD WebAssembly, ${lanes} elements at once${turn}${together}${paired}`;
 }
 
 function madeText({ cached, compileTime, tier }: KernelStep): string {

@@ -9,7 +9,7 @@ import { liveTensor, type Tensor, type Together, type Wide } from "../tensor.ts"
 import { broadcastShapes } from "../view/broadcast.ts";
 import { normalizeAxes, normalizeAxis } from "../view/layout.ts";
 import { contractPair, type Promoted, type Term } from "./einsum.ts";
-import { scoped } from "./scoped.ts";
+import { named, scoped } from "./scoped.ts";
 
 /** As matmul's: the dtype of both, where they agree. */
 type Product<D extends DType, E extends DType> = Tensor<Together<D, Tensor<E>>>;
@@ -121,6 +121,8 @@ function overLast(operation: string, a: Tensor, b: Tensor, axis: number): Tensor
       `a's last size (${a.shape[last]}) must equal b's size of axis ${axis} (${b.shape[axis]}).`,
     );
   }
+  // With a vector, or a matrix summed over its first axis, that is what matmul does.
+  if (b.rank <= 2 && axis === 0) return named(operation, () => within(operation, () => matmul(a, b)));
   return contracted(a, b, [last], [axis]);
 }
 

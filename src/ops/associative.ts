@@ -10,7 +10,7 @@ import { checkFlag, checkOptions } from "./arguments.ts";
 import { elementwise } from "./elementwise.ts";
 import type { Callable } from "./function.ts";
 import { type ReduceOptions, reduce, reduceNames, splitShape } from "./reduce.ts";
-import { checkAlive, type Strided } from "./strided.ts";
+import { checkAlive, type Strided, withTemporary } from "./strided.ts";
 
 export interface AssociativeOptions extends ReduceOptions {
   /**
@@ -50,7 +50,7 @@ export function associativeReduce(
   // Parts become an axis of their own in front of the one that was cut.
   const inParts = { ...t, frame: cutAxis(t.frame, axis, parts, each) };
   const options1 = { ...startless, axis: axes.map((d) => d + 1), keepdims: true };
-  return using(reduce(operation, callable, inParts, options1), (partials) => {
+  return withTemporary(reduce(operation, callable, inParts, options1), (partials) => {
     engine().listener?.({
       kind: "copy",
       operation,
@@ -69,9 +69,10 @@ export function associativeReduce(
     const rest = shape[axis] - parts * each;
     const result = { ...whole, frame: contiguousView(split.shape, whole.frame.itemBytes) };
     if (rest === 0) return result;
-    return using(result, (before) =>
-      using(reduce(operation, callable, { ...t, frame: lastOf(t.frame, axis, rest) }, startless), (after) =>
-        elementwise(operation, callable, [before, after], dtype === undefined ? {} : { dtype }),
+    return withTemporary(result, (before) =>
+      withTemporary(
+        reduce(operation, callable, { ...t, frame: lastOf(t.frame, axis, rest) }, startless),
+        (after) => elementwise(operation, callable, [before, after], dtype === undefined ? {} : { dtype }),
       ),
     );
   });
@@ -81,14 +82,6 @@ export function associativeReduce(
 function keepsDType({ dtype }: Strided, options: ReduceOptions): boolean {
   if (options.init === undefined || options.dtype !== undefined || isFloat(dtype)) return true;
   return dtype !== "bool" && Number.isInteger(Number(options.init));
-}
-
-function using<R>(t: Strided, use: (t: Strided) => R): R {
-  try {
-    return use(t);
-  } finally {
-    t.storage.release();
-  }
 }
 
 /** [..., parts, each, ...] in place of the axis; what is left over is left out. */

@@ -4,12 +4,21 @@ import { engine } from "../engine.ts";
 import { fail, list } from "../errors.ts";
 import { Builder } from "../ir/build.ts";
 import type { Program } from "../ir/node.ts";
+import type { PlannedWalk } from "../run/kernel.ts";
 import { sizeOf } from "../view/layout.ts";
 import { kOrderPermutation, type LoopNest, planLoops, viewInOrder } from "../view/loops.ts";
 import { overlaps } from "../view/overlap.ts";
 import { reshape } from "../view/reshape.ts";
 import { broadcastTo, contiguousView, isContiguous, type View } from "../view/view.ts";
-import { absolute, allocate, checkAlive, checkWritable, type Strided } from "./strided.ts";
+import {
+  absolute,
+  allocate,
+  checkAlive,
+  checkWritable,
+  filled,
+  type Strided,
+  withTemporary,
+} from "./strided.ts";
 
 /** dst[…] = src[…], src broadcast to dst's shape; as if src had been copied first. */
 export function assign(operation: string, dst: Strided, src: Strided): void {
@@ -50,15 +59,15 @@ export function copyTo<D extends Strided["dtype"]>(
   const order = keepOrder && !isContiguous(frame) ? kOrderPermutation([frame], frame.shape) : null;
   const layout = order === null ? undefined : viewInOrder(frame.shape, dtypes[dtype].bytes, order);
   const out = allocate(operation, dtype, frame.shape, layout);
-  copyElements(operation, out, src);
-  return out;
+  return filled(out, () => copyElements(operation, out, src));
 }
 
 /** Equal element counts are given. */
 function copyElements(operation: string, dst: Strided, src: Strided): void {
   if (sizeOf(dst.frame.shape) === 0) return;
   if (dst.storage === src.storage && overlaps(dst.frame, src.frame)) {
-    if (dst.dtype === src.dtype && sameView(dst.frame, src.frame)) return;
+    if (dst.dtype === src.dtype && dst.frame.offset === src.frame.offset && sameStrides(dst.frame, src.frame))
+      return;
     const view = contiguousView(src.frame.shape, dtypes[src.dtype].bytes);
     const copy = allocate(operation, src.dtype, src.frame.shape, view);
     engine().listener?.({
@@ -67,16 +76,68 @@ function copyElements(operation: string, dst: Strided, src: Strided): void {
       bytes: copy.storage.bytes,
       why: "source and destination overlap, so the source is copied first",
     });
-    runCopy(operation, copy, src);
-    runCopy(operation, dst, copy);
-    copy.storage.release();
+    withTemporary(copy, () => {
+      runCopy(operation, copy, src);
+      runCopy(operation, dst, copy);
+    });
     return;
   }
   runCopy(operation, dst, src);
 }
 
+/** A copy that was planned, for any two sides of these strides. */
+interface CopyCall {
+  readonly dst: View;
+  readonly src: View;
+  readonly planned: PlannedWalk;
+  /** Bytes from where each frame begins to where it is walked from. */
+  readonly shifts: readonly [dst: number, src: number];
+  readonly simd: boolean;
+}
+const MOST_COPIES = 8;
+/** The latest ones, by program. */
+const copies = new Map<Program, CopyCall[]>();
+
+function copyAgain(dst: Strided, src: Strided): boolean {
+  const { kernels, listener } = engine();
+  const known = copies.get(copyProgram(src.dtype, dst.dtype));
+  if (listener !== null || known === undefined) return false;
+  for (const call of known) {
+    if (call.simd !== kernels.simd || !sameStrides(dst.frame, call.dst) || !sameStrides(src.frame, call.src))
+      continue;
+    const to = dst.storage.address + dst.frame.offset + call.shifts[0];
+    const from = src.storage.address + src.frame.offset + call.shifts[1];
+    kernels.walk(call.planned, [to, from], []);
+    return true;
+  }
+  return false;
+}
+
+function remember(
+  program: Program,
+  dst: Strided,
+  src: Strided,
+  { offsets }: LoopNest,
+  planned: PlannedWalk,
+): void {
+  const known = copies.get(program) ?? [];
+  copies.set(program, known);
+  known.unshift({
+    dst: dst.frame,
+    src: src.frame,
+    planned,
+    shifts: [
+      offsets[0] - dst.storage.address - dst.frame.offset,
+      offsets[1] - src.storage.address - src.frame.offset,
+    ],
+    simd: engine().kernels.simd,
+  });
+  if (known.length > MOST_COPIES) known.pop();
+}
+
 /** The two sides share no element. */
 function runCopy(operation: string, dst: Strided, src: Strided): void {
+  if (copyAgain(dst, src)) return;
   const view = sameShape(dst.frame.shape, src.frame.shape) ? src.frame : reshape(src.frame, dst.frame.shape);
   if (view === null) {
     const turned = reshape(dst.frame, src.frame.shape);
@@ -92,9 +153,10 @@ function runCopy(operation: string, dst: Strided, src: Strided): void {
       bytes: dense.storage.bytes,
       why: `no strides see the source's ${list(src.frame.shape)} as ${list(dst.frame.shape)}, so it is brought into row-major order first`,
     });
-    runCopy(operation, dense, src);
-    runCopy(operation, dst, { ...dense, frame: contiguousView(dst.frame.shape, dtypes[src.dtype].bytes) });
-    dense.storage.release();
+    withTemporary(dense, () => {
+      runCopy(operation, dense, src);
+      runCopy(operation, dst, { ...dense, frame: contiguousView(dst.frame.shape, dtypes[src.dtype].bytes) });
+    });
     return;
   }
   const e = engine();
@@ -119,12 +181,21 @@ function runCopy(operation: string, dst: Strided, src: Strided): void {
     return;
   }
   const program = copyProgram(src.dtype, dst.dtype);
-  const kernel = e.kernels.elementwise(program, nest, []);
+  const planned = e.kernels.plan(program, nest);
+  if (planned !== null) {
+    e.kernels.walk(planned, nest.offsets, []);
+    if (e.listener === null) remember(program, dst, src, nest, planned);
+  }
   e.listener?.({
     kind: "kernel",
     operation,
     backend: "wasm",
-    detail: { program, nest, kernel, parallel: e.kernels.shared },
+    detail: {
+      program,
+      nest,
+      kernel: planned && (planned.tile ?? planned.kernel),
+      parallel: e.kernels.shared,
+    },
   });
 }
 
@@ -159,8 +230,9 @@ export function sameShape(a: readonly number[], b: readonly number[]): boolean {
   return true;
 }
 
-function sameView(a: View, b: View): boolean {
-  return a.offset === b.offset && sameShape(a.shape, b.shape) && sameShape(a.strides, b.strides);
+/** Are two frames the same but for where they begin? */
+export function sameStrides(a: View, b: View): boolean {
+  return a === b || (sameShape(a.shape, b.shape) && sameShape(a.strides, b.strides));
 }
 
 function broadcastFor(operation: string, dst: View, src: View): View {

@@ -21,7 +21,7 @@ import { resolveShape } from "../view/reshape.ts";
 import { extent, type View } from "../view/view.ts";
 import { checkOptionalDType, checkOptions, numberList } from "./arguments.ts";
 import { assign } from "./copy.ts";
-import { allocate, filled, type Strided } from "./strided.ts";
+import { allocate, filled, type Strided, withTemporary } from "./strided.ts";
 
 export type Scalar = number | bigint | boolean;
 export type Nested = Scalar | readonly Nested[];
@@ -131,14 +131,12 @@ function fromTypedArray(op: string, data: TypedArray, options: TensorOptions): S
     return out;
   }
   const source = allocate(op, own, shape);
-  return filled(out, () => {
-    try {
+  return filled(out, () =>
+    withTemporary(source, () => {
       engine().heap.u8.set(raw, source.storage.address);
       assign(op, out, source);
-    } finally {
-      source.storage.release();
-    }
-  });
+    }),
+  );
 }
 
 function writeAll(out: Strided, values: readonly Value[]): void {
@@ -189,14 +187,12 @@ const FEW = 16384;
 function fillMany(out: Strided, value: Value): void {
   const op = "full";
   const one = allocate(op, out.dtype, []);
-  filled(out, () => {
-    try {
+  filled(out, () =>
+    withTemporary(one, () => {
       dtypes[out.dtype].write(engine().heap.view, one.storage.address, value);
       assign(op, out, one);
-    } finally {
-      one.storage.release();
-    }
-  });
+    }),
+  );
 }
 
 export function empty(op: string, shape: number | readonly number[], dtype: DType): Strided {

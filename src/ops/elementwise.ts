@@ -10,24 +10,24 @@ import { refusalMessage } from "../frontend/refusal.ts";
 import type { Evaluator } from "../ir/eval.ts";
 import type { Program } from "../ir/node.ts";
 import { printTemplate } from "../ir/print.ts";
-import { createStorage } from "../memory/storage.ts";
 import { interpretElementwise } from "../run/interpret.ts";
 import { broadcastShapes } from "../view/broadcast.ts";
-import { sizeOf } from "../view/layout.ts";
 import { kOrderPermutation, planLoops, viewInOrder } from "../view/loops.ts";
-import { overlaps, sameElements } from "../view/overlap.ts";
 import { broadcastTo, contiguousView, isContiguous, type View } from "../view/view.ts";
 import { checkOptionalDType } from "./arguments.ts";
+import { callAgain, clashes, type ElementwiseOptions, type Ran, remember } from "./calls.ts";
 import { assign, sameShape } from "./copy.ts";
-import type { Callable, FlatCall } from "./function.ts";
-import { absolute, allocate, checkAlive, checkWritable, filled, holding, type Strided } from "./strided.ts";
-
-export interface ElementwiseOptions {
-  /** dtype of the result; default: what the function makes of its operands' dtypes. */
-  readonly dtype?: DType;
-  /** Write here instead of into a new tensor; results are converted to its dtype. */
-  readonly out?: Strided;
-}
+import type { Callable } from "./function.ts";
+import {
+  absolute,
+  allocate,
+  checkAlive,
+  checkWritable,
+  filled,
+  holding,
+  type Strided,
+  withTemporary,
+} from "./strided.ts";
 
 export function elementwise(
   operation: string,
@@ -37,7 +37,7 @@ export function elementwise(
 ): Strided {
   checkOperands(operation, callable, operands);
   checkOptionalDType(operation, options.dtype);
-  const done = flatCall(operation, callable, operands, options);
+  const done = callAgain(operation, callable, operands, options);
   if (done !== null) return done;
   // A function that is called may dispose what it is called for.
   const run = () => planned(operation, callable, operands, options);
@@ -63,15 +63,15 @@ function planned(
       ? contiguousView(shape, bytes)
       : viewInOrder(shape, bytes, kOrderPermutation(views, shape));
     const result = allocate(operation, work.dtype, shape, layout);
-    return filled(result, () => run(operation, work, result, operands, views));
+    return filled(result, () => {
+      const planned = run(operation, work, result, operands, views);
+      remember(callable, operands, options, result, planned);
+    });
   }
-  const clash = operands.some(
-    (t, i) =>
-      t.storage === out.storage && !sameElements(out.frame, views[i]) && overlaps(out.frame, views[i]),
-  );
+  const clash = operands.some((t, i) => clashes(out, t, views[i]));
   // A function that is called may throw halfway: the output is written only when all of it is there.
   if (!clash && work.program !== null) {
-    run(operation, work, out, operands, views);
+    remember(callable, operands, options, out, run(operation, work, out, operands, views));
     return out;
   }
   const copy = allocate(operation, out.dtype, shape);
@@ -83,100 +83,11 @@ function planned(
       ? "the output overlaps an operand, so the result is made aside first"
       : "the function is called and may throw, so the result is made aside first",
   });
-  filled(copy, () => run(operation, work, copy, operands, views));
-  assign(operation, out, copy);
-  copy.storage.release();
+  withTemporary(copy, () => {
+    run(operation, work, copy, operands, views);
+    assign(operation, out, copy);
+  });
   return out;
-}
-
-/**
- * The common case, without a plan: all operands, and the output, are dense in C order and of one shape. null where it
- * is not so, or where somebody wants to hear of the plan.
- */
-function flatCall(
-  operation: string,
-  callable: Callable,
-  operands: readonly Strided[],
-  options: ElementwiseOptions,
-): Strided | null {
-  const e = engine();
-  if (e.listener !== null || callable.template === null) return null;
-  const { out } = options;
-  const known = callable.flat;
-  const call =
-    known !== null && isSameCall(known, operands, options)
-      ? known
-      : prepareFlat(operation, callable, operands, options);
-  if (call === null) return null;
-  if (out !== undefined) {
-    if (out.storage.disposed) return null;
-    for (let k = 0; k < operands.length; k++) {
-      // In place is fine, element upon element; any other overlap is not.
-      const { storage, frame } = operands[k];
-      const inPlace = frame.offset === out.frame.offset && frame.itemBytes === out.frame.itemBytes;
-      if (storage === out.storage && !inPlace) return null;
-    }
-    e.kernels.flat(call.program, out, operands, call.size, call.params);
-    return out;
-  }
-  const storage = createStorage(e.heap, call.size * call.made.itemBytes, operation);
-  const made = { dtype: call.program.dtype, storage, frame: call.made, readOnly: false };
-  try {
-    e.kernels.flat(call.program, made, operands, call.size, call.params);
-  } catch (error) {
-    storage.release();
-    throw error;
-  }
-  return made;
-}
-
-/** Frames do not change, so the same frames and dtypes make the same call. */
-function isSameCall(
-  call: FlatCall,
-  operands: readonly Strided[],
-  { out, dtype }: ElementwiseOptions,
-): boolean {
-  if (call.asked !== dtype || call.out !== (out === undefined ? null : out.frame)) return false;
-  if (out !== undefined && (out.dtype !== call.program.dtype || out.readOnly)) return false;
-  if (call.frames.length !== operands.length) return false;
-  for (let k = 0; k < operands.length; k++) {
-    if (operands[k].frame !== call.frames[k] || operands[k].dtype !== call.dtypes[k]) return false;
-  }
-  return true;
-}
-
-function prepareFlat(
-  operation: string,
-  callable: Callable,
-  operands: readonly Strided[],
-  { out, dtype }: ElementwiseOptions,
-): FlatCall | null {
-  const first = operands[0].frame;
-  if (!isContiguous(first)) return null;
-  for (let k = 1; k < operands.length; k++) {
-    const { frame } = operands[k];
-    if (frame !== first && !(sameShape(frame.shape, first.shape) && isContiguous(frame))) return null;
-  }
-  const program = callable.programFor(operands, dtype, operation);
-  if (out !== undefined) {
-    if (out.dtype !== program.dtype || out.readOnly) return null;
-    if (!sameShape(out.frame.shape, first.shape) || !isContiguous(out.frame)) return null;
-  }
-  const { bytes } = dtypes[program.dtype];
-  // Axes of size 0 or 1 may have any stride in a view; a new tensor's are the plain ones.
-  const reuse = first.itemBytes === bytes && first.offset === 0 && first.shape.every((n) => n > 1);
-  const call: FlatCall = {
-    asked: dtype,
-    program,
-    params: callable.values.map((v, p) => paramValue(v, program.params[p], operation)),
-    frames: operands.map((t) => t.frame),
-    dtypes: operands.map((t) => t.dtype),
-    out: out?.frame ?? null,
-    made: reuse ? first : contiguousView(first.shape, bytes),
-    size: sizeOf(first.shape),
-  };
-  callable.flat = call;
-  return call;
 }
 
 /** What computes one element: a program with its captured values, or a call of the function itself. */
@@ -233,7 +144,7 @@ function callFunction(
   return { source: sourceOf(callable), dtype: dtype ?? produces, produces, program: null, evaluate };
 }
 
-/** A call of the user's function. Its own errors pass; a mix of bigints and numbers is said in our words. */
+/** A call of the user's function. Its own errors pass; what cannot be called so is said in our words. */
 export function callChecked(
   operation: string,
   fn: (...args: unknown[]) => unknown,
@@ -242,7 +153,16 @@ export function callChecked(
   try {
     return fn(...args);
   } catch (error) {
-    if (!(error instanceof TypeError && error.message.includes("BigInt"))) throw error;
+    if (!(error instanceof TypeError)) throw error;
+    if (/class constructor/i.test(error.message)) {
+      return fail(
+        "kernel",
+        operation,
+        "a class was given.",
+        "Give a function of numbers, such as x => x * x.",
+      );
+    }
+    if (!error.message.includes("BigInt")) throw error;
     return fail(
       "dtype",
       operation,
@@ -297,13 +217,14 @@ function firstValues(operands: readonly Strided[]): Value[] | null {
   return operands.map((t) => dtypes[t.dtype].read(memory, t.storage.address + t.frame.offset));
 }
 
+/** null: no kernel walked. */
 function run(
   operation: string,
   work: Work,
   out: Strided,
   operands: readonly Strided[],
   views: readonly View[],
-): void {
+): Ran | null {
   const all = [out, ...operands];
   // Called functions see the elements in C order.
   const nest = absolute(planLoops([out.frame, ...views], { keepOrder: work.program === null }), all);
@@ -321,16 +242,23 @@ function run(
     const types = all.map((t) => t.dtype);
     interpretElementwise(e.heap.view, nest, types, work.evaluate, work.produces);
     e.listener?.({ kind: "kernel", operation, backend: "function", detail: { nest, dtypes: types } });
-    return;
+    return null;
   }
   const program = storedInto(work.program, out.dtype);
-  const kernel = e.kernels.elementwise(program, nest, work.params);
+  const planned = e.kernels.plan(program, nest);
+  if (planned !== null) e.kernels.walk(planned, nest.offsets, work.params);
   e.listener?.({
     kind: "kernel",
     operation,
     backend: "wasm",
-    detail: { program, nest, kernel, parallel: e.kernels.shared },
+    detail: {
+      program,
+      nest,
+      kernel: planned && (planned.tile ?? planned.kernel),
+      parallel: e.kernels.shared,
+    },
   });
+  return planned && { planned, params: work.params, at: nest.offsets };
 }
 
 const stored = new WeakMap<Program, Map<DType, Program>>();

@@ -11,7 +11,8 @@ import { isRefusal, type Refusal, refusalMessage } from "../frontend/refusal.ts"
 import { captureValues, inlineTemplate, TemplateBuilder } from "../frontend/template.ts";
 import type { Program, Template } from "../ir/node.ts";
 import { fastRules, simplify } from "../optimize/rules.ts";
-import type { SingleFold } from "../run/reduce.ts";
+import type { PlannedWalk } from "../run/kernel.ts";
+import type { RecordedFold } from "../run/reduce.ts";
 import type { View } from "../view/view.ts";
 import { checkFunction, checkOptions } from "./arguments.ts";
 
@@ -22,17 +23,31 @@ const kindIds = { int: 0, float: 1, big: 2, bool: 3 } as const;
 /** From 1, so that operands that are not there differ from all dtypes. */
 const dtypeIds = Object.fromEntries(dtypeNames.map((d, i) => [d, i + 1])) as Record<DType, number>;
 
-/** The last call on dense operands of one shape, ready to be made again. */
-export interface FlatCall {
+/** An elementwise call, ready to be made again where shapes, strides and dtypes are the same. */
+export interface KnownCall {
   readonly asked: DType | undefined;
-  readonly program: Program;
-  readonly params: readonly Value[];
   readonly frames: readonly View[];
   readonly dtypes: readonly DType[];
   /** The output's frame; null: a new output, laid out as `made`. */
   readonly out: View | null;
   readonly made: View;
+  /** The output's. */
+  readonly dtype: DType;
+  readonly params: readonly Value[];
+}
+
+/** On dense operands of one shape. */
+export interface FlatCall extends KnownCall {
+  readonly program: Program;
   readonly size: number;
+}
+
+/** On operands of any layout. */
+export interface WalkCall extends KnownCall {
+  readonly planned: PlannedWalk;
+  /** Bytes from where each frame begins to where it is walked from, the output's first. */
+  readonly shifts: readonly number[];
+  readonly simd: boolean;
 }
 
 /** The last fold of one operation on one shape, ready to be made again. */
@@ -45,15 +60,17 @@ export interface FoldCall {
   readonly init: Captured | undefined;
   readonly result: DType | undefined;
   readonly simd: boolean;
-  readonly single: SingleFold;
-  /** Bytes from the input's storage to where it is read first. */
-  readonly from: number;
+  readonly recorded: RecordedFold;
+  /** Bytes from where the input begins to where it is read first. */
+  readonly shift: number;
   readonly out: View;
   readonly made: DType;
 }
 
 export class Callable {
+  /** The latest calls. */
   flat: FlatCall | null = null;
+  readonly walks: WalkCall[] = [];
   /** By operation. */
   readonly folds = new Map<string, FoldCall>();
   readonly template: Template | null;

@@ -15,7 +15,34 @@ import { detectFeatures } from "../wasm/features.ts";
 import { assign, sameShape } from "./copy.ts";
 import { elementwise } from "./elementwise.ts";
 import { namedCallable } from "./named.ts";
-import { absolute, allocate, checkAlive, checkWritable, type Strided } from "./strided.ts";
+import {
+  absolute,
+  allocate,
+  checkAlive,
+  checkWritable,
+  filled,
+  type Strided,
+  withTemporary,
+} from "./strided.ts";
+
+/** What the axes before the last two broadcast to. */
+function commonBatch(operation: string, a: View, b: View): readonly number[] {
+  if (a.shape.length <= 2 && b.shape.length <= 2) return [];
+  const [left, right] = [a.shape.slice(0, -2), b.shape.slice(0, -2)];
+  const rank = Math.max(left.length, right.length);
+  const sizeAt = (shape: readonly number[], d: number) => shape[d - rank + shape.length] ?? 1;
+  for (let d = 0; d < rank; d++) {
+    const [x, y] = [sizeAt(left, d), sizeAt(right, d)];
+    if (x === y || x === 1 || y === 1) continue;
+    fail(
+      "shape",
+      operation,
+      `the batch axes do not broadcast: a is ${list(a.shape)}, b is ${list(b.shape)}.`,
+      `All axes but the last two, aligned at the right, must be equal or 1: ${x} and ${y} are neither.`,
+    );
+  }
+  return broadcastShapes(operation, [left, right]);
+}
 
 /** The matrices of one product: 1-D operands became a row or a column, batch axes are equal on all sides. */
 export interface MatmulPlan {
@@ -54,7 +81,7 @@ export function planMatmul(a: View, b: View): MatmulPlan {
       `a's last size (${k}) must equal ${where} (${right.shape[right.shape.length - 2]}).`,
     );
   }
-  const batch = broadcastShapes(operation, [left.shape.slice(0, -2), right.shape.slice(0, -2)]);
+  const batch = commonBatch(operation, a, b);
   const m = left.shape[left.shape.length - 2];
   const n = right.shape[right.shape.length - 1];
   return {
@@ -79,12 +106,7 @@ export function matmul(a: Strided, b: Strided, options?: MatmulOptions): Strided
   if (options?.out !== undefined) return matmulInto(options.out, a, b);
   const call = prepare(a, b);
   const out = allocate("matmul", call.dtype, call.full.shape, call.full);
-  try {
-    multiply(call.plan, out, a, b);
-  } catch (error) {
-    out.storage.release();
-    throw error;
-  }
+  filled(out, () => multiply(call.plan, out, a, b));
   return { dtype: call.dtype, storage: out.storage, frame: call.frame, readOnly: false };
 }
 
@@ -121,6 +143,12 @@ function prepare(a: Strided, b: Strided): Prepared {
   return last;
 }
 
+/** Products of half floats are sums in f32, and rounded once, when stored: a wider output takes them as they are. */
+function heldIn(dtype: DType, out: DType): DType {
+  const isHalf = dtype === "f16" || dtype === "bf16";
+  return isHalf && (out === "f32" || out === "f64") ? "f32" : dtype;
+}
+
 /** Into a tensor that was there before; made aside first where it overlaps an operand or has another dtype. */
 function matmulInto(out: Strided, a: Strided, b: Strided): Strided {
   const operation = "matmul";
@@ -135,27 +163,27 @@ function matmulInto(out: Strided, a: Strided, b: Strided): Strided {
     );
   }
   const clash = [a, b].some((t) => t.storage === out.storage && overlaps(out.frame, t.frame));
-  if (!clash && out.dtype === dtype) {
+  const held = heldIn(dtype, out.dtype);
+  if (!clash && out.dtype === held) {
     const { batch } = plan;
     const columns = b.frame.shape.length === 1 ? withAxis(out.frame, frame.shape.length) : out.frame;
     const matrices = a.frame.shape.length === 1 ? withAxis(columns, batch.length) : columns;
     multiply(plan, { ...out, frame: matrices }, a, b);
     return out;
   }
-  const aside = matmul(a, b);
+  const aside = allocate(operation, held, frame.shape);
   engine().listener?.({
     kind: "copy",
     operation,
     bytes: aside.storage.bytes,
     why: clash
       ? "the output overlaps an operand, so the result is made aside first"
-      : `the product is ${dtype} and the output ${out.dtype}, so the result is made aside first`,
+      : `the product is ${held} and the output ${out.dtype}, so the result is made aside first`,
   });
-  try {
+  withTemporary(aside, () => {
+    matmulInto(aside, a, b);
     assign(operation, out, aside);
-  } finally {
-    aside.storage.release();
-  }
+  });
   return out;
 }
 
@@ -180,13 +208,11 @@ export function accumulateProduct(how: "add" | "subtract", out: Strided, a: Stri
     return;
   }
   const product = allocate(operation, out.dtype, out.frame.shape);
-  try {
+  withTemporary(product, () => {
     multiply(plan, { ...product, frame: single(product.frame) }, a, b);
     const callable = namedCallable(how === "add" ? "add" : "sub", [out.dtype, out.dtype], []);
     elementwise(operation, callable, [out, product], { out });
-  } finally {
-    product.storage.release();
-  }
+  });
 }
 
 /** out = a·b on matrices with equal batch axes, of one dtype; out must not overlap the others. Nothing is checked. */
@@ -216,7 +242,7 @@ function single(v: View): View {
   return { ...v, shape: v.shape.slice(1), strides: v.strides.slice(1) };
 }
 
-/** out = a·b, where out is (…batch, m, n) of the promoted dtype, in any layout. */
+/** out = a·b, where out is (…batch, m, n) of the promoted dtype, or f32 for half floats, in any layout. */
 function multiply(plan: MatmulPlan, out: Strided, a: Strided, b: Strided): void {
   const e = engine();
   const operation = "matmul";
@@ -285,7 +311,7 @@ const none: readonly number[] = [];
 
 /** One product an element: what a matrix product with k = 1 is. */
 function outerProgram(out: DType, a: DType, b: DType): Program {
-  const key = `${a} ${b}`;
+  const key = `${out} ${a} ${b}`;
   let program = outerPrograms.get(key);
   if (program === undefined) {
     const build = new Builder();

@@ -1,6 +1,15 @@
 /** Folds along axes: any function with a start value, fused with a function of several tensors, and scans. */
-import { convert, type DType, dtypes, fromScalar, isFloat, toScalar, type Value } from "../dtype.ts";
-import { type Engine, engine } from "../engine.ts";
+import {
+  convert,
+  type DType,
+  dtypes,
+  fromScalar,
+  isFloat,
+  promoteAll,
+  toScalar,
+  type Value,
+} from "../dtype.ts";
+import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { paramValue } from "../frontend/infer.ts";
 import { refusalMessage } from "../frontend/refusal.ts";
@@ -8,21 +17,20 @@ import { inlineTemplate, TemplateBuilder } from "../frontend/template.ts";
 import { type Evaluator, evaluator } from "../ir/eval.ts";
 import type { Program } from "../ir/node.ts";
 import { createStorage } from "../memory/storage.ts";
-import { type Ending, type Fold, type FoldMaking, makeFold } from "../optimize/reduce.ts";
+import type { Ending } from "../optimize/reduce.ts";
 import { axesOf } from "../optimize/reduce-plan.ts";
 import { interpretReduce, interpretScan } from "../run/interpret.ts";
-import type { KernelCache } from "../run/kernel.ts";
 import { isEmpty } from "../run/odometer.ts";
-import { type FoldReport, FoldRunner } from "../run/reduce.ts";
-import { interpretFold } from "../run/reduce-interpret.ts";
 import { canCompile } from "../run/reduce-lower.ts";
-import { type FoldParams, type FoldRequest, noParams } from "../run/reduce-tasks.ts";
+import { type FoldParams, noParams } from "../run/reduce-tasks.ts";
 import { broadcastViews } from "../view/broadcast.ts";
-import { normalizeAxes, normalizeAxis, rowMajorStrides, sizeOf } from "../view/layout.ts";
+import { normalizeAxes, normalizeAxis, sizeOf } from "../view/layout.ts";
 import { planLoops } from "../view/loops.ts";
-import { contiguousView, type View } from "../view/view.ts";
+import { contiguousView } from "../view/view.ts";
 import { axisList, checkFlag, checkOptionalDType, checkOptions } from "./arguments.ts";
+import { sameStrides } from "./copy.ts";
 import { callChecked, dtypeOfResult, elementwise, resultValue, sourceOf, valuesOf } from "./elementwise.ts";
+import { foldOf, foldRunner, pick, type RanFold, runFold } from "./fold.ts";
 import { Callable, type FoldCall } from "./function.ts";
 import { absolute, allocate, checkAlive, filled, holding, type Strided } from "./strided.ts";
 
@@ -74,157 +82,6 @@ export function splitShape(
   };
 }
 
-/** The view of the axes that are folded, or of those that are not. */
-function pick(view: View, isFolded: readonly boolean[], folded: boolean, offset = view.offset): View {
-  const shape: number[] = [];
-  const strides: number[] = [];
-  for (let d = 0; d < isFolded.length; d++) {
-    if (isFolded[d] !== folded) continue;
-    shape.push(view.shape[d]);
-    strides.push(view.strides[d]);
-  }
-  return { shape, strides, offset, itemBytes: view.itemBytes };
-}
-
-/* Running a fold -------------------------------------------------------------------------------------------- */
-
-const runners = new WeakMap<KernelCache, FoldRunner>();
-
-export function foldRunner(e: Engine): FoldRunner {
-  let runner = runners.get(e.kernels);
-  if (runner === undefined) {
-    runner = new FoldRunner(e.heap, e.kernels, e.pool);
-    runners.set(e.kernels, runner);
-  }
-  return runner;
-}
-
-/** An input of a fold, in the common shape; or the position of an element in its fold, in C order. */
-export type Source = { readonly of: Strided; readonly view: View } | "position";
-
-export interface FoldWork {
-  readonly operation: string;
-  /** What the function says, for those who listen. */
-  readonly source?: string;
-  readonly fold: Fold;
-  readonly params?: FoldParams;
-  /** Captured values by name, for those who listen. */
-  readonly values?: Readonly<Record<string, string>>;
-  readonly sources: readonly Source[];
-  readonly shape: readonly number[];
-  readonly isFolded: readonly boolean[];
-  /** In the function's own dtype; null: at the first element, or where the operation itself starts. */
-  readonly init: Value | null;
-  /** Where the result goes: a view of the kept axes. */
-  readonly out: { readonly of: Strided; readonly view: View };
-}
-
-/** A compiled fold that was run. */
-interface RanFold {
-  readonly request: FoldRequest;
-  readonly report: FoldReport;
-}
-
-/** out[kept] = fold over the folded axes. There is a start value if nothing is folded. */
-export function runFold(w: FoldWork): RanFold | null {
-  const { fold, isFolded, shape, sources, out } = w;
-  const e = engine();
-  const views = sources.map((s) => (s === "position" ? positions(shape, isFolded) : s.view));
-  const kept = planLoops([...views.map((v) => pick(v, isFolded, false)), out.view]);
-  if (isEmpty(kept)) return null;
-  const start = w.init !== null ? fold.enter(w.init) : fold.algebra !== null ? fold.algebra.identity : null;
-  const params = w.params ?? noParams;
-  const outAddress = out.of.storage.address + kept.offsets[sources.length];
-  const foldedViews = views.map((v) => pick(v, isFolded, true, 0));
-  const folded = planLoops(foldedViews, { keepOrder: fold.algebra === null });
-  e.listener?.({
-    kind: "operation",
-    operation: w.operation,
-    form: "reduce",
-    source: w.source ?? w.operation,
-    ...(w.values === undefined ? {} : { values: w.values }),
-    out: { dtype: out.of.dtype, storage: out.of.storage, frame: out.view },
-    inputs: sources.flatMap((s) =>
-      s === "position" ? [] : [{ dtype: s.of.dtype, storage: s.of.storage, frame: s.view }],
-    ),
-    axes: isFolded.flatMap((f, d) => (f ? [d] : [])),
-  });
-  if (!canCompile(fold)) {
-    const addresses = sources.map((s) => (s === "position" ? 0 : s.of.storage.address));
-    const offsets = [...addresses, out.of.storage.address].map((a, k) => a + kept.offsets[k]);
-    const types = sources.map((s) => (s === "position" ? null : s.of.dtype));
-    interpretFold(e.heap.view, { ...kept, offsets }, folded, types, fold, params, start);
-    e.listener?.({
-      kind: "kernel",
-      operation: w.operation,
-      backend: "interpreter",
-      detail: { kept, folded, fold },
-    });
-    return null;
-  }
-  if (isEmpty(folded)) {
-    fillStart(e, fold, params, start!, outAddress, kept.shape, kept.strides[sources.length]);
-    e.listener?.({ kind: "kernel", operation: w.operation, backend: "wasm", detail: { kept, folded } });
-    return null;
-  }
-  const request: FoldRequest = {
-    fold,
-    params,
-    itemBytes: sources.map((s) => (s === "position" ? 0 : s.view.itemBytes)),
-    addresses: sources.map(
-      (s, k) => kept.offsets[k] + folded.offsets[k] + (s === "position" ? 0 : s.of.storage.address),
-    ),
-    out: outAddress,
-    kept: axesOf(kept, sources.length),
-    folded: axesOf(folded, sources.length),
-    start,
-  };
-  const report = foldRunner(e).run(request);
-  e.listener?.({
-    kind: "kernel",
-    operation: w.operation,
-    backend: "wasm",
-    detail: { ...report, kept, folded, fold },
-  });
-  return { request, report };
-}
-
-/** The address of an element of this "view" is its position in the fold. */
-function positions(shape: readonly number[], isFolded: readonly boolean[]): View {
-  const within = rowMajorStrides(
-    shape.filter((_, d) => isFolded[d]),
-    1,
-  );
-  let k = 0;
-  return { shape, strides: isFolded.map((f) => (f ? within[k++] : 0)), offset: 0, itemBytes: 1 };
-}
-
-/** Nothing is folded: every output is what the start value comes to. */
-function fillStart(
-  e: Engine,
-  fold: Fold,
-  params: FoldParams,
-  start: Value,
-  out: number,
-  shape: readonly number[],
-  strides: readonly number[],
-): void {
-  const cell = e.heap.alloc(8, "reduce");
-  try {
-    dtypes[fold.carry].write(e.heap.view, cell, start);
-    const nest = {
-      shape,
-      strides: [strides, strides.map(() => 0)],
-      offsets: [out, cell],
-      order: [],
-      flipped: [],
-    };
-    e.kernels.elementwise(fold.finish, nest, params.finish);
-  } finally {
-    e.heap.free(cell);
-  }
-}
-
 /* Reduce ---------------------------------------------------------------------------------------------------- */
 
 export interface ReduceExtras {
@@ -259,7 +116,7 @@ export function reduce(
 function isSameFold(call: FoldCall, t: Strided, options: ReduceOptions, extras: ReduceExtras): boolean {
   const e = engine();
   return (
-    call.frame === t.frame &&
+    sameStrides(call.frame, t.frame) &&
     call.dtype === t.dtype &&
     call.axis === options.axis &&
     call.keepdims === (options.keepdims ?? false) &&
@@ -275,7 +132,7 @@ function foldAgain(operation: string, call: FoldCall, t: Strided): Strided {
   const e = engine();
   const storage = createStorage(e.heap, sizeOf(call.out.shape) * call.out.itemBytes, operation);
   try {
-    foldRunner(e).again(call.single, t.storage.address + call.from, storage.address);
+    foldRunner(e).again(call.recorded, storage.address, [t.storage.address + t.frame.offset + call.shift]);
   } catch (error) {
     storage.release();
     throw error;
@@ -283,7 +140,7 @@ function foldAgain(operation: string, call: FoldCall, t: Strided): Strided {
   return { dtype: call.made, storage, frame: call.out, readOnly: false };
 }
 
-/** A fold that was a single task is kept, so that small folds do not plan again. */
+/** A fold is kept, so that it need not be planned again. */
 function remember(
   operation: string,
   callable: Callable,
@@ -291,12 +148,9 @@ function remember(
   { axis, keepdims, dtype, init }: ReduceOptions,
   { result }: ReduceExtras,
   out: Strided,
-  { request, report }: RanFold,
+  { recorded, shifts }: RanFold,
 ): void {
   if (typeof axis === "object") return;
-  const e = engine();
-  const single = foldRunner(e).single(request, report);
-  if (single === null) return;
   callable.folds.set(operation, {
     frame: t.frame,
     dtype: t.dtype,
@@ -305,9 +159,9 @@ function remember(
     asked: dtype,
     init,
     result,
-    simd: e.kernels.simd,
-    single,
-    from: request.addresses[0] - t.storage.address,
+    simd: engine().kernels.simd,
+    recorded,
+    shift: shifts[0],
     out: out.frame,
     made: out.dtype,
   });
@@ -364,24 +218,6 @@ function fillReduce(
   );
   e.listener?.({ kind: "kernel", operation, backend, detail: { kept, folded } });
   return null;
-}
-
-const folds = new WeakMap<Program, Map<string, Fold>>();
-
-/** One fold a program and result, so that kernels are found again. `key` names what is made of it. */
-export function foldOf(program: Program, result: DType, making: FoldMaking = {}, key = ""): Fold {
-  let known = folds.get(program);
-  if (known === undefined) {
-    known = new Map();
-    folds.set(program, known);
-  }
-  const full = `${result} ${key}`;
-  let fold = known.get(full);
-  if (fold === undefined) {
-    fold = makeFold(program, result, making);
-    known.set(full, fold);
-  }
-  return fold;
 }
 
 export function checkNotEmpty(
@@ -549,14 +385,18 @@ function foldOptions(
   return { ...(init === null ? {} : { init }), ...options, dtype: carry, result };
 }
 
-/** As NumPy, floats that are summed as integers are converted first, one by one. */
+/**
+ * As NumPy, floats that are summed as integers are converted first, one by one; so are integers that meet the dtype asked
+ * for in floats only (signed ones and u64), whatever the named fold.
+ */
 export function conversionOf(
   how: NamedFold | Callable,
   element: DType,
   { dtype }: ReduceOptions,
 ): DType | null {
-  const converts = how === "sum" || how === "prod";
-  return converts && dtype !== undefined && isFloat(element) && !isFloat(dtype) ? dtype : null;
+  if (typeof how !== "string" || dtype === undefined || isFloat(dtype)) return null;
+  if (isFloat(element)) return how === "sum" || how === "prod" ? dtype : null;
+  return isFloat(promoteAll([element, dtype])) ? dtype : null;
 }
 
 const foldTemplates = new Map<string, Callable>();

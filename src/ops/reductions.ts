@@ -16,15 +16,13 @@ import { contiguousView, type View } from "../view/view.ts";
 import { detectFeatures } from "../wasm/features.ts";
 import { emitSoftmax, type SoftmaxKind } from "../wasm/softmax.ts";
 import { checkOptionalDType, checkOptions } from "./arguments.ts";
+import { foldOf, runFold, type Source } from "./fold.ts";
 import { Callable } from "./function.ts";
 import {
   conversionOf,
-  foldOf,
   type NamedFold,
   type ReduceOptions,
   reduce,
-  runFold,
-  type Source,
   type Split,
   scan,
   splitShape,
@@ -214,7 +212,7 @@ function spread(name: "var" | "variance" | "std", t: Strided, options: VarOption
   const outView = contiguousView(split.keptShape, dtypes[result].bytes);
   return filled(out, () =>
     temporary([() => allocate(name, "f64", split.keptShape)], (means) => {
-      for (const tile of tilesOf(t.frame.shape, split)) {
+      for (const tile of tilesOf(t.frame, split)) {
         const x = tile.source(t);
         const finish = (value: Value) => ({ ...noParams, finish: [value] });
         const meansView = tile.kept(means.frame);
@@ -296,7 +294,7 @@ export function argReduce(name: "argmax" | "argmin", t: Strided, options: ArgOpt
   const outView = contiguousView(split.keptShape, 8);
   return filled(out, () =>
     temporary([() => allocate(name, t.dtype, split.keptShape)], (best) => {
-      for (const tile of tilesOf(t.frame.shape, split)) {
+      for (const tile of tilesOf(t.frame, split)) {
         const common = { operation: name, shape: tile.shape, isFolded: split.isFolded, init: null };
         const x = tile.source(t);
         const bestView = tile.kept(best.frame);
@@ -328,7 +326,7 @@ export function logsumexp(t: Strided, options: SumOptions = {}): Strided {
     temporary(
       [() => allocate("logsumexp", as, split.keptShape), () => allocate("logsumexp", as, split.keptShape)],
       (largest, sums) => {
-        for (const tile of tilesOf(t.frame.shape, split)) {
+        for (const tile of tilesOf(t.frame, split)) {
           sumExponentials("logsumexp", t, tile, split, largest, sums, "finite");
         }
         const flat = { ...out, frame: contiguousView(split.keptShape, dtypes[result].bytes) };
@@ -364,7 +362,7 @@ function normalized(name: "softmax" | "logSoftmax", t: Strided, options: Softmax
       [() => allocate(name, as, split.keptShape), () => allocate(name, as, split.keptShape)],
       (largest, sums) => {
         if (shape.includes(0)) return;
-        for (const tile of tilesOf(shape, split)) {
+        for (const tile of tilesOf(t.frame, split)) {
           const x = tile.source(t);
           const to = tile.source(out);
           const m = tile.spread(largest);
@@ -545,6 +543,8 @@ function sumExponentials(
 
 /** Elements that stay in the last cache while several kernels, on all threads, visit them. */
 const TILE_ELEMENTS = 1 << 20;
+/** Elements side by side that are worth reading at a time. */
+const LEAST_RUN = 4096;
 
 type Placed = Exclude<Source, "position">;
 
@@ -597,14 +597,17 @@ function tileOf(
 }
 
 /** Tiles along the largest kept axis; one for all if it is small anyway. */
-function tilesOf(shape: readonly number[], split: Split): Tile[] {
+function tilesOf({ shape, strides, itemBytes }: View, split: Split): Tile[] {
   const total = shape.reduce((a, b) => a * b, 1);
   let axis = -1;
   shape.forEach((size, d) => {
     if (!split.isFolded[d] && (axis < 0 || size > shape[axis])) axis = d;
   });
   if (axis < 0 || total <= TILE_ELEMENTS) return [tileOf(shape, split.isFolded, -1, 0, 0)];
-  return along(shape, split.isFolded, axis, Math.max(1, Math.floor((TILE_ELEMENTS * shape[axis]) / total)));
+  // Parts of what lies side by side are read in long runs, even if they do not stay in the cache then.
+  const least = Math.abs(strides[axis]) === itemBytes ? LEAST_RUN : 1;
+  const size = Math.max(least, Math.floor((TILE_ELEMENTS * shape[axis]) / total));
+  return along(shape, split.isFolded, axis, size);
 }
 
 /** Parts of a long tile along its largest folded axis. */

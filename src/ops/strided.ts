@@ -44,6 +44,15 @@ export function filled<D extends DType>(made: Strided<D>, fill: () => void): Str
   return made;
 }
 
+/** Runs `fn` with a tensor that is let go afterwards, whatever happens. */
+export function withTemporary<D extends DType, R>(made: Strided<D>, fn: (made: Strided<D>) => R): R {
+  try {
+    return fn(made);
+  } finally {
+    made.storage.release();
+  }
+}
+
 /** Runs `fn`, which may call a user's function, while these tensors cannot be freed by it. */
 export function holding<R>(tensors: readonly Strided[], fn: () => R): R {
   for (const { storage } of tensors) storage.retain();

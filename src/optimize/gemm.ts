@@ -4,7 +4,7 @@
  *
  * Strides and addresses are bytes. out is (m, n), a is (m, k), b is (k, n); a stride may be 0 or negative.
  */
-import { type DType, dtypes } from "../dtype.ts";
+import { type DType, dtypes, isFloat } from "../dtype.ts";
 import type { LoopNest } from "../view/loops.ts";
 
 /** Byte strides of one matrix. */
@@ -34,11 +34,16 @@ export interface GemmTile {
   readonly fma: boolean;
 }
 
-/** An mc × kc block of a stays in the L2 cache, a kc × nr panel of b in L1, a kc × nc block of b in L3. */
+/**
+ * An mc × kc block of a and the mc × nc block of out that it adds to stay in the L2 cache, a kc × nr panel of b in L1.
+ * Blocks of b, up to `deep` steps of k, are packed ahead of that and come one after the other from L3.
+ */
 export interface GemmBlocking {
   readonly mc: number;
   readonly kc: number;
   readonly nc: number;
+  /** A multiple of kc. */
+  readonly deep: number;
 }
 
 /**
@@ -49,7 +54,10 @@ export interface GemmBlocking {
  */
 export type GemmPath = "empty" | "dots" | "axpy" | "direct" | "packed";
 
-/** Rows × columns of a run of batches (by ordinal, in C order of the nest): independent of every other task. */
+/**
+ * Rows × columns of a run of batches (by ordinal, in C order of the nest), over some steps of k: independent of every
+ * other task.
+ */
 export interface GemmTask {
   readonly batch: number;
   readonly batches: number;
@@ -57,14 +65,16 @@ export interface GemmTask {
   readonly rows: number;
   readonly column: number;
   readonly columns: number;
+  readonly step: number;
+  readonly steps: number;
 }
 
-/** Where a worker's pieces lie in its workspace, in bytes from its start. */
+/** Where a worker's pieces lie in its workspace, in bytes from its start. b comes last: tasks may share it. */
 export interface GemmWorkspace {
   readonly tile: number;
   readonly packA: number;
-  readonly packB: number;
   readonly temp: number;
+  readonly packB: number;
   readonly bytes: number;
 }
 
@@ -83,7 +93,11 @@ export interface GemmPlan {
   /** Sums are collected in a dense buffer of lanes and converted when they are complete. */
   readonly temp: boolean;
   readonly accumulate: Accumulate;
+  /** More than 1: each task makes sums of a part of k, and the sums of all tasks are added up in order. */
+  readonly parts: number;
   readonly tasks: readonly GemmTask[];
+  /** Tasks are rows of one product: b is packed once for all of them. */
+  readonly together: boolean;
   readonly workspace: GemmWorkspace;
 }
 
@@ -123,21 +137,36 @@ export function plainTile(lane: GemmLane, fma: boolean): GemmTile {
   return { mr: 4, nr: 32 / laneBytes(lane), unrollK: 1, fma: fma && float };
 }
 
+/** Is the tile meant for hosts that join pairs of vectors into 256 bits? */
+export const isWide = ({ nr }: GemmTile, lane: GemmLane): boolean => nr * laneBytes(lane) >= 64;
+
 /**
- * Tiles worth trying. Those twice as wide win where the host joins pairs of vectors into 256 bits and lose elsewhere;
- * hosts without relaxed SIMD are too old to do so.
+ * Tiles worth trying. 3 rows of 3 vectors need fewer loads than 4 of 2, and all of V8's 15 registers. Those four vectors
+ * wide win where the host joins pairs of vectors into 256 bits and lose elsewhere; hosts without relaxed SIMD are too old
+ * to do so.
  */
 export function tileCandidates(lane: GemmLane, relaxed: boolean): readonly GemmTile[] {
   const plain = plainTile(lane, relaxed);
   const nr = 2 * plain.nr;
-  return relaxed ? [plain, { ...plain, nr, unrollK: 4 }, { ...plain, mr: 6, nr, unrollK: 4 }] : [plain];
+  if (!relaxed) return [plain];
+  return [
+    plain,
+    { ...plain, mr: 3, nr: 1.5 * plain.nr },
+    { ...plain, nr, unrollK: 4 },
+    { ...plain, mr: 6, nr, unrollK: 4 },
+  ];
 }
 
-/** The tile of products that are not packed: at least two vectors wide, never much wider than out, 4 × 1. */
-export function directTile(tile: GemmTile, lane: GemmLane, n: number): GemmTile {
+/**
+ * The tile of products that are not packed: at least two vectors wide, never much wider than out, one step of k at a time,
+ * and 4 rows, or the tile's where few of them would be computed in vain.
+ */
+export function directTile(tile: GemmTile, lane: GemmLane, m: number, n: number): GemmTile {
   const two = 32 / laneBytes(lane);
-  const nr = n <= 1.5 * two ? two : Math.max(tile.nr, two);
-  return tile.mr === 4 && tile.unrollK === 1 && tile.nr === nr ? tile : { ...tile, mr: 4, nr, unrollK: 1 };
+  // It is halved for the last columns.
+  const nr = n <= 1.5 * two || tile.nr % two !== 0 ? two : tile.nr;
+  const mr = nr === tile.nr && ceilTo(m, tile.mr) <= 1.1 * m ? tile.mr : 4;
+  return tile.mr === mr && tile.unrollK === 1 && tile.nr === nr ? tile : { ...tile, mr, nr, unrollK: 1 };
 }
 
 export function defaultBlocking(lane: GemmLane): GemmBlocking {
@@ -145,23 +174,31 @@ export function defaultBlocking(lane: GemmLane): GemmBlocking {
 }
 /** Longer sums are sums of sums of this many products, whichever tile and path compute them: the bits are the same. */
 const SUM_K = 256;
-const blocking32: GemmBlocking = { mc: 192, kc: SUM_K, nc: 1024 };
-const blocking64: GemmBlocking = { mc: 96, kc: SUM_K, nc: 512 };
+const DEEP = 8 * SUM_K;
+const blocking32: GemmBlocking = { mc: 96, kc: SUM_K, nc: 1024, deep: DEEP };
+const blocking64: GemmBlocking = { mc: 72, kc: SUM_K, nc: 512, deep: DEEP };
+/** Bytes that packed blocks of b may take, all tasks together, unless one step is more. */
+const PACKED_BYTES = 1 << 26;
 
 /** Columns of sums held back at a time when they must be converted. */
 const TEMP_COLUMNS = 512;
 /** Up to this many multiplications, of sums that are not cut, nothing is packed for the cache's sake. */
 const DIRECT_WORK = 96 * 96 * 96;
 const DIRECT_WIDE = 128 * 128 * 128;
+const DIRECT_TALL = 256 * 256 * 256;
 /** Longer sums are made of blocks, which keeps their error small. */
 const SKINNY_K = 8192;
 /** Matrix elements from which a product with a vector is a stream; rows and columns of `axpy`. */
 const STREAM_WORK = 2048;
 const STREAM_ROWS = 4;
 const STREAM_COLUMNS = 64;
-/** Steps of k and columns that a stream takes at a time, so that the vectors stay in the L1 cache. */
+/** Steps of k that a stream takes at a time, and columns: its vectors stay in the caches, and memory is read in long runs. */
 export const STREAM_K = 4096;
-export const STREAM_CHUNK = 2048;
+export const STREAM_CHUNK = 16384;
+/** Steps of k in a part of a product whose matrix is a stream of rows, the most parts, and the longest such rows. */
+const PART_K = 256;
+const MOST_PARTS = 16;
+const PART_COLUMNS = 65536;
 /** Bytes of a matrix that a core's cache does not hold. */
 const CACHED = 1 << 20;
 
@@ -171,8 +208,15 @@ export const isStream = ({ m, a }: Pick<GemmProblem, "m" | "a">): boolean => m *
 /** Rows that `dots` multiplies side by side: what the registers hold, and a little less where nothing waits for memory. */
 export const rowsTogether = (laneBytes: number, stream: boolean): number =>
   laneBytes === 4 ? (stream ? 7 : 4) : stream ? 3 : 2;
-/** Rows (or columns) that a piece of one packed product has, unless there would be fewer pieces than threads. */
-const PACKED_ROWS = 512;
+/** Elements of b from which it is packed once for all tasks; a smaller one is packed before others have noticed. */
+const TOGETHER = 1 << 18;
+/** Rows that a piece of one packed product has at the least, unless there would be fewer pieces than threads. */
+const PACKED_ROWS = 96;
+/** Columns, where each piece packs all of a for itself. */
+const PACKED_COLUMNS = 512;
+/** Pieces that a thread should find: one that is slow then takes fewer. */
+const PIECES = 4;
+const PACKED_PIECES = 2;
 /** Multiplications that make a task worth handing over. */
 const TASK_WORK = 64 * 64 * 64;
 
@@ -195,15 +239,28 @@ export function planGemm(given: GemmProblem, wanted: GemmTile, options: GemmOpti
   let path: GemmPath = options.path ?? choosePath(problem, lane, wanted);
   if (m === 0 || n === 0 || count === 0) path = "empty";
   else if (accumulate !== REPLACE && path !== "dots") path = "packed";
-  const tile = path === "packed" ? wanted : directTile(wanted, lane, n);
+  const tile = path === "packed" ? wanted : directTile(wanted, lane, m, n);
   const temp = !(isLane(outType, lane) && (problem.out[1] === lanes || n === 1));
   const direct = path === "direct";
-  const packA = !(direct && isLane(aType, lane));
+  const packA = !(direct && isLane(aType, lane) && !crowds(problem.a[1], k));
   const inPlace = (problem.b[1] === lanes && !crowds(problem.b[0], k)) || n < tile.nr / 2;
   const packB = !(direct && isLane(bType, lane) && inPlace);
-  const tasks = path === "empty" ? noTasks : cutTasks(problem, count, tile, options.workers ?? 1, path);
+  const parts = path === "axpy" && count === 1 ? partsOf(problem) : 1;
+  const tasks =
+    path === "empty"
+      ? noTasks
+      : parts > 1
+        ? cutSteps(problem, parts)
+        : cutTasks(problem, count, tile, options.workers ?? 1, path);
+  const together = mayGoTogether(problem, count, path) && tasks.length > 1 && tasks[0].columns === n;
   let blocking = options.blocking ?? defaultBlocking(lane);
-  if (temp && path === "packed" && blocking.nc > TEMP_COLUMNS) blocking = { ...blocking, nc: TEMP_COLUMNS };
+  if (path === "packed") {
+    const nc = temp ? Math.min(blocking.nc, TEMP_COLUMNS) : blocking.nc;
+    const copies = together ? 1 : tasks.length;
+    const steps = Math.floor(PACKED_BYTES / (copies * blocking.kc * nc * lanes));
+    const deep = Math.min(blocking.deep, Math.max(1, steps) * blocking.kc);
+    if (nc !== blocking.nc || deep !== blocking.deep) blocking = { ...blocking, nc, deep };
+  }
   return {
     path,
     problem,
@@ -216,7 +273,9 @@ export function planGemm(given: GemmProblem, wanted: GemmTile, options: GemmOpti
     packB,
     temp,
     accumulate,
+    parts,
     tasks,
+    together,
     workspace: layOut(path, k, lanes, tile, blocking, tasks, packA, packB, temp),
   };
 }
@@ -228,8 +287,12 @@ function choosePath(p: GemmProblem, lane: GemmLane, tile: GemmTile): GemmPath {
   const work = m * n * k;
   if (n === 1 && rowsAreRuns(p, 1) && work >= STREAM_WORK) return "dots";
   if (m <= STREAM_ROWS && rowsAreRuns(p, 2) && work >= m * STREAM_WORK && n >= STREAM_COLUMNS) return "axpy";
-  const wide = tile.nr * laneBytes(lane) > 32;
-  if (work <= (wide ? DIRECT_WIDE : DIRECT_WORK) && k <= SUM_K) return "direct";
+  const most = !isWide(tile, lane)
+    ? DIRECT_WORK
+    : directTile(tile, lane, m, n).mr > 4
+      ? DIRECT_TALL
+      : DIRECT_WIDE;
+  if (work <= most && k <= SUM_K) return "direct";
   // Few columns: each element of a is used too seldom to be worth packing. (Not the tile's columns: the bits would follow it.)
   if (n <= 32 / laneBytes(lane) && k <= SKINNY_K && rowsAreRuns(p, 1) && isLane(p.dtypes[1], lane))
     return "direct";
@@ -274,19 +337,18 @@ function layOut(
     b = k * (usesB ? ceilTo(columns, nr) : nr);
     temp = ceilTo(rows, mr) * ceilTo(columns, nr);
   } else if (path === "packed") {
-    const depth = Math.min(k, blocking.kc);
     const width = ceilTo(Math.min(columns, blocking.nc), nr);
-    a = ceilTo(Math.min(rows, blocking.mc), mr) * depth;
-    b = width * depth;
+    a = ceilTo(Math.min(rows, blocking.mc), mr) * Math.min(k, blocking.kc);
+    b = width * Math.min(k, blocking.deep);
     temp = ceilTo(rows, mr) * width;
   } else if (path === "dots" || path === "axpy") {
     b = Math.min(k, STREAM_K) * (path === "axpy" ? rows : 1);
     temp = rows * columns;
   }
-  const packB = align64(mr * nr * lanes);
-  const packA = packB + align64(b * lanes);
+  const packA = align64(mr * nr * lanes);
   const tempAt = packA + align64(a * lanes);
-  return { tile: 0, packB, packA, temp: tempAt, bytes: tempAt + (usesTemp ? align64(temp * lanes) : 0) };
+  const packB = tempAt + (usesTemp ? align64(temp * lanes) : 0);
+  return { tile: 0, packA, temp: tempAt, packB, bytes: packB + align64(b * lanes) };
 }
 
 /**
@@ -306,14 +368,16 @@ function orient(p: GemmProblem, accumulate: Accumulate): GemmProblem {
   return wants ? transpose(p) : p;
 }
 
-/** May sums be added to out where it lies: as it is, or transposed? */
+/** May sums of floats be added to out where it lies: as it is, or transposed? */
 export function canAccumulate(
   { m, n, out, dtypes: [dtype] }: Pick<GemmProblem, "m" | "n" | "out" | "dtypes">,
   transposed: boolean,
 ): boolean {
   const { bytes } = dtypes[dtype];
   return (
-    isLane(dtype, laneOf(dtype)) && (transposed ? out[0] === bytes || m === 1 : out[1] === bytes || n === 1)
+    isFloat(dtype) &&
+    isLane(dtype, laneOf(dtype)) &&
+    (transposed ? out[0] === bytes || m === 1 : out[1] === bytes || n === 1)
   );
 }
 
@@ -349,7 +413,28 @@ function fold(p: GemmProblem): GemmProblem {
   return { ...p, m: p.m * shape[d], batches };
 }
 
-/** Few large tasks: each packs what it needs for itself. Batches are dealt out first, then rows or columns. */
+/**
+ * Into how many parts of k a matrix that is a stream of rows is cut, whoever computes them: each part is read as it lies,
+ * where pieces of columns would be short runs.
+ */
+function partsOf({ n, k, b }: GemmProblem): number {
+  if (k < 2 * PART_K || n > PART_COLUMNS || k * Math.abs(b[0]) <= CACHED) return 1;
+  return Math.min(MOST_PARTS, Math.floor(k / PART_K));
+}
+
+function cutSteps({ m, n, k }: GemmProblem, parts: number): readonly GemmTask[] {
+  return Array.from({ length: parts }, (_, p) => {
+    const step = Math.floor((p * k) / parts);
+    const steps = Math.floor(((p + 1) * k) / parts) - step;
+    return { batch: 0, batches: 1, row: 0, rows: m, column: 0, columns: n, step, steps };
+  });
+}
+
+/** Is b worth packing once for all tasks, if they are rows of one product? */
+const mayGoTogether = ({ n, k }: GemmProblem, count: number, path: GemmPath): boolean =>
+  path === "packed" && count === 1 && n * k >= TOGETHER;
+
+/** Batches are dealt out first, then rows or columns: few large tasks where each packs what it needs for itself. */
 function cutTasks(
   p: GemmProblem,
   count: number,
@@ -357,19 +442,20 @@ function cutTasks(
   workers: number,
   path: GemmPath,
 ): readonly GemmTask[] {
-  const { m, n } = p;
-  const most = workers === 1 ? 1 : Math.floor((m * n * p.k * count) / TASK_WORK);
-  // Each piece of one large product packs all of the other operand, which pays from some rows on.
-  const long = Math.floor(Math.max(m, n) / PACKED_ROWS);
-  const packs = (path === "packed" || path === "direct") && count === 1;
-  const share = packs ? Math.max(workers, Math.min(long, 2 * workers)) : 4 * workers;
+  const { m, n, k } = p;
+  const most = workers === 1 ? 1 : Math.floor((m * n * k * count) / TASK_WORK);
+  const byRows = m >= n || (path === "packed" && count === 1 && m >= 2 * workers * PACKED_ROWS);
+  let share = PIECES * workers;
+  if (byRows && mayGoTogether(p, count, path))
+    share = workers * Math.min(PACKED_PIECES, Math.max(1, Math.floor(m / (workers * PACKED_ROWS))));
+  else if (count === 1 && (path === "packed" || path === "direct"))
+    share = Math.max(workers, Math.min(Math.floor(Math.max(m, n) / PACKED_COLUMNS), 2 * workers));
   const wanted = Math.min(share, most);
-  if (wanted <= 1) return [{ batch: 0, batches: count, row: 0, rows: m, column: 0, columns: n }];
-  const whole = { row: 0, rows: m, column: 0, columns: n };
+  const whole = { row: 0, rows: m, column: 0, columns: n, step: 0, steps: k };
+  if (wanted <= 1) return [{ batch: 0, batches: count, ...whole }];
   if (count >= wanted) return cut(count, wanted, 1).map(([batch, batches]) => ({ batch, batches, ...whole }));
   const tasks: GemmTask[] = [];
   const pieces = Math.ceil(wanted / count);
-  const byRows = m >= n;
   // Rows that are multiplied together stay together: their bits are the same for any number of tasks.
   const lanes = laneBytes(laneOf(p.dtypes[0]));
   const rowStep = path === "dots" ? rowsTogether(lanes, isStream(p)) : tile.mr;
@@ -383,7 +469,7 @@ function cutTasks(
 }
 
 /** [start, size] of about equal pieces, all but the last multiples of `step`. */
-function cut(total: number, pieces: number, step: number): [number, number][] {
+export function cut(total: number, pieces: number, step: number): [number, number][] {
   const size = Math.max(step, ceilTo(total / pieces, step));
   const out: [number, number][] = [];
   for (let start = 0; start < total; start += size) out.push([start, Math.min(size, total - start)]);

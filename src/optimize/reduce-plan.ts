@@ -9,7 +9,7 @@
 import { type DType, dtypes } from "../dtype.ts";
 import type { Program } from "../ir/node.ts";
 import type { LoopNest } from "../view/loops.ts";
-import type { Fold } from "./reduce.ts";
+import type { Early, Fold } from "./reduce.ts";
 import { classLetters, type LayoutClass, layoutClass } from "./vectorize.ts";
 
 export type FoldKind = "rows" | "runs" | "columns";
@@ -196,19 +196,42 @@ export function levelsOf(program: Program, plan: FoldKernelPlan): number[] {
   return levels;
 }
 
-/**
- * Groups of 4 elements a turn: several chains of additions hide each other's latency, too many spill. Columns that are
- * gathered each have a cache line of their own, and columns a power of two apart share few places in the cache.
- */
-export function unrollOf(program: Program, levels: readonly number[], plan: FoldKernelPlan): 1 | 2 | 4 {
-  const gathers =
-    plan.kind === "columns" && plan.streams.some((s) => s.layout === "strided" || s.layout === "reversed");
-  if (gathers && plan.every) return 1;
+/** Instructions an element takes, about: 64-bit lanes take two registers. */
+function weightOf(program: Program, levels: readonly number[]): number {
   let weight = 0;
   program.nodes.forEach((node, id) => {
     if (levels[id] === 2 && node.op !== "bitcast") weight += is64(node.dtype) ? 2 : 1;
   });
+  return weight;
+}
+
+/**
+ * Groups of 4 elements a turn: several chains of additions hide each other's latency, too many spill. Columns that are
+ * gathered each have a cache line of their own, and columns a power of two apart share few places in the cache.
+ */
+export function unrollOf(program: Program, levels: readonly number[], plan: FoldKernelPlan): 1 | 2 | 4 | 8 {
+  const gathers =
+    plan.kind === "columns" && plan.streams.some((s) => s.layout === "strided" || s.layout === "reversed");
+  if (gathers && plan.every) return 1;
+  const weight = weightOf(program, levels);
+  if (plan.kind !== "columns" && weight <= 6) return 8;
   return weight <= 10 && !gathers ? 4 : weight <= 40 ? 2 : 1;
+}
+
+/** Groups of values that are joined before they are carried: few where each rounds, and no more than registers hold. */
+export const earlyCount = ({ watch, value }: Early): 4 | 8 =>
+  watch === "finite" || is64(value.dtype) ? 4 : 8;
+/** The heaviest that are: where more is computed, carrying is cheap. */
+const EARLY_WEIGHT = 6;
+
+/**
+ * Are the fold's values joined early? Scans carry every step, gathered operands are slow for other reasons, and largest
+ * columns are found at the memory's speed anyway.
+ */
+export function joinsEarly({ value, watch }: Early, plan: FoldKernelPlan): boolean {
+  if (plan.every || (plan.kind === "columns" && watch === "numbers")) return false;
+  const isGathered = plan.streams.some((s) => s.layout === "strided" || s.layout === "index");
+  return !isGathered && weightOf(value, levelsOf(value, plan)) <= EARLY_WEIGHT;
 }
 
 const is64 = (d: DType): boolean => dtypes[d].lane === "i64" || dtypes[d].lane === "f64";

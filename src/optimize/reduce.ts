@@ -3,7 +3,8 @@
  * commutative ∘ the elements may be grouped at will, and f is fused into the loop. Everything else keeps its order.
  *
  * The accumulator is CARRIED in a dtype of its own: sums and products of floats in f64 (rounded once, at the end), other
- * folds of f16 and bf16 in f32, the rest in what the function says.
+ * folds of f16 and bf16 in f32, the rest in what the function says. Sums of f32 and narrower floats add a few neighbours
+ * EARLY, in f32, before they are carried: see docs/decisions/0009-sums-of-floats.md.
  */
 import { convert, type DType, dtypes, isFloat, type Value } from "../dtype.ts";
 import { Builder } from "../ir/build.ts";
@@ -17,6 +18,25 @@ export interface Algebra {
   readonly combine: Program;
   /** A carried value e with e ∘ x = x. */
   readonly identity: Value;
+  /** How a few elements may be joined before they are carried; null: each is carried by itself. */
+  readonly early: Early | null;
+}
+
+/**
+ * carry = enter(carry, join(join(value(x…), value(y…)), …)): cheaper than a step for each, but right only if what is
+ * watched holds; if not, the elements are folded again, step by step.
+ *
+ * finite: the fold is. (Sums of numbers that fit their dtype may not fit it.)
+ * numbers: all values are, and the fold is not zero. (A one-sided maximum loses NaN, and takes either zero.)
+ */
+export interface Early {
+  readonly watch: "finite" | "numbers";
+  /** [acc, x0, x1, …] → value; acc is not used. */
+  readonly value: Program;
+  /** [value, value] → value. */
+  readonly join: Program;
+  /** [acc, value] → acc. */
+  readonly enter: Program;
 }
 
 export interface Fold {
@@ -143,7 +163,7 @@ function regroupedFold(
   const b = new Builder();
   const x = b.cast(carry, copyNodes(b, program, value));
   const step = b.finish(
-    join(b, b.input(0, carry), turned ? b.op("neg", x) : x),
+    join(b, b.input(0, carry), turned ? negative(b, x) : x),
     [carry, ...inputs],
     program.params,
   );
@@ -154,10 +174,16 @@ function regroupedFold(
   const acc = e.input(0, carry);
   const end = finishProgram(e, turned ? e.op("neg", acc) : acc, d, carry, result, ending);
   const identity = turned ? Number.POSITIVE_INFINITY : identities[op]!(carry);
+  const early =
+    op === "add" && result !== "f64"
+      ? earlySum(program, value, carry)
+      : isSmaller
+        ? earlyExtreme(program, value, carry, turned)
+        : null;
   return {
     step,
     carry,
-    algebra: { op, combine, identity },
+    algebra: { op, combine, identity, early },
     first: null,
     finish: end,
     plain: isPlain(end),
@@ -174,6 +200,53 @@ function smaller(b: Builder, x: Id, y: Id): Id {
   const bits = d === "f64" ? "i64" : "i32";
   const either = b.op("bitOr", b.bitcast(bits, b.op("pmin", x, y)), b.bitcast(bits, b.op("pmin", y, x)));
   return b.bitcast(d, either);
+}
+
+/** -x by its bits, with a mask that is made once: V8 makes the mask of `neg` anew for every vector. */
+function negative(b: Builder, x: Id): Id {
+  const d = b.dtypeOf(x);
+  const [bits, sign]: [DType, Value] = d === "f64" ? ["i64", -(2n ** 63n)] : ["i32", -(2 ** 31)];
+  return b.bitcast(d, b.op("bitXor", b.bitcast(bits, x), b.constant(bits, sign)));
+}
+
+/** A sum of values that are f32 or narrower, carried in f64 but not asked for in it: neighbours are added in f32 first. */
+function earlySum(program: Program, of: Id, carry: DType): Early | null {
+  let value = of;
+  while (program.nodes[value].op === "cast" && program.nodes[value].dtype === carry)
+    [value] = program.nodes[value].args;
+  const { dtype } = program.nodes[value];
+  if (carry !== "f64" || !isFloat(dtype) || dtype === carry) return null;
+  const e = new Builder();
+  return {
+    watch: "finite",
+    value: valueProgram(program, value, "f32", carry),
+    join: joinProgram("add", "f32"),
+    enter: e.finish(e.op("add", e.input(0, carry), e.cast(carry, e.input(1, "f32"))), [carry, "f32"]),
+  };
+}
+
+/** The largest of a few by one-sided comparisons, of which the processor has an instruction. */
+function earlyExtreme(program: Program, value: Id, carry: DType, turned: boolean): Early {
+  const e = new Builder();
+  const v = e.input(1, carry);
+  return {
+    watch: "numbers",
+    value: valueProgram(program, value, carry, carry),
+    join: joinProgram(turned ? "pmax" : "pmin", carry),
+    enter: e.finish(smaller(e, e.input(0, carry), turned ? negative(e, v) : v), [carry, carry]),
+  };
+}
+
+/** [acc, x0, …] → the value of a node, as `as`. */
+function valueProgram(program: Program, value: Id, as: DType, carry: DType): Program {
+  const b = new Builder();
+  const inputs = [carry, ...program.inputs.slice(1)];
+  return b.finish(b.cast(as, copyNodes(b, program, value)), inputs, program.params);
+}
+
+function joinProgram(op: OpName, d: DType): Program {
+  const b = new Builder();
+  return b.finish(b.op(op, b.input(0, d), b.input(1, d)), [d, d]);
 }
 
 /** The nodes `of` needs, written into `b`. */

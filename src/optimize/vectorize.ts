@@ -6,15 +6,19 @@ import { type DType, dtypes } from "../dtype.ts";
 import type { Program } from "../ir/node.ts";
 
 /** How an operand moves from one element of a row to the next. */
-export type LayoutClass = "contiguous" | "broadcast" | "strided" | "reversed" | "transposed";
+export type LayoutClass = "contiguous" | "broadcast" | "strided" | "reversed" | "transposed" | "repeated";
 
-/** `transposed`: strided along the row, but contiguous from row to row; only the tile kernel knows it. */
+/**
+ * `transposed`: strided along the row, but contiguous from row to row; only the tile kernel knows it.
+ * `repeated`: contiguous along the row, and the same in every row; only the kernel for rows together knows it.
+ */
 export const classLetters = {
   contiguous: "C",
   broadcast: "B",
   strided: "S",
   reversed: "R",
   transposed: "T",
+  repeated: "=",
 } as const;
 
 /**
@@ -39,13 +43,37 @@ export function tileClasses(
   return crosswise ? classes : null;
 }
 
+/** Rows that are computed together. Measured: with 8, so many streams hinder each other. */
+export const TOGETHER = 4;
+
+/**
+ * The classes for computing rows together, where that pays: some input is the same in every row, and the others are
+ * contiguous or broadcast. null: it does not apply.
+ */
+export function togetherClasses(
+  classes: readonly LayoutClass[],
+  rowStrides: readonly number[],
+): LayoutClass[] | null {
+  if (classes[0] !== "contiguous") return null;
+  let repeats = false;
+  for (let k = 1; k < classes.length; k++) {
+    if (classes[k] === "contiguous") repeats ||= rowStrides[k] === 0;
+    else if (classes[k] !== "broadcast") return null;
+  }
+  if (!repeats) return null;
+  return classes.map((c, k) => (k > 0 && c === "contiguous" && rowStrides[k] === 0 ? "repeated" : c));
+}
+
 export function layoutClass(stride: number, itemBytes: number): LayoutClass {
   if (stride === itemBytes) return "contiguous";
   if (stride === 0) return "broadcast";
   return stride === -itemBytes ? "reversed" : "strided";
 }
 
-/** When a node's value can change: never during a call, with the row, or with the element. */
+/**
+ * When a node's value can change: never during a call, with the row, or with the element. Where rows are computed
+ * together, 1 is: with the column.
+ */
 export type Level = 0 | 1 | 2;
 
 export interface KernelPlan {
@@ -55,6 +83,8 @@ export interface KernelPlan {
   readonly levels: readonly Level[];
   /** Computes 4 × 4 tiles. */
   readonly tiled: boolean;
+  /** Rows that are computed together. */
+  readonly rows: number;
   /** Elements a vector step computes; 0: scalar code only. */
   readonly width: 0 | 4;
   /** Vector steps a turn of the main loop. */
@@ -63,14 +93,18 @@ export interface KernelPlan {
 
 export function planKernel(program: Program, classes: readonly LayoutClass[], simd: boolean): KernelPlan {
   const tiled = classes.includes("transposed");
+  const together = classes.includes("repeated");
+  // Operands that are the same for the innermost of the kernel's loops.
+  const steady: LayoutClass | null = tiled ? null : together ? "repeated" : "broadcast";
   const levels: Level[] = [];
   for (const node of program.nodes) {
     let level: Level = 0;
-    if (node.op === "input") level = classes[node.index + 1] === "broadcast" && !tiled ? 1 : 2;
+    if (node.op === "input") level = classes[node.index + 1] === steady ? 1 : 2;
     for (const a of node.args) if (levels[a] > level) level = levels[a];
     levels.push(level);
   }
-  return { program, classes, levels, tiled, width: simd ? 4 : 0, unroll: unrollFor(program, levels) };
+  const rows = together ? TOGETHER : 1;
+  return { program, classes, levels, tiled, rows, width: simd ? 4 : 0, unroll: unrollFor(program, levels) };
 }
 
 /** Measured: four steps a turn hide latency even where they spill; only very large bodies do better with two. */
@@ -84,16 +118,19 @@ function unrollFor(program: Program, levels: readonly Level[]): 2 | 4 {
 
 const registersOf = (d: DType): number => (dtypes[d].lane === "i64" || dtypes[d].lane === "f64" ? 2 : 1);
 
+/** Between what a byte takes from the caches and from memory. */
+const BYTE_NS = 0.025;
+
 /** Nanoseconds one element costs on one thread, roughly: to judge whether other threads are worth waking. */
 export function costOf(plan: KernelPlan): number {
   const { program, levels, classes } = plan;
   let cost = 0;
   program.nodes.forEach((node, id) => {
     if (levels[id] < 2) return;
-    if (node.op === "input") cost += 0.04 * dtypes[node.dtype].bytes;
+    if (node.op === "input") cost += BYTE_NS * dtypes[node.dtype].bytes;
     else cost += (node.op === "div" || node.op === "sqrt" ? 0.5 : 0.08) * registersOf(node.dtype);
   });
   for (const c of classes) if (c === "strided") cost += 0.5;
-  cost += 0.04 * dtypes[program.dtype].bytes;
+  cost += BYTE_NS * dtypes[program.dtype].bytes;
   return plan.width === 0 ? 4 * cost : cost;
 }

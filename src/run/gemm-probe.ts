@@ -6,7 +6,7 @@
  * a race may need several short attempts; until it is decided, and when in doubt, the first candidate is the answer.
  */
 import { type Heap, SCRATCH } from "../memory/heap.ts";
-import { type GemmLane, type GemmTile, laneBytes, laneDType } from "../optimize/gemm.ts";
+import { type GemmLane, type GemmTile, isWide, laneBytes, laneDType } from "../optimize/gemm.ts";
 import { emitBlockGemm, type PackedGemm } from "../wasm/gemm.ts";
 
 export interface TileProbe {
@@ -20,19 +20,23 @@ type ProbeHeap = Pick<Heap, "memory" | "shared" | "buffer">;
 
 /** Steps of k in one slice. */
 const K = 256;
-/** Slices that show how slow the first code is, and slices after the last candidate became fast. */
+/** Slices that show how slow the first code is. */
 const FIRST_SLICES = 4;
+/** Milliseconds, and rounds, after the last candidate became fast: cores with wide vectors need some time to wake up. */
+const LAST_TIME = 1;
 const LAST_ROUNDS = 8;
 /** Optimised code is at least so many times faster than the first. */
 const JUMP = 1.6;
 
 export class TileRace {
   readonly #heap: ProbeHeap;
+  readonly #lane: GemmLane;
   readonly #runners: readonly Runner[];
   decided = false;
 
   constructor(heap: ProbeHeap, lane: GemmLane, candidates: readonly GemmTile[]) {
     this.#heap = heap;
+    this.#lane = lane;
     this.#runners = candidates.map((tile) => new Runner(heap, lane, tile));
   }
 
@@ -45,11 +49,14 @@ export class TileRace {
     const start = performance.now();
     new Float64Array(this.#heap.buffer, SCRATCH.address, SCRATCH.bytes / 8).fill(0);
     let rounds = 0;
+    let now = start;
+    let fast = start;
     do {
       for (const runner of this.#runners) runner.slice();
-      if (this.#runners.every((runner) => runner.optimized)) rounds++;
-    } while (rounds < LAST_ROUNDS && performance.now() - start < milliseconds);
-    this.decided = rounds >= LAST_ROUNDS;
+      now = performance.now();
+      if (!this.#runners.every((runner) => runner.optimized)) fast = now;
+      else if (++rounds >= LAST_ROUNDS && now - fast >= LAST_TIME) this.decided = true;
+    } while (!this.decided && now - start < milliseconds);
   }
 
   get best(): GemmTile {
@@ -57,7 +64,8 @@ export class TileRace {
     let best = plain;
     if (!plain.optimized) return plain.tile;
     for (const other of others) {
-      if (other.optimized && other.rate > 1.1 * plain.rate && other.rate > 1.03 * best.rate) best = other;
+      const clearly = isWide(other.tile, this.#lane) ? 1.1 : 1.03;
+      if (other.optimized && other.rate > clearly * plain.rate && other.rate > 1.03 * best.rate) best = other;
     }
     return best.tile;
   }

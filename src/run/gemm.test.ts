@@ -139,7 +139,7 @@ function check(c: Case, options: Options = {}): GemmPath {
   return plan.path;
 }
 
-const tiny: GemmBlocking = { mc: 8, kc: 16, nc: 16 };
+const tiny: GemmBlocking = { mc: 8, kc: 16, nc: 16, deep: 32 };
 const pick = <T>(random: (below: number) => number, from: readonly T[]): T => from[random(from.length)];
 
 /** Sizes around the tiles' edges, and any others. */
@@ -265,6 +265,14 @@ describe("matrix products equal the naive sum", () => {
     }
   });
 
+  it.each(dtypeNames)("%s: few rows and a matrix that no cache holds, in parts of k", (dtype) => {
+    const rows = Math.ceil(2 ** 20 / 300 / dtypes[dtype].bytes) + 1;
+    const out = outLayouts[dtypeNames.indexOf(dtype) % outLayouts.length];
+    check({ m: 2, n: 300, k: rows, a: dtype, b: dtype, layouts: [out, "sliced", "c"] });
+    check({ m: 300, n: 1, k: rows, a: dtype, b: dtype, layouts: [out, "transposed", "reversed"] });
+    check({ m: 1, n: 303, k: rows, a: dtype, b: "u8", layouts: ["c", "c", "padded"] });
+  });
+
   it("K = 0 gives zeros, in any layout; no rows or no columns give nothing", () => {
     for (const dtype of dtypeNames) {
       for (const out of outLayouts) {
@@ -303,11 +311,12 @@ describe("matrix products equal the naive sum", () => {
       { mr: 4, nr: 4, unrollK: 1, fma },
       { mr: 8, nr: 8, unrollK: 3, fma },
       { mr: 6, nr: 16, unrollK: 4, fma },
+      { mr: 3, nr: 12, unrollK: 1, fma },
     ]) {
       for (const k of [1, 3, 4, 5, 16, 19, 37]) {
         check(
           { m: 13, n: 37, k, a: "f32", b: "f32" },
-          { path: "packed", tile, blocking: { mc: 16, kc: 16, nc: 32 } },
+          { path: "packed", tile, blocking: { mc: 16, kc: 16, nc: 32, deep: 16 } },
         );
         check({ m: 13, n: 37, k, a: "i16", b: "u8" }, { path: "packed", tile });
         for (const a of ["transposed", "sliced"] as const) {
@@ -325,6 +334,7 @@ describe("matrix products equal the naive sum", () => {
       { mr: 4, nr: 8, unrollK: 1, fma: false },
       { mr: 4, nr: 16, unrollK: 4, fma: false },
       { mr: 6, nr: 16, unrollK: 4, fma: false },
+      { mr: 3, nr: 12, unrollK: 1, fma: false },
     ];
     for (const [m, n, k] of [
       [32, 225, 257],
@@ -351,6 +361,7 @@ describe("matrix products equal the naive sum", () => {
       [999, 1, 4097],
       [601, 1, 403],
       [2, 700, 900],
+      [1, 1021, 3001],
       [130, 140, 300],
       [301, 12, 500],
     ]) {
@@ -490,6 +501,26 @@ describe("plans", () => {
         if (workers === 1) expect(plan.tasks.length).toBe(1);
       }
     }
+  });
+
+  it("a stream of rows is cut along k, the same way for any number of workers", () => {
+    const p = {
+      ...square(4, at),
+      m: 1,
+      n: 4096,
+      k: 4096,
+      out: [16384, 4],
+      a: [16384, 4],
+      b: [16384, 4],
+    } as const;
+    for (const workers of [1, 2, 8]) {
+      const { parts, tasks } = planGemm(p, tile, { workers });
+      expect([parts, tasks.length]).toEqual([16, 16]);
+      expect(tasks.reduce((sum, t) => sum + t.steps, 0)).toBe(4096);
+      expect(tasks.every((t, i) => i === 0 || t.step === tasks[i - 1].step + tasks[i - 1].steps)).toBe(true);
+    }
+    expect(planGemm({ ...p, n: 100_000, k: 512, b: [400_000, 4] }, tile).parts).toBe(1);
+    expect(planGemm({ ...p, k: 300 }, tile).parts).toBe(1);
   });
 
   it("one matrix for all batches becomes one tall product", () => {

@@ -1,11 +1,13 @@
 /**
  * Runs the plan of a matrix product: compiled modules, a workspace, and the loops over blocks. A plan's tasks are
- * independent of each other; whoever runs one brings a workspace of its own.
+ * independent of each other; whoever runs one brings a workspace of its own. Tasks that go together share the packed
+ * blocks of b, and take them stage by stage.
  */
 import { type DType, dtypeNames } from "../dtype.ts";
 import { unreachable } from "../errors.ts";
 import { type Heap, SCRATCH } from "../memory/heap.ts";
 import {
+  cut,
   type GemmLane,
   type GemmOptions,
   type GemmPlan,
@@ -14,6 +16,7 @@ import {
   type GemmTile,
   isLane,
   isStream,
+  isWide,
   laneBytes,
   laneOf,
   planGemm,
@@ -40,7 +43,7 @@ import { type TapedModule, tapedModule, writeTapes } from "./tape.ts";
 const BATCHES_A_CALL = 512;
 
 /** Elements one call of `dots` reads, about. */
-const STREAM_ELEMENTS = 65536;
+const STREAM_ELEMENTS = 1 << 18;
 
 export interface GemmModule<Exports> {
   readonly bytes: Uint8Array;
@@ -167,26 +170,57 @@ export class GemmKernels {
     return plan;
   }
 
-  /** Every task becomes a tape of calls with a workspace of its own, and the pool plays them. */
+  /** Every task has a workspace of its own; b is packed by each for itself, or by all of them for all. */
   #runShared(plan: GemmPlan): void {
-    const { bytes } = plan.workspace;
-    const step = Math.ceil(bytes / 64) * 64;
-    const module = this.#moduleOf(plan);
-    const workspaces = this.#heap.alloc(step * plan.tasks.length, "matmul");
+    const { bytes, packB } = plan.workspace;
+    const step = plan.together ? packB : bytes;
+    const own = step * plan.tasks.length;
+    const common = plan.together ? bytes - packB : partialBytes(plan);
+    const workspaces = this.#heap.alloc(own + common, "matmul");
     try {
-      const tapes = plan.tasks.map((_, t) => {
-        const tape: number[] = [];
-        this.runTask(plan, t, workspaces + t * step, module.taped.record(tape));
-        return tape;
-      });
-      const table = writeTapes(this.#heap, tapes, "matmul");
-      try {
-        this.#pool!.run(module.taped.kernel, table, 4, tapes.length);
-      } finally {
-        this.#heap.free(table);
+      if (plan.together) this.#runTogether(plan, workspaces, step);
+      else {
+        const partials = workspaces + own;
+        this.#play(this.#moduleOf(plan), plan.tasks.length, (t, exports) =>
+          this.runTask(plan, t, workspaces + t * step, partials, exports),
+        );
+        if (plan.parts > 1) this.#join(plan, partials);
       }
     } finally {
       this.#heap.free(workspaces);
+    }
+  }
+
+  /** Tasks become tapes of calls, and the pool plays them. */
+  #play<Exports>(
+    { taped }: GemmModule<Exports>,
+    count: number,
+    task: (index: number, exports: Exports) => void,
+  ): void {
+    const tapes = Array.from({ length: count }, (_, t) => {
+      const tape: number[] = [];
+      task(t, taped.record(tape));
+      return tape;
+    });
+    const table = writeTapes(this.#heap, tapes, "matmul");
+    try {
+      this.#pool!.run(taped.kernel, table, 4, count);
+    } finally {
+      this.#heap.free(table);
+    }
+  }
+
+  /** Blocks of b are packed by everyone, then every task multiplies its rows with them. */
+  #runTogether(plan: GemmPlan, workspaces: number, step: number): void {
+    const { tasks, problem, tile } = plan;
+    const module = this.packed(plan);
+    const bAt = workspaces + step * tasks.length;
+    for (const stage of stagesOf(plan, problem.n)) {
+      const pieces = cut(stage.columns, tasks.length, tile.nr);
+      this.#play(module, pieces.length, (t, exports) => this.#packB(plan, 0, stage, pieces[t], bAt, exports));
+      this.#play(module, tasks.length, (t, exports) =>
+        this.#multiply(plan, tasks[t], 0, stage, workspaces + t * step, bAt, exports),
+      );
     }
   }
 
@@ -201,31 +235,39 @@ export class GemmKernels {
     if (plan.tasks.length === 0) return;
     const { bytes } = plan.workspace;
     // Calls do not nest: this thread's argument area serves small products.
-    if (bytes <= SCRATCH.bytes) {
+    if (bytes <= SCRATCH.bytes && plan.parts === 1) {
       for (let t = 0; t < plan.tasks.length; t++) this.runTask(plan, t, SCRATCH.address);
       return;
     }
-    const address = this.#heap.alloc(bytes, "matmul");
+    const address = this.#heap.alloc(bytes + partialBytes(plan), "matmul");
+    const partials = address + bytes;
     try {
-      for (let t = 0; t < plan.tasks.length; t++) this.runTask(plan, t, address);
+      for (let t = 0; t < plan.tasks.length; t++) this.runTask(plan, t, address, partials);
+      if (plan.parts > 1) this.#join(plan, partials);
     } finally {
       this.#heap.free(address);
     }
   }
 
-  /** One task, with `plan.workspace.bytes` bytes at `workspace` (a multiple of 16) for it alone. */
+  /**
+   * One task, with `plan.workspace.bytes` bytes at `workspace` (a multiple of 16) for it alone. Where a task makes the
+   * sums of a part, they go to `partials`, one part after the other.
+   */
   runTask(
     plan: GemmPlan,
     index: number,
     workspace: number,
+    partials = 0,
     exports: GemmExports = this.#moduleOf(plan).exports,
   ): void {
     const task = plan.tasks[index];
     if (plan.path === "direct") this.#runDirect(plan, task, workspace, exports as DirectGemm);
     else if (plan.path === "packed") this.#runPacked(plan, task, workspace, exports as PackedGemm);
     else if (plan.path === "dots") this.#runDots(plan, task, workspace, exports as VectorGemm);
-    else if (plan.path === "axpy") this.#runAxpy(plan, task, workspace, exports as VectorGemm);
-    else unreachable(`a task of path ${plan.path}`);
+    else if (plan.path === "axpy") {
+      const sums = plan.parts > 1 ? partials + index * sumBytes(plan) : null;
+      this.#runAxpy(plan, task, workspace, sums, exports as VectorGemm);
+    } else unreachable(`a task of path ${plan.path}`);
   }
 
   #runDirect(plan: GemmPlan, task: GemmTask, workspace: number, { run }: DirectGemm): void {
@@ -266,47 +308,75 @@ export class GemmKernels {
   }
 
   #runPacked(plan: GemmPlan, task: GemmTask, workspace: number, exports: PackedGemm): void {
-    const { problem, workspace: w, tile } = plan;
-    const { packA, packB, block, store } = exports;
-    const { mc, kc, nc } = plan.blocking;
-    const { out, a, b, k, batches } = problem;
-    const lane = laneBytes(plan.lane);
-    const aAt = workspace + w.packA;
+    const { problem, workspace: w, blocking } = plan;
     const bAt = workspace + w.packB;
-    const temp = workspace + w.temp;
-    const scratch = workspace + w.tile;
-    const padded = (x: number, step: number) => Math.ceil(x / step) * step;
-    // One block of b, the same for the next batch, stays packed.
-    const bOnce = k <= kc && task.columns <= nc;
-    let packedB = -1;
+    // The blocks of b, if they are the same for the next batch, stay packed.
+    const once = problem.k <= blocking.deep && task.columns <= blocking.nc;
+    let packed = -1;
     for (let batch = task.batch; batch < task.batch + task.batches; batch++) {
-      const aFrom = batchAddress(batches, 1, batch) + task.row * a[0];
-      const bFrom = batchAddress(batches, 2, batch) + task.column * b[1];
-      const cFrom = batchAddress(batches, 0, batch) + task.row * out[0] + task.column * out[1];
-      for (let j = 0; j < task.columns; j += nc) {
-        const n = Math.min(nc, task.columns - j);
-        const tempRow = padded(n, tile.nr) * lane;
-        for (let p = 0; p < k; p += kc) {
-          const depth = Math.min(kc, k - p);
-          if (!bOnce || packedB !== bFrom) packB(bAt, bFrom + p * b[0] + j * b[1], b[1], b[0], n, depth);
-          packedB = bFrom;
-          for (let i = 0; i < task.rows; i += mc) {
-            const m = Math.min(mc, task.rows - i);
-            packA(aAt, aFrom + i * a[0] + p * a[1], a[0], a[1], m, depth);
-            const accumulate = plan.accumulate || (p > 0 ? 1 : 0);
-            if (plan.temp) {
-              const rows = padded(m, tile.mr);
-              const columns = padded(n, tile.nr);
-              block(rows, columns, depth, aAt, bAt, temp + i * tempRow, tempRow, scratch, accumulate);
-            } else {
-              const c = cFrom + i * out[0] + j * lane;
-              block(m, n, depth, aAt, bAt, c, out[0], scratch, accumulate);
-            }
-          }
-        }
-        store?.(cFrom + j * out[1], out[0], out[1], temp, tempRow, task.rows, n);
+      const from = batchAddress(problem.batches, 2, batch);
+      for (const stage of stagesOf(plan, task.columns, task.column)) {
+        if (!once || packed !== from) this.#packB(plan, batch, stage, [0, stage.columns], bAt, exports);
+        packed = from;
+        this.#multiply(plan, task, batch, stage, workspace, bAt, exports);
       }
     }
+  }
+
+  /** Some columns of a stage's blocks of b, packed for the tile: the blocks lie at `bAt` one after the other. */
+  #packB(
+    { problem, tile, blocking, lane }: GemmPlan,
+    batch: number,
+    { column, columns, from, to }: GemmStage,
+    [first, count]: readonly [first: number, count: number],
+    bAt: number,
+    { packB }: PackedGemm,
+  ): void {
+    const { b, batches } = problem;
+    const source = batchAddress(batches, 2, batch) + (column + first) * b[1];
+    const row = padded(columns, tile.nr) * laneBytes(lane);
+    for (let p = from; p < to; p += blocking.kc) {
+      const depth = Math.min(blocking.kc, to - p);
+      const at = bAt + (p - from) * row + first * depth * laneBytes(lane);
+      packB(at, source + p * b[0], b[1], b[0], count, depth);
+    }
+  }
+
+  /** A task's rows of a, times the stage's blocks of b that are packed at `bAt`. */
+  #multiply(
+    plan: GemmPlan,
+    task: GemmTask,
+    batch: number,
+    { column, columns, from, to }: GemmStage,
+    workspace: number,
+    bAt: number,
+    { packA, block, store }: PackedGemm,
+  ): void {
+    const { problem, workspace: w, tile, blocking } = plan;
+    const { kc } = blocking;
+    const mc = padded(task.rows / Math.ceil(task.rows / blocking.mc), tile.mr);
+    const { out, a, k, batches } = problem;
+    const aAt = workspace + w.packA;
+    const temp = workspace + w.temp;
+    const scratch = workspace + w.tile;
+    const row = padded(columns, tile.nr) * laneBytes(plan.lane);
+    const source = batchAddress(batches, 1, batch) + task.row * a[0];
+    const target = batchAddress(batches, 0, batch) + task.row * out[0] + column * out[1];
+    for (let i = 0; i < task.rows; i += mc) {
+      const m = Math.min(mc, task.rows - i);
+      for (let p = from; p < to; p += kc) {
+        const depth = Math.min(kc, to - p);
+        packA(aAt, source + i * a[0] + p * a[1], a[0], a[1], m, depth);
+        const accumulate = plan.accumulate || (p > 0 ? 1 : 0);
+        const bBlock = bAt + (p - from) * row;
+        if (plan.temp) {
+          const rows = padded(m, tile.mr);
+          const width = padded(columns, tile.nr);
+          block(rows, width, depth, aAt, bBlock, temp + i * row, row, scratch, accumulate);
+        } else block(m, columns, depth, aAt, bBlock, target + i * out[0], out[0], scratch, accumulate);
+      }
+    }
+    if (to === k) store?.(target, out[0], out[1], temp, row, task.rows, columns);
   }
 
   /** n is 1: y = a·x, a's rows are runs. */
@@ -350,8 +420,14 @@ export class GemmKernels {
     }
   }
 
-  /** m is small: y = x·b, b's rows are runs. */
-  #runAxpy(plan: GemmPlan, task: GemmTask, workspace: number, exports: VectorGemm): void {
+  /** m is small: y = x·b, b's rows are runs. `sums`: where a part's go, as lanes; null: the task makes whole ones. */
+  #runAxpy(
+    plan: GemmPlan,
+    task: GemmTask,
+    workspace: number,
+    sums: number | null,
+    exports: VectorGemm,
+  ): void {
     const { problem, workspace: w } = plan;
     const { gather, axpy, store } = exports;
     const { out, a, b, k, batches } = problem;
@@ -362,21 +438,36 @@ export class GemmKernels {
       const xFrom = batchAddress(batches, 1, batch) + task.row * a[0];
       const bFrom = batchAddress(batches, 2, batch) + task.column * b[1];
       const yTo = batchAddress(batches, 0, batch) + task.row * out[0] + task.column * out[1];
-      const y = plan.temp ? workspace + w.temp : yTo;
-      const yRow = plan.temp ? task.columns * lane : out[0];
-      for (let p = 0; p < k; p += STREAM_K) {
-        const depth = Math.min(STREAM_K, k - p);
+      const dense = sums !== null || plan.temp;
+      const y = sums ?? (plan.temp ? workspace + w.temp : yTo);
+      const yRow = dense ? task.columns * lane : out[0];
+      const end = task.step + task.steps;
+      for (let p = task.step; p < end; p += STREAM_K) {
+        const depth = Math.min(STREAM_K, end - p);
         for (let i = 0; i < task.rows; i++) {
           gather(x + i * xRow, xFrom + i * a[0] + p * a[1], 0, a[1], 1, depth);
         }
         for (let j = 0; j < task.columns; j += STREAM_CHUNK) {
           const columns = Math.min(STREAM_CHUNK, task.columns - j);
           const from = bFrom + p * b[0] + j * b[1];
-          axpy(task.rows, columns, depth, x, xRow, from, b[0], y + j * lane, yRow, p > 0 ? 1 : 0);
+          axpy(task.rows, columns, depth, x, xRow, from, b[0], y + j * lane, yRow, p > task.step ? 1 : 0);
         }
       }
-      store?.(yTo, out[0], out[1], y, yRow, task.rows, task.columns);
+      if (sums === null) store?.(yTo, out[0], out[1], y, yRow, task.rows, task.columns);
     }
+  }
+
+  /** The sums of all parts of k, added up in order. */
+  #join(plan: GemmPlan, partials: number): void {
+    const { out, m, n, batches } = plan.problem;
+    const { join, store } = this.vector(plan, "axpy").exports;
+    const row = n * laneBytes(plan.lane);
+    const to = batchAddress(batches, 0, 0);
+    for (let i = 0; i < m; i++) {
+      const from = partials + i * row;
+      join(n, plan.parts, from, sumBytes(plan), plan.temp ? from : to + i * out[0]);
+    }
+    store?.(to, out[0], out[1], partials, row, m, n);
   }
 
   /** The modules that run plans like this one, compiled at first use. */
@@ -427,6 +518,29 @@ function moduleKey({ problem, tile, packA, packB, temp }: GemmPlan): number {
   return (sizes << 15) | (types << 3) | uses;
 }
 
+/** Columns and steps of k whose blocks of b are packed at a time. */
+interface GemmStage {
+  readonly column: number;
+  readonly columns: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+function* stagesOf({ problem: { k }, blocking }: GemmPlan, columns: number, first = 0): Generator<GemmStage> {
+  const { nc, deep } = blocking;
+  for (let j = 0; j < columns; j += nc) {
+    for (let q = 0; q < k; q += deep)
+      yield {
+        column: first + j,
+        columns: Math.min(nc, columns - j),
+        from: q,
+        to: Math.min(k, q + deep),
+      };
+  }
+}
+
+const padded = (x: number, step: number): number => Math.ceil(x / step) * step;
+
 /** Where an operand's matrix of a batch (by ordinal) starts. */
 function batchAddress(batches: GemmProblem["batches"], operand: number, ordinal: number): number {
   const { shape } = batches;
@@ -439,15 +553,18 @@ function batchAddress(batches: GemmProblem["batches"], operand: number, ordinal:
   return at;
 }
 
+/** Bytes of the sums of one part of k, and of all parts. */
+const sumBytes = ({ problem, lane }: GemmPlan): number => problem.m * problem.n * laneBytes(lane);
+const partialBytes = (plan: GemmPlan): number => (plan.parts > 1 ? plan.parts * sumBytes(plan) : 0);
+
 type GemmExports = DirectGemm | PackedGemm | VectorGemm;
 
 /** Nanoseconds below which a product is done before another thread has helped. */
 const WORTH_SHARING_NS = 30_000;
 
 /** Multiplications a nanosecond that one thread does with this tile, about. */
-function rateOf(lane: GemmLane, { nr, fma }: GemmTile): number {
-  const wide = nr * laneBytes(lane) > 32;
-  return (wide ? 45 : fma ? 22 : 16) * (laneBytes(lane) === 4 ? 1 : 0.5);
+function rateOf(lane: GemmLane, tile: GemmTile): number {
+  return (isWide(tile, lane) ? 45 : tile.fma ? 22 : 16) * (laneBytes(lane) === 4 ? 1 : 0.5);
 }
 
 function isLarge({ m, n, k, batches }: GemmProblem, rate: number): boolean {

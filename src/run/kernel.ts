@@ -15,13 +15,16 @@ import {
   type LayoutClass,
   layoutClass,
   planKernel,
+  TOGETHER,
   tileClasses,
+  togetherClasses,
 } from "../optimize/vectorize.ts";
 import type { LoopNest } from "../view/loops.ts";
 import { emitBulkCopy } from "../wasm/bulk.ts";
 import { descriptor, emitElementwise } from "../wasm/elementwise.ts";
 import { detectFeatures } from "../wasm/features.ts";
 import { emitTile } from "../wasm/tile.ts";
+import { emitTogether } from "../wasm/together.ts";
 import { advance, isEmpty } from "./odometer.ts";
 import { MOST_TASKS, type Pool, type PoolKernel } from "./pool.ts";
 import { MOST_KERNELS, Recent } from "./recent.ts";
@@ -59,6 +62,8 @@ export class KernelCache {
   shared = false;
   /** Off: scalar code only. For tests and for comparison. */
   simd = true;
+  /** Compute rows together wherever that is possible, not only where it pays. For tests. */
+  alwaysTogether = false;
 
   readonly #pool: Pool;
   /** Descriptors of tasks that wait to be run together, all of one kernel. */
@@ -101,7 +106,7 @@ export class KernelCache {
     const known = this.#byText.get(text);
     if (known !== undefined) return known;
     const plan = planKernel(optimized, classes, features.simd && this.simd);
-    const emit = plan.tiled ? emitTile : emitElementwise;
+    const emit = plan.tiled ? emitTile : plan.rows > 1 ? emitTogether : emitElementwise;
     const bytes = emit(plan, { fma, shared: this.#heap.shared }).toBytes();
     const made = { ...instantiate(bytes, this.#heap), plan, cost: costOf(plan) };
     this.compiled++;
@@ -196,19 +201,36 @@ export class KernelCache {
 
   /** Runs the program over the nest; operand 0 is the output and the nest's offsets are addresses. */
   elementwise(program: Program, nest: LoopNest, params: readonly Value[]): CompiledKernel | null {
+    const planned = this.plan(program, nest);
+    if (planned === null) return null;
+    this.walk(planned, nest.offsets, params);
+    return planned.tile ?? planned.kernel;
+  }
+
+  /** How the program walks nests of this shape and these strides; null: they have no elements. */
+  plan(program: Program, nest: LoopNest): PlannedWalk | null {
     if (isEmpty(nest)) return null;
-    const operands = nest.strides.length;
     const walk = this.simd ? walkOf(program, nest) : plainWalk(program, nest);
-    const kernel = this.find(program, walk.classes);
-    const tile = walk.tile === null ? null : this.find(program, walk.tile);
+    const together = this.simd ? rowsTogether(program, walk, this.alwaysTogether) : null;
+    let size = 1;
+    for (let d = 0; d < nest.shape.length; d++) size *= nest.shape[d];
+    return {
+      walk,
+      kernel: this.find(program, together ?? walk.classes),
+      tile: walk.tile === null ? null : this.find(program, walk.tile),
+      size,
+    };
+  }
+
+  /** Walks operands that begin at these addresses, the output first. */
+  walk({ walk, kernel, tile, size }: PlannedWalk, at: readonly number[], params: readonly Value[]): void {
+    const operands = at.length;
     const words = this.#current();
     this.#writeParams(kernel, operands, params);
     for (let k = 0; k < operands; k++) {
       words[WORDS + descriptor.stride(k)] = walk.stride[k];
       words[WORDS + descriptor.rowStride(k)] = walk.rowStride[k];
     }
-    let size = 1;
-    for (let d = 0; d < nest.shape.length; d++) size *= nest.shape[d];
     const parallel = size * kernel.cost > WORTH_SHARING_NS && this.#pool.threads > 1;
     this.shared = parallel;
     // Tiles stay small: both of their sides are to stay in the cache.
@@ -216,17 +238,14 @@ export class KernelCache {
     const chunk = parallel ? chunkFor(size, this.#pool.threads, warm) : CHUNK;
     if (parallel) this.#openQueue(operands, params.length);
     const { outer } = walk;
-    if (outer.shape.length === 0) {
-      this.#rows(walk, kernel, tile, nest.offsets, chunk);
-      this.#flush();
-      return tile ?? kernel;
+    if (outer.shape.length === 0) this.#rows(walk, kernel, tile, at, chunk);
+    else {
+      const index = new Array<number>(outer.shape.length).fill(0);
+      const pointers = [...at];
+      do this.#rows(walk, kernel, tile, pointers, chunk);
+      while (advance(outer, outer.shape.length, index, pointers));
     }
-    const index = new Array<number>(outer.shape.length).fill(0);
-    const pointers = [...nest.offsets];
-    do this.#rows(walk, kernel, tile, pointers, chunk);
-    while (advance(outer, outer.shape.length, index, pointers));
     this.#flush();
-    return tile ?? kernel;
   }
 
   /** All m rows of n elements at these addresses. */
@@ -239,8 +258,10 @@ export class KernelCache {
   ): void {
     const { n, m } = walk;
     if (tile === null) {
+      // Rows that go together go into one piece, which has room for all of them.
+      const most = Math.floor(chunk / kernel.plan.rows / 64) * 64;
       if (n * m <= chunk) this.#call(walk, kernel, at, 0, 0, n, m);
-      else this.#pieces(walk, kernel, at, 0, 0, n, m, n, chunk);
+      else this.#pieces(walk, kernel, at, 0, 0, n, m, most, chunk);
       return;
     }
     const right = n - (n % 4);
@@ -315,11 +336,15 @@ export class KernelCache {
     return base;
   }
 
+  /** The queue is empty and closed while its tasks run: if they fail, they are not there for the next call. */
   #runQueue(): void {
     const queue = this.#queue;
-    if (queue.kernel !== null) this.#pool.run(queue.kernel, QUEUE, queue.step, queue.tasks);
-    queue.tasks = 0;
+    const { kernel, tasks, step, most } = queue;
     queue.kernel = null;
+    queue.tasks = 0;
+    queue.most = 0;
+    if (kernel !== null) this.#pool.run(kernel, QUEUE, step, tasks);
+    queue.most = most;
   }
 
   #flush(): void {
@@ -358,6 +383,21 @@ const WORDS = SCRATCH.address / 4;
 const TILE_COLUMNS = 256;
 /** Fewer rows or columns are not worth a tile. */
 const LEAST_TILE = 8;
+/**
+ * Bytes from which a row that repeats no longer stays in the first-level cache while others pass through it, and bytes
+ * of an output that does not stay in any. Below either, one row at a time is faster: up to twice where rows are short.
+ */
+const LEAST_REPEATED = 12288;
+const LEAST_TOGETHER = 1 << 24;
+
+/** A walk and the kernels that make it, for any operands of its strides. */
+export interface PlannedWalk {
+  readonly walk: Walk;
+  readonly kernel: CompiledKernel;
+  readonly tile: CompiledKernel | null;
+  /** Elements in all. */
+  readonly size: number;
+}
 
 /** A nest as kernels see it: the two loops they run themselves, and those around them. */
 interface Walk {
@@ -397,6 +437,15 @@ function walkOf(program: Program, nest: LoopNest): Walk {
     }
   }
   return walkAlong(program, nest, inner, rank - 2, null);
+}
+
+/** How operands are walked where several rows are computed together; null: one row at a time. */
+function rowsTogether(program: Program, walk: Walk, always: boolean): LayoutClass[] | null {
+  const { n, m, tile } = walk;
+  if (tile !== null || m < TOGETHER) return null;
+  const bytes = n * bytesOf(program, 0);
+  const pays = bytes >= LEAST_REPEATED && m * bytes >= LEAST_TOGETHER;
+  return pays || always ? togetherClasses(walk.classes, walk.rowStride) : null;
 }
 
 function needsTile(program: Program, nest: LoopNest): boolean {

@@ -32,10 +32,13 @@ const BEAT = 14;
 /** Byte position of the job's code, behind the words. */
 const CODE_AT = 1024;
 
+/** Tells the processor that a thread only waits, where the host can: the core's other thread is the faster for it. */
+const { pause } = Atomics as { pause?: () => void };
+
 const INDEX_BITS = 10;
 const INDEX_MASK = (1 << INDEX_BITS) - 1;
 export const MOST_TASKS = INDEX_MASK;
-const MOST_WORKERS = 64;
+export const MOST_THREADS = 64;
 /** Longer code stays with the caller. Memory that nobody writes to costs nothing. */
 const CODE_ROOM = 1 << 20;
 /** A worker that shows no sign of life for longer than this while it holds a task is taken for dead. */
@@ -81,7 +84,7 @@ export class Pool {
   constructor(heap: Heap, threads: number | undefined) {
     this.#heap = heap;
     const asked = threads ?? environmentThreads();
-    this.#wanted = Math.min(asked ?? (inWorkerThread() ? 1 : cores()), MOST_WORKERS);
+    this.#wanted = Math.min(asked ?? (inWorkerThread() ? 1 : cores()), MOST_THREADS);
     if (this.#wanted <= 1) {
       const inside = "inside a worker thread one thread is the default";
       this.#why =
@@ -206,6 +209,7 @@ export class Pool {
     let waited = 0;
     let before = 0;
     for (let spins = 0; Atomics.load(control, COMPLETED) < others; spins++) {
+      pause?.();
       const now = (Atomics.load(control, COMPLETED) + Atomics.load(control, BEAT)) | 0;
       if (now !== last) {
         last = now;
@@ -272,11 +276,11 @@ function environmentThreads(): number | null {
   const text = (globalThis as { process?: { env?: Record<string, string> } }).process?.env?.STRIDED_THREADS;
   if (text === undefined || text.trim() === "") return null;
   const asked = Number(text);
-  if (Number.isInteger(asked) && asked > 0) return asked;
+  if (Number.isInteger(asked) && asked > 0 && asked <= MOST_THREADS) return asked;
   return fail(
     "value",
     "STRIDED_THREADS",
     `${JSON.stringify(text)} is no number of threads.`,
-    "Set it to a whole number from 1 on, or leave it out for every core.",
+    `Set it to a whole number from 1 to ${MOST_THREADS}, or leave it out for every core.`,
   );
 }

@@ -9,17 +9,22 @@ import type { FoldPrograms } from "../wasm/reduce-kit.ts";
 
 export function lowerFold(fold: Fold, fma: boolean): FoldPrograms {
   const lower = (p: Program) => optimize(p, { fma });
+  const early = fold.algebra?.early ?? null;
   return {
     step: lower(fold.step),
     combine: fold.algebra === null ? null : lower(fold.algebra.combine),
     first: fold.first === null ? null : lower(fold.first),
     finish: lower(fold.finish),
+    early:
+      early === null
+        ? null
+        : { ...early, value: lower(early.value), join: lower(early.join), enter: lower(early.enter) },
   };
 }
 
 /** Folds of one text share their kernels. */
 export function foldText(fold: Fold): string {
-  const parts = [fold.step, fold.algebra?.combine, fold.first, fold.finish];
+  const parts = [fold.step, fold.algebra?.combine, fold.algebra?.early?.value, fold.first, fold.finish];
   return parts.map((p) => (p ? `${p.inputs}\n${printProgram(p)}` : "-")).join("\n");
 }
 

@@ -7,14 +7,11 @@ import { type Heap, SCRATCH } from "../memory/heap.ts";
 import type { Fold } from "../optimize/reduce.ts";
 import { type FoldAxis, type FoldKernelPlan, type FoldLoops, noLoop } from "../optimize/reduce-plan.ts";
 import { type FoldPrograms, foldDescriptor } from "../wasm/reduce-kit.ts";
-import type { Pool } from "./pool.ts";
+import type { Pool, PoolKernel } from "./pool.ts";
 
-export interface CompiledFold {
+export interface CompiledFold extends PoolKernel {
   readonly plan: FoldKernelPlan;
   readonly programs: FoldPrograms;
-  readonly module: WebAssembly.Module;
-  readonly bytes: Uint8Array;
-  readonly run: (descriptor: number) => void;
   /** Estimated nanoseconds an element. */
   readonly cost: number;
   /** What making it cost, in milliseconds. */
@@ -167,11 +164,20 @@ const MOST_TASKS = 1000;
 
 export const descriptorWords = (heap: Heap): Int32Array => new Int32Array(heap.buffer, 0, SCRATCH_END / 4);
 
+/** A fold that is cut along one of its folded loops. */
+export interface Parts {
+  readonly along: "step" | "block";
+  readonly count: number;
+}
+const whole: Parts = { along: "block", count: 1 };
+
 /** One round of tasks: those of all kept cells, over the loops the kernel runs itself. */
 export interface Round {
   readonly request: FoldRequest;
   readonly loops: FoldLoops;
   readonly cut: Cut;
+  /** Every part has outputs of its own: those of all kept cells, one part after the other. */
+  readonly parts: Parts | null;
   readonly cells: Cells;
   /** How cells start: see `starts` in wasm/reduce-kit.ts. */
   readonly start: number;
@@ -180,6 +186,24 @@ export interface Round {
   /** Elements of the round. */
   readonly work: number;
 }
+
+/** Where the addresses of a recorded task begin: `partials` are cells of parts, `cells` those of the last fold. */
+export const places = { fixed: 0, out: 1, partials: 2, cells: 3, input: (k: number) => 4 + k } as const;
+
+/** The tasks of a fold, to be run again for tensors that lie elsewhere. */
+export interface Recording {
+  readonly kernel: CompiledFold;
+  readonly words: Int32Array;
+  readonly tasks: number;
+  readonly work: number;
+  /** Of the output, of each input, of the cells. */
+  readonly places: readonly number[];
+}
+const MOST_RECORDED = 256;
+
+/** Where a piece of a loop of `size` steps, `of` units, begins. */
+const bound = (piece: number, pieces: number, of: number, unit: number, size: number): number =>
+  piece === pieces ? size : Math.floor((piece * of) / pieces) * unit;
 
 /** Descriptors of tasks of one kernel, which are run together. */
 export class Batch {
@@ -191,6 +215,7 @@ export class Batch {
   readonly #operands: number;
   #tasks = 0;
   #work = 0;
+  #hasRun = false;
 
   constructor(words: Int32Array, heap: Heap, pool: Pool, kernel: CompiledFold) {
     this.#words = words;
@@ -218,22 +243,32 @@ export class Batch {
     else for (let i = 0; i < this.#tasks; i++) this.#kernel.run(QUEUE + i * this.#step);
     this.#tasks = 0;
     this.#work = 0;
+    this.#hasRun = true;
   }
 
-  /** A copy of the first descriptor. */
-  first(): Int32Array {
-    return this.#words.slice(QUEUE / 4, (QUEUE + this.#step) / 4);
+  /** The tasks that wait, with addresses counted from `begins`: of the output, of each input, of the cells. */
+  record(begins: readonly number[], from: readonly number[]): Recording | null {
+    if (this.#hasRun || this.#tasks > MOST_RECORDED) return null;
+    const words = this.#words.slice(QUEUE / 4, (QUEUE + this.#tasks * this.#step) / 4);
+    for (let base = 0; base < words.length; base += this.#step / 4) {
+      for (let k = 0; k < this.#operands; k++) words[base + foldDescriptor.address(k)] -= begins[k];
+      words[base + foldDescriptor.cells] -= begins[this.#operands];
+    }
+    return { kernel: this.#kernel, words, tasks: this.#tasks, work: this.#work, places: from };
   }
 
-  /** Runs the one task of a descriptor, with one input, on other memory. */
-  again(descriptor: Int32Array, address: number, out: number, cells: number): void {
-    const words = this.#words;
-    const base = QUEUE / 4;
-    words.set(descriptor, base);
-    words[base + foldDescriptor.address(0)] = out;
-    words[base + foldDescriptor.address(1)] = address;
-    words[base + foldDescriptor.cells] = cells;
-    this.#kernel.run(QUEUE);
+  /** Runs recorded tasks again; `begins`: where each place begins now. */
+  replay({ words, tasks, work, places: from }: Recording, begins: readonly number[]): void {
+    const own = this.#words;
+    const start = QUEUE / 4;
+    own.set(words, start);
+    for (let base = start; base < start + words.length; base += this.#step / 4) {
+      for (let k = 0; k < this.#operands; k++) own[base + foldDescriptor.address(k)] += begins[from[k]];
+      own[base + foldDescriptor.cells] += begins[from[this.#operands]];
+    }
+    this.#tasks = tasks;
+    this.#work = work;
+    this.flush();
   }
 
   /** What all tasks of the round have in common. */
@@ -279,14 +314,29 @@ export class Batch {
     write(finish.params, values.finish);
   }
 
-  #writeTasks({ request, loops, cut, cells }: Round): void {
+  #writeTasks(round: Round): void {
+    const { loops, request } = round;
+    const { along, count } = round.parts ?? whole;
+    const axis = loops[along];
+    const bytes = count === 1 ? 0 : sizeOfAxes(keptOf(loops)) * dtypes[request.fold.carry].bytes;
+    for (let p = 0; p < count; p++) {
+      const from = Math.floor((p * axis.size) / count);
+      const to = Math.floor(((p + 1) * axis.size) / count);
+      this.#words[TEMPLATE + foldDescriptor[along]] = to - from;
+      this.#words[TEMPLATE + foldDescriptor.tail] = along === "block" || p === count - 1 ? loops.tail : 0;
+      this.#writePart(round, axis, from, p * bytes);
+    }
+  }
+
+  /** The tasks of a part that begins at step `from` of `axis`, and whose output is `place` bytes further on. */
+  #writePart({ request, loops, cut, cells }: Round, axis: FoldAxis, from: number, place: number): void {
     const { moreKept, outer, kind } = loops;
     const across = cellsOf(loops);
     const units = Math.max(1, Math.floor(across.size / cut.unit));
-    const bound = (piece: number, pieces: number, of: number, unit: number, size: number) =>
-      piece === pieces ? size : Math.floor((piece * of) / pieces) * unit;
     const index = new Array<number>(moreKept.length).fill(0);
     const more = sizeOfAxes(moreKept);
+    const w = foldDescriptor;
+    const words = this.#words;
     for (let j = 0, task = 0; j < more; j++) {
       for (let o = 0; o < cut.outer; o++) {
         const o0 = bound(o, cut.outer, outer.size, 1, outer.size);
@@ -294,24 +344,23 @@ export class Batch {
         for (let c = 0; c < cut.across; c++, task++) {
           const c0 = bound(c, cut.across, units, cut.unit, across.size);
           const c1 = bound(c + 1, cut.across, units, cut.unit, across.size);
-          const w = foldDescriptor;
           const base = this.#task();
-          const words = this.#words;
           words[base + w.outer] = o1 - o0;
           if (kind === "columns") words[base + w.lane] = c1 - c0;
           else if (kind === "rows") words[base + w.step] = c1 - c0;
-          let out = request.out + o0 * outer.out + c0 * across.out;
+          let out = request.out + place + o0 * outer.out + c0 * across.out;
           for (let d = 0; d < index.length; d++) out += index[d] * moreKept[d].out;
           words[base + w.address(0)] = out;
           for (let k = 0; k < request.addresses.length; k++) {
-            let at = request.addresses[k] + o0 * outer.inputs[k] + c0 * across.inputs[k];
+            let at = request.addresses[k] + from * axis.inputs[k];
+            at += o0 * outer.inputs[k] + c0 * across.inputs[k];
             for (let d = 0; d < index.length; d++) at += index[d] * moreKept[d].inputs[k];
             words[base + w.address(k + 1)] = at;
           }
-          const place =
+          const cell =
             cells.where === "all" ? (j * outer.size + o0) * across.size + c0 : task * perTask(loops);
           words[base + w.cells] =
-            cells.where === "output" ? out : cells.address + place * dtypes[request.fold.carry].bytes;
+            cells.where === "output" ? out : cells.address + cell * dtypes[request.fold.carry].bytes;
         }
       }
       for (let d = index.length - 1; d >= 0 && ++index[d] === moreKept[d].size; d--) index[d] = 0;

@@ -16,7 +16,7 @@ import {
 import { detectFeatures } from "../wasm/features.ts";
 import { emitFold } from "../wasm/reduce.ts";
 import { starts } from "../wasm/reduce-kit.ts";
-import type { KernelCache } from "./kernel.ts";
+import { instantiate, type KernelCache } from "./kernel.ts";
 import type { Pool } from "./pool.ts";
 import { MOST_KERNELS, Recent } from "./recent.ts";
 import { foldText, lowerFold } from "./reduce-lower.ts";
@@ -32,6 +32,9 @@ import {
   keptOf,
   MOST_SPLIT,
   noParams,
+  type Parts,
+  places,
+  type Recording,
   sizeOfAxes,
 } from "./reduce-tasks.ts";
 
@@ -44,19 +47,27 @@ export interface FoldReport {
   readonly parts: number;
 }
 
-/** A fold that was a single task: its descriptor, to be run again for tensors that lie elsewhere. */
-export interface SingleFold {
-  readonly kernel: CompiledFold;
-  readonly words: Int32Array;
-  /** Bytes of accumulators beside the output; 0: they are in the output. */
-  readonly cellBytes: number;
+/** A fold that has been run, to be run again for tensors that lie elsewhere. */
+export class RecordedFold {
+  /** null: something of it cannot be recorded. */
+  steps: Recording[] | null = [];
+  /** Bytes of the places that are neither the input nor the output. */
+  partials = 0;
+  cells = 0;
+
+  add(step: Recording | null): void {
+    if (step === null) this.steps = null;
+    else this.steps?.push(step);
+  }
 }
 
 /** With fewer tasks than this, a fold that may be regrouped is cut into parts of so many elements. */
 const FEW_TASKS = 16;
 const PART = 131072;
-/** Folds of fewer elements are not cut. */
+/** Elements that a part folds into a cell: partial cells are written and read again. Fewer where tasks are too few. */
+const PART_FOLD = 256;
 const LEAST_FOLD = 64;
+const LEAST_TASKS = 8;
 
 export class FoldRunner {
   readonly #heap: Heap;
@@ -99,44 +110,47 @@ export class FoldRunner {
     const fma = features.relaxedSimd && simd;
     const programs = lowerFold(plan.fold, fma);
     const bytes = emitFold(plan, programs, { simd, fma, shared: this.#heap.shared }).toBytes();
-    const module = new WebAssembly.Module(bytes);
-    const instance = new WebAssembly.Instance(module, { e: { m: this.#heap.memory } });
+    const made = instantiate(bytes, this.#heap);
     this.#kernels.compiled++;
     return {
+      ...made,
       plan,
       programs,
-      module,
-      bytes,
-      run: instance.exports.run as (descriptor: number) => void,
       cost: 0.08 * programs.step.nodes.length * (simd ? 1 : 4),
       compileTime: performance.now() - began,
     };
   }
 
   /** Folds. No axis is empty. */
-  run(r: FoldRequest): FoldReport {
+  run(r: FoldRequest, record: RecordedFold | null = null): FoldReport {
+    return this.#run(
+      r,
+      record,
+      r.itemBytes.map((bytes, k) => (bytes === 0 ? places.fixed : places.input(k))),
+    );
+  }
+
+  /** `from`: the inputs' places. */
+  #run(r: FoldRequest, record: RecordedFold | null, from: readonly number[]): FoldReport {
     const mayRegroup = r.fold.algebra !== null && r.every !== true;
     const loops = planFold(r.kept, r.folded, r.itemBytes, mayRegroup);
     const cut = cutLoops(loops, r.itemBytes, mayRegroup);
     const parts = mayRegroup ? partsOf(loops, cut) : null;
-    const kernel = parts === null ? this.#runWhole(r, loops, cut) : this.#runParts(r, loops, cut, parts);
+    const kernel =
+      parts === null
+        ? this.#runWhole(r, loops, cut, record, from)
+        : this.#runParts(r, loops, cut, parts, record, from);
     return { kernel, loops, cut, parts: parts?.count ?? 1 };
   }
 
-  /** The fold that has just been run, if it was a single task. */
-  single(r: FoldRequest, { kernel, loops, cut, parts }: FoldReport): SingleFold | null {
-    if (parts > 1 || cut.tasks > 1 || sizeOfAxes(loops.moreFolded) > 1) return null;
-    const { bytes } = dtypes[r.fold.carry];
-    const cells = cellCount(cellsPlace(r, loops), loops, cut);
-    return { kernel, words: this.#batch(kernel).first(), cellBytes: cells * bytes };
-  }
-
-  again({ kernel, words, cellBytes }: SingleFold, address: number, out: number): void {
-    const cells = cellBytes === 0 ? out : this.#heap.alloc(cellBytes, "reduce");
+  /** A recorded fold of inputs that begin elsewhere; an input that is a position begins nowhere. */
+  again({ steps, partials, cells }: RecordedFold, out: number, inputs: readonly number[]): void {
+    const scratch = partials + cells === 0 ? 0 : this.#heap.alloc(partials + cells, "reduce");
     try {
-      this.#batch(kernel).again(words, address, out, cells);
+      const begins = [0, out, scratch, scratch + partials, ...inputs];
+      for (const step of steps!) this.#batch(step.kernel).replay(step, begins);
     } finally {
-      if (cellBytes > 0) this.#heap.free(cells);
+      if (scratch !== 0) this.#heap.free(scratch);
     }
   }
 
@@ -152,7 +166,13 @@ export class FoldRunner {
     return new Batch(this.#words, this.#heap, this.#pool, kernel);
   }
 
-  #runWhole(r: FoldRequest, loops: FoldLoops, cut: Cut): CompiledFold {
+  #runWhole(
+    r: FoldRequest,
+    loops: FoldLoops,
+    cut: Cut,
+    record: RecordedFold | null,
+    from: readonly number[],
+  ): CompiledFold {
     const { fold } = r;
     const { bytes } = dtypes[fold.carry];
     const kernel = this.#kernelFor(r, loops);
@@ -173,11 +193,18 @@ export class FoldRunner {
           request: { ...r, addresses },
           loops,
           cut,
+          parts: null,
           cells,
           start: round === 0 ? start : starts.kept,
           finish: where !== "output" && !r.every && round === rounds - 1,
           work: cut.total / rounds,
         });
+        if (record !== null) {
+          const own = where === "output";
+          const begins = [r.out, ...inputBegins(r), own ? r.out : cells.address];
+          record.add(batch.record(begins, [places.out, ...from, own ? places.out : places.cells]));
+          record.cells = count * bytes;
+        }
         batch.flush();
         for (let d = index.length - 1; d >= 0 && ++index[d] === loops.moreFolded[d].size; d--) index[d] = 0;
       }
@@ -187,7 +214,14 @@ export class FoldRunner {
     return kernel;
   }
 
-  #runParts(r: FoldRequest, loops: FoldLoops, cut: Cut, parts: Parts): CompiledFold {
+  #runParts(
+    r: FoldRequest,
+    loops: FoldLoops,
+    cut: Cut,
+    parts: Parts,
+    record: RecordedFold | null,
+    from: readonly number[],
+  ): CompiledFold {
     const stages = this.#stagesOf(r.fold);
     const { bytes } = dtypes[r.fold.carry];
     const identity = r.fold.algebra!.identity;
@@ -196,35 +230,25 @@ export class FoldRunner {
     const partials = this.#heap.alloc(parts.count * count * bytes, "reduce");
     try {
       const { dense, steps } = densely(loops, kept, bytes);
-      const along = dense[parts.along];
-      const first = { ...r, fold: stages.part };
-      const kernel = this.#kernelFor(first, dense);
+      const kernel = this.#kernelFor({ ...r, fold: stages.part }, dense);
       const batch = this.#batch(kernel);
-      for (let p = 0; p < parts.count; p++) {
-        const from = Math.floor((p * along.size) / parts.count);
-        const to = Math.floor(((p + 1) * along.size) / parts.count);
-        const hasTail = parts.along === "block" || p === parts.count - 1;
-        batch.add({
-          request: {
-            ...first,
-            addresses: r.addresses.map((a, k) => a + from * along.inputs[k]),
-            out: partials + p * count * bytes,
-            start: identity,
-          },
-          loops: {
-            ...dense,
-            [parts.along]: { ...along, size: to - from },
-            tail: hasTail ? loops.tail : 0,
-          },
-          cut,
-          cells: { where: "output", address: 0 },
-          start: starts.value,
-          finish: false,
-          work: cut.total / parts.count,
-        });
+      batch.add({
+        request: { ...r, fold: stages.part, out: partials, start: identity },
+        loops: dense,
+        cut,
+        parts,
+        cells: { where: "output", address: 0 },
+        start: starts.value,
+        finish: false,
+        work: cut.total,
+      });
+      if (record !== null) {
+        const begins = [partials, ...inputBegins(r), partials];
+        record.add(batch.record(begins, [places.partials, ...from, places.partials]));
+        record.partials = parts.count * count * bytes;
       }
       batch.flush();
-      this.run({
+      const combine: FoldRequest = {
         fold: stages.combine,
         params: { ...noParams, finish: r.params.finish },
         itemBytes: [bytes],
@@ -233,7 +257,8 @@ export class FoldRunner {
         kept: kept.map((axis, d) => ({ size: axis.size, inputs: [steps[d]], out: axis.out })),
         folded: [{ size: parts.count, inputs: [count * bytes], out: 0 }],
         start: r.start ?? identity,
-      });
+      };
+      this.#run(combine, record, [places.partials]);
       return kernel;
     } finally {
       this.#heap.free(partials);
@@ -245,13 +270,20 @@ export class FoldRunner {
     if (stages === undefined) {
       stages = {
         part: fold.plain ? fold : { ...fold, finish: bareProgram(fold.carry), plain: true },
-        combine: { ...fold, step: fold.algebra!.combine },
+        combine: {
+          ...fold,
+          step: fold.algebra!.combine,
+          algebra: { ...fold.algebra!, early: null },
+        },
       };
       this.#stages.set(fold, stages);
     }
     return stages;
   }
 }
+
+const inputBegins = ({ addresses, itemBytes }: FoldRequest): number[] =>
+  addresses.map((a, k) => (itemBytes[k] === 0 ? 0 : a));
 
 /** Where a whole fold's accumulators are. */
 function cellsPlace({ fold, every }: FoldRequest, loops: FoldLoops): Cells["where"] {
@@ -269,18 +301,20 @@ interface Stages {
   readonly combine: Fold;
 }
 
-interface Parts {
-  /** The folded loop that is cut. */
-  readonly along: "step" | "block";
-  readonly count: number;
-}
-
 /** Into how many parts a fold is cut; null: it is not. */
 function partsOf(loops: FoldLoops, cut: Cut): Parts | null {
   if (cut.tasks >= FEW_TASKS || cut.total < 2 * PART || loops.moreFolded.length > 0) return null;
-  if (sizeOfAxes(keptOf(loops)) * LEAST_FOLD > cut.total) return null;
   const along = loops.kind !== "rows" && loops.step.size >= loops.block.size ? "step" : "block";
-  const count = Math.min(loops[along].size, Math.floor(cut.total / PART), Math.ceil(MOST_SPLIT / cut.tasks));
+  const perCell = cut.total / sizeOfAxes(keptOf(loops));
+  const count = Math.min(
+    loops[along].size,
+    Math.floor(cut.total / PART),
+    Math.ceil(MOST_SPLIT / cut.tasks),
+    Math.max(
+      Math.floor(perCell / PART_FOLD),
+      Math.min(Math.floor(perCell / LEAST_FOLD), Math.ceil(LEAST_TASKS / cut.tasks)),
+    ),
+  );
   return count > 1 ? { along, count } : null;
 }
 

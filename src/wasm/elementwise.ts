@@ -42,21 +42,53 @@ export interface ElementwiseOptions {
   readonly shared: boolean;
 }
 
-/** Imports memory "m" of module "e"; exports "run" (descriptor address). */
-export function emitElementwise(plan: KernelPlan, options: ElementwiseOptions): ModuleBuilder {
-  const module = heapModule(options.shared);
+/** What every elementwise kernel begins with. */
+export interface KernelStart {
+  readonly module: ModuleBuilder;
+  readonly f: FuncBuilder;
+  readonly context: CodeContext;
+  readonly d: Local;
+  readonly n: Local;
+  readonly m: Local;
+  readonly operands: readonly Operand[];
+}
+
+/** A module that imports memory "m" of module "e" and exports "run" (descriptor address), which has read its sizes. */
+export function startKernel(plan: KernelPlan, { shared, fma }: ElementwiseOptions): KernelStart {
+  const module = heapModule(shared);
   const f = module.func("run", { d: "i32" }, [], { export: true });
-  const { program, levels } = plan;
-  const context: CodeContext = {
-    f,
-    program,
-    fma: options.fma,
-    slow: slowFunctions(module),
-  };
-  const d = f.params[0];
+  const context: CodeContext = { f, program: plan.program, fma, slow: slowFunctions(module) };
+  const [d] = f.params;
   const n = loadWord(f, d, descriptor.n, "n");
   const m = loadWord(f, d, descriptor.m, "m");
-  const operands = loadOperands(f, d, plan);
+  return { module, f, context, d, n, m, operands: loadOperands(f, d, plan) };
+}
+
+/** Level 0: constants and what follows from captured values, in scalars and in all lanes. */
+export function onceACall(
+  { f, d, operands, context: { program } }: KernelStart,
+  levels: KernelPlan["levels"],
+  scalar: ScalarCode,
+  vectors: readonly VectorCode[],
+): void {
+  program.nodes.forEach((node, id) => {
+    if (levels[id] !== 0) return;
+    scalar.emit(id, () => {
+      if (node.op === "param")
+        loadScalar(f.get(d), node.dtype, 8 * descriptor.param(operands.length, node.index));
+    });
+    if (vectors.length === 0) return;
+    const local = scalar.value(id, true);
+    vectors.forEach((code, i) => {
+      if (i === 0) code.splat(id, local);
+      else code.share(id, vectors[0]);
+    });
+  });
+}
+
+export function emitElementwise(plan: KernelPlan, options: ElementwiseOptions): ModuleBuilder {
+  const { module, f, context, d, n, m, operands } = startKernel(plan, options);
+  const { program, levels } = plan;
   const paramAt = (node: Node & { op: "param" }) => 8 * descriptor.param(operands.length, node.index);
 
   // Once a call: constants and what follows from captured values.
@@ -105,7 +137,7 @@ export function emitElementwise(plan: KernelPlan, options: ElementwiseOptions): 
 }
 
 /** Addresses and strides of all operands, out first, from the descriptor. */
-export function loadOperands(f: FuncBuilder, d: Local, { program, classes }: KernelPlan): Operand[] {
+function loadOperands(f: FuncBuilder, d: Local, { program, classes }: KernelPlan): Operand[] {
   return [program.dtype, ...program.inputs].map((dtype, k) => {
     const name = k === 0 ? "out" : `in${k - 1}`;
     return {
@@ -182,7 +214,7 @@ function vectorLoop(
 
 /* Loads and stores ------------------------------------------------------------------------------------- */
 
-function loadVectors(f: FuncBuilder, o: Operand, unroll: number): Local[] {
+export function loadVectors(f: FuncBuilder, o: Operand, unroll: number): Local[] {
   const count = registersOf(o.dtype, unroll);
   const lanes = o.bytes === 8 ? 2 : 4;
   let base = o.at;
@@ -246,7 +278,7 @@ function gather(f: FuncBuilder, o: Operand, lanes: number): void {
 }
 
 /** High registers first, so that V8 can pair neighbours into 256-bit stores. */
-function storeVectors(f: FuncBuilder, o: Operand, regs: readonly Local[], unroll: number): void {
+export function storeVectors(f: FuncBuilder, o: Operand, regs: readonly Local[], unroll: number): void {
   const count = registersOf(o.dtype, unroll);
   const lanes = o.bytes === 8 ? 2 : 4;
   if (o.layout === "strided" || o.layout === "broadcast") {

@@ -8,9 +8,14 @@ import type { Feature } from "./opcodes.ts";
 export type Features = Readonly<Record<Exclude<Feature, "core">, boolean>>;
 
 let known: Features | null = null;
+let asked = false;
+
+/** Has anybody compiled for what this host can do? */
+export const featuresInUse = (): boolean => asked;
 
 /** Found once and kept; `fresh` asks the host again, after a switch such as V8's `--experimental-wasm-…`. */
 export function detectFeatures(options: { readonly fresh?: boolean } = {}): Features {
+  if (options.fresh !== true) asked = true;
   if (known === null || options.fresh) {
     known = { simd: simd(), relaxedSimd: relaxedSimd(), threads: threads(), bulkMemory: bulkMemory() };
   }

@@ -86,7 +86,7 @@ export function emitPack(
   to: DType,
   lane: LaneRow,
   width: number,
-  partial = width < 4,
+  partial = width < 3,
 ): FuncBuilder {
   const panel = emitPanel(m, `${name}Panel`, from, to, lane, width, partial);
   const f = m.func(
@@ -179,7 +179,7 @@ function packAlong(f: FuncBuilder, converter: Converter, lane: LaneRow, width: n
   });
 }
 
-/** The steps of k lie side by side: blocks of 4 (at the end perhaps 2) rows × 4 steps are turned in registers. */
+/** The steps of k lie side by side: blocks of 4 (at the end 2 or 3) rows × 4 steps are turned in registers. */
 function packAcross(f: FuncBuilder, converter: Converter, lane: LaneRow, width: number): void {
   const [dst, src, strideI, , , k] = f.params;
   const itemBytes = dtypes[converter.from].bytes;
@@ -219,9 +219,7 @@ function packAcross(f: FuncBuilder, converter: Converter, lane: LaneRow, width: 
             for (let h = perStep - 1; h >= 0; h--) {
               const bytes = rows.length * lane.bytes - 16 * h;
               if (bytes <= 0) continue;
-              f.get(out).get(turned[p * perStep + h]);
-              if (bytes >= 16) f.store("v128.store", offset + 16 * h, 4);
-              else f.storeLane("v128.store64_lane", 0, offset + 16 * h, 4);
+              storePart(f, out, turned[p * perStep + h], Math.min(16, bytes), offset + 16 * h);
             }
           }
           for (const row of rows) bump(f, row, 4 * itemBytes);
@@ -240,6 +238,17 @@ function packAcross(f: FuncBuilder, converter: Converter, lane: LaneRow, width: 
       bump(f, out, width * lane.bytes);
     });
   }
+}
+
+/** The first 8, 12 or 16 bytes of a register. */
+function storePart(f: FuncBuilder, at: Local, reg: Local, bytes: number, offset: number): void {
+  f.get(at).get(reg);
+  if (bytes === 16) f.store("v128.store", offset, 4);
+  else f.storeLane("v128.store64_lane", 0, offset, 4);
+  if (bytes === 12)
+    f.get(at)
+      .get(reg)
+      .storeLane("v128.store32_lane", 2, offset + 8, 4);
 }
 
 /** Element by element, from any strides; lanes that are not there become 0. */

@@ -3,7 +3,7 @@
  * is read as it lies, in order, at the speed of memory. Vectors are dense lanes (`gather` makes them so).
  *
  *     dots   y[i] = Σ_p a[i,p]·x[p], where a row's elements lie side by side: some rows at a time
- *     axpy   y[i,:] += Σ_p x[i,p]·b[p,:], where a row's elements lie side by side: 4 steps of k at a time
+ *     axpy   y[i,:] += Σ_p x[i,p]·b[p,:], where a row's elements lie side by side: some steps of k at a time
  */
 import { type DType, dtypes } from "../dtype.ts";
 import { laneDType, laneOf, rowsTogether, SUBTRACT } from "../optimize/gemm.ts";
@@ -11,7 +11,7 @@ import type { Callable, FuncBuilder, Local, ModuleBuilder } from "./assembler.ts
 import type { GemmModuleOptions } from "./gemm.ts";
 import { bump, type LaneRow, laneRows, multiplyAdd, repeat } from "./gemm-lanes.ts";
 import { Converter, emitPack, emitStore } from "./gemm-pack.ts";
-import { heapModule } from "./kit.ts";
+import { countedLoop, heapModule } from "./kit.ts";
 import type { LaneOp, PlainOp } from "./opcodes.ts";
 
 /** What emitVectorGemm exports. Addresses and strides are bytes. */
@@ -46,6 +46,8 @@ export interface VectorGemm {
     yRow: number,
     accumulate: number,
   ): void;
+  /** y[j] = Σ from[p,j], n lanes of `parts` rows that are `step` bytes apart; y may be the first of them. */
+  join(n: number, parts: number, from: number, step: number, y: number): void;
   /** Only where sums go through a buffer. */
   store?(
     dst: number,
@@ -226,12 +228,11 @@ function sumLanes(f: FuncBuilder, lane: LaneRow, reg: Local): void {
   if (count === 4) f.op(scalar.add);
 }
 
-/** Steps of k that axpy adds at once. */
-const STEPS = 4;
+/** Steps of k that axpy adds at once: as many rows of b are read side by side, which is what prefetchers follow. */
+const STEPS = 8;
 
 function emitAxpy(m: ModuleBuilder, from: DType, to: DType, lane: LaneRow, fma: boolean): void {
-  const many = emitSteps(m, STEPS, from, to, lane, fma);
-  const one = emitSteps(m, 1, from, to, lane, fma);
+  const sweep = emitSweep(m, from, to, lane, fma);
   const names = "rows columns k x xRow b bRow y yRow accumulate".split(" ");
   const f = m.func(
     "axpy",
@@ -242,6 +243,7 @@ function emitAxpy(m: ModuleBuilder, from: DType, to: DType, lane: LaneRow, fma: 
   const [rows, columns, k, x, xRow, b, bRow, y, yRow, accumulate] = f.params;
   const xAt = f.local("i32", "xAt");
   const yAt = f.local("i32", "yAt");
+  const steps = f.local("i32", "steps");
   f.get(accumulate)
     .op("i32.eqz")
     .if(() => {
@@ -251,97 +253,123 @@ function emitAxpy(m: ModuleBuilder, from: DType, to: DType, lane: LaneRow, fma: 
         bump(f, yAt, yRow);
       });
     });
-  const pass = (count: number, steps: Callable) =>
-    f.block((done) => {
-      f.loop((next) => {
-        f.get(k).i32(count).op("i32.lt_s").brIf(done);
-        f.get(x).set(xAt).get(y).set(yAt);
-        repeat(f, rows, () => {
-          f.get(columns).get(xAt).get(b).get(bRow).get(yAt).call(steps);
-          bump(f, xAt, xRow);
-          bump(f, yAt, yRow);
-        });
-        bump(f, x, count * lane.bytes);
-        f.get(b).get(bRow).i32(count).op("i32.mul").op("i32.add").set(b);
-        bump(f, k, -count);
-        f.br(next);
+  f.block((done) => {
+    f.loop((next) => {
+      f.get(k).i32(0).op("i32.le_s").brIf(done);
+      f.get(k).i32(STEPS).get(k).i32(STEPS).op("i32.lt_s").select().set(steps);
+      f.get(x).set(xAt).get(y).set(yAt);
+      repeat(f, rows, () => {
+        f.get(columns).get(steps).get(xAt).get(b).get(bRow).get(yAt).call(sweep);
+        bump(f, xAt, xRow);
+        bump(f, yAt, yRow);
       });
+      bump(f, x, STEPS * lane.bytes);
+      f.get(b).get(bRow).i32(STEPS).op("i32.mul").op("i32.add").set(b);
+      bump(f, k, -STEPS);
+      f.br(next);
     });
-  pass(STEPS, many);
-  pass(1, one);
+  });
+  emitJoin(m, lane);
 }
 
-/** y[j] += Σ x[q]·b[q,j] for `count` rows of b. */
-function emitSteps(
-  m: ModuleBuilder,
-  count: number,
-  from: DType,
-  to: DType,
-  lane: LaneRow,
-  fma: boolean,
-): FuncBuilder {
-  const f = m.func(`axpy${count}`, { n: "i32", x: "i32", b: "i32", bRow: "i32", y: "i32" });
-  const [n, x, b, bRow, y] = f.params;
+/** y[j] += Σ x[q]·b[q,j] for `steps` rows of b: the sums of 16 columns stay in registers while the rows go by. */
+function emitSweep(m: ModuleBuilder, from: DType, to: DType, lane: LaneRow, fma: boolean): FuncBuilder {
+  const f = m.func("sweep", { n: "i32", steps: "i32", x: "i32", b: "i32", bRow: "i32", y: "i32" });
+  const [n, steps, x, b, bRow, y] = f.params;
   const converter = new Converter(f, from, to);
   const itemBytes = dtypes[from].bytes;
   const perGroup = lane.bytes / 4;
   const { scalar } = lane;
-  const rows = [b];
-  for (let q = 1; q < count; q++) {
-    const at = f.local("i32", `b${q}`);
-    f.get(rows[q - 1])
-      .get(bRow)
-      .op("i32.add")
-      .set(at);
-    rows.push(at);
-  }
-  const factors = rows.map((_, q) => {
-    const factor = f.local("v128", `x${q}`);
-    f.get(x)
-      .load(lane.splat, q * lane.bytes, lane.bytes)
-      .set(factor);
-    return factor;
-  });
-  const sums = Array.from({ length: perGroup }, () => f.local("v128"));
-  f.get(n)
-    .i32(4)
-    .op("i32.ge_s")
-    .if(() => {
-      f.loop((next) => {
-        sums.forEach(
-          (sum, h) =>
-            void f
-              .get(y)
-              .load("v128.load", 16 * h, 4)
-              .set(sum),
-        );
-        rows.forEach((row, q) => {
-          const regs = converter.vector(row, 0);
-          multiplyAdd(f, lane, fma, sums, factors[q], regs);
-          bump(f, row, 4 * itemBytes);
-        });
-        for (let h = perGroup - 1; h >= 0; h--)
-          f.get(y)
-            .get(sums[h])
-            .store("v128.store", 16 * h, 4);
-        bump(f, y, 4 * lane.bytes);
-        f.get(n).i32(4).op("i32.sub").tee(n).i32(4).op("i32.ge_s").brIf(next);
-      });
+  const row = f.local("i32", "row");
+  const factorAt = f.local("i32", "factorAt");
+  const eachStep = (body: () => void) => {
+    f.get(b).set(row).get(x).set(factorAt);
+    repeat(f, steps, () => {
+      body();
+      bump(f, row, bRow);
+      bump(f, factorAt, lane.bytes);
     });
-  repeat(f, n, () => {
-    const sum = f.local(scalar.type);
+  };
+  const factor = f.local("v128", "factor");
+  for (const groups of [4, 1]) {
+    const sums = Array.from({ length: groups * perGroup }, () => f.local("v128"));
+    countedLoop(f, n, 4 * groups, () => {
+      sums.forEach((sum, i) => {
+        f.get(y)
+          .load("v128.load", 16 * i, 4)
+          .set(sum);
+      });
+      eachStep(() => {
+        f.get(factorAt).load(lane.splat, 0, lane.bytes).set(factor);
+        for (let g = 0; g < groups; g++) {
+          const own = sums.slice(g * perGroup, (g + 1) * perGroup);
+          multiplyAdd(f, lane, fma, own, factor, converter.vector(row, 4 * g * itemBytes));
+        }
+      });
+      for (let i = sums.length - 1; i >= 0; i--)
+        f.get(y)
+          .get(sums[i])
+          .store("v128.store", 16 * i, 4);
+      bump(f, b, 4 * groups * itemBytes);
+      bump(f, y, 4 * groups * lane.bytes);
+    });
+  }
+  const sum = f.local(scalar.type);
+  countedLoop(f, n, 1, () => {
     f.get(y).load(scalar.load).set(sum);
-    rows.forEach((row, q) => {
+    eachStep(() => {
       const value = converter.scalar(row);
-      f.get(sum)
-        .get(value)
-        .get(x)
-        .load(scalar.load, q * lane.bytes);
+      f.get(sum).get(value).get(factorAt).load(scalar.load);
       f.op(scalar.mul).op(scalar.add).set(sum);
-      bump(f, row, itemBytes);
     });
     f.get(y).get(sum).store(scalar.store);
+    bump(f, b, itemBytes);
     bump(f, y, lane.bytes);
   });
   return f;
+}
+
+function emitJoin(m: ModuleBuilder, lane: LaneRow): void {
+  const f = m.func("join", { n: "i32", parts: "i32", from: "i32", step: "i32", y: "i32" }, [], {
+    export: true,
+  });
+  const [n, parts, from, step, y] = f.params;
+  const { scalar } = lane;
+  const at = f.local("i32", "at");
+  const more = f.local("i32", "more");
+  f.get(parts).i32(1).op("i32.sub").set(more);
+  const column = (bytes: number, load: () => void, add: PlainOp, store: () => void, sum: Local) => {
+    f.get(from).tee(at);
+    load();
+    f.set(sum);
+    repeat(f, more, () => {
+      bump(f, at, step);
+      f.get(sum).get(at);
+      load();
+      f.op(add).set(sum);
+    });
+    f.get(y).get(sum);
+    store();
+    bump(f, from, bytes);
+    bump(f, y, bytes);
+  };
+  const lanes = 16 / lane.bytes;
+  countedLoop(f, n, lanes, () =>
+    column(
+      16,
+      () => f.load("v128.load", 0, 4),
+      lane.add,
+      () => f.store("v128.store", 0, 4),
+      f.local("v128"),
+    ),
+  );
+  countedLoop(f, n, 1, () =>
+    column(
+      lane.bytes,
+      () => f.load(scalar.load),
+      scalar.add,
+      () => f.store(scalar.store),
+      f.local(scalar.type),
+    ),
+  );
 }

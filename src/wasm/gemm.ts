@@ -101,7 +101,10 @@ export function emitPackedGemm({
   return module;
 }
 
-/** `block` alone, for measuring tiles. */
+/**
+ * `block` alone, for measuring tiles. No two modules have the same bytes: a host may hand out the code it has made for
+ * equal ones, and it would not be seen becoming fast.
+ */
 export function emitBlockGemm({
   dtypes: [out],
   tile,
@@ -109,6 +112,7 @@ export function emitBlockGemm({
 }: Pick<GemmModuleOptions, "dtypes" | "tile" | "shared">): ModuleBuilder {
   const module = heapModule(shared);
   const row = laneRows[laneOf(out)];
+  module.global("f64", false, Math.random());
   emitBlock(module, row, tile, emitPackedTile(module, row, tile), emitEdge(module, row, tile));
   return module;
 }

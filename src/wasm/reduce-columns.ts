@@ -1,17 +1,21 @@
 /**
  * A piece of n columns and m steps: each column has a lane and a cell of its own, so every function is folded in its
- * order. A group of columns stays in registers for all m steps. A scan also stores every step.
+ * order. A group of columns stays in registers for all m steps. A scan also stores every step. Where values are joined
+ * early and not all of what was joined is finite, the group is folded again without that (see reduce-rows.ts).
  */
 import { dtypes } from "../dtype.ts";
 import type { InputNode } from "../ir/node.ts";
 import { levelsOf, unrollOf } from "../optimize/reduce-plan.ts";
-import type { FuncBuilder, Local } from "./assembler.ts";
+import { type FuncBuilder, f32x4, type Local } from "./assembler.ts";
 import { countedLoop, loadWord } from "./kit.ts";
 import { shapeOf } from "./lower.ts";
 import type { PlainOp } from "./opcodes.ts";
 import {
   advanceLanes,
   codeContext,
+  type EarlyCode,
+  earlyCode,
+  elementLevels,
   type FoldContext,
   foldDescriptor,
   groupRegisters,
@@ -77,9 +81,7 @@ function columnsOf(c: FoldContext, name: string, before: readonly (readonly [str
 function finishUnit(c: FoldContext, k: Columns, unrolls: readonly number[]): Unit | null {
   if (!c.plan.every) return null;
   const program = c.programs.finish;
-  const levels: number[] = [];
-  for (const node of program.nodes)
-    levels.push(node.op === "input" ? 2 : node.args.reduce((most, a) => Math.max(most, levels[a]), 0));
+  const levels = elementLevels(program);
   const unit = new Unit(codeContext(c, k.f, program), levels, 2, unrolls, c.params.finish);
   unit.hoist(0, k.d);
   return unit;
@@ -116,20 +118,53 @@ export function emitColumns(c: FoldContext): FuncBuilder {
   const startLanes = c.simd ? splat(f, carry, startValue) : null;
   const acc = f.local(lane, "acc");
 
-  /** All m steps of the columns at hand. */
-  const sweep = (body: () => void) => {
+  const early = earlyCode(c, f, d, 1, () => unrolls);
+  const careful = f.local("i32", "careful");
+  /** The sum of all that was joined: it is finite only if every part is. */
+  const check = f.local("v128", "check");
+  const zero = f.local("v128", "zero");
+  if (early !== null) f.v128(f32x4(0, 0, 0, 0)).set(zero);
+
+  const stepOn = () => {
+    plan.streams.forEach(({ fixed }, s) => {
+      if (!fixed) f.get(cursors[s]).get(stepStrides[s]).op("i32.add").set(cursors[s]);
+    });
+    if (every !== null) f.get(outCursor).get(outStep).op("i32.add").set(outCursor);
+  };
+  const rewind = () => {
     streams.forEach((_, s) => {
       f.get(at[s]).set(cursors[s]);
     });
     if (every !== null) f.get(out).set(outCursor);
     f.get(m).set(turns);
-    f.loop((next) => {
+  };
+  /** What is left of the m steps of the columns at hand. */
+  const sweep = (body: () => void) => {
+    countedLoop(f, turns, 1, () => {
       body();
-      plan.streams.forEach(({ fixed }, s) => {
-        if (!fixed) f.get(cursors[s]).get(stepStrides[s]).op("i32.add").set(cursors[s]);
+      stepOn();
+    });
+  };
+  const loadAt = (node: InputNode, from: readonly Local[], u: number) =>
+    loadGroup(f, streams[node.index - 1], from[node.index - 1], u);
+  /** A few steps at a time, one after the other: few registers are in use at once. */
+  const sweepEarly = ({ values, count, join, enter }: EarlyCode, u: number, own: readonly Local[]) => {
+    const size = groupRegisters(carry, 1);
+    countedLoop(f, turns, count, () => {
+      let joined: Local[] = [];
+      for (let s = 0; s < count; s++) {
+        values.vector(u, 2, (node) => loadAt(node, cursors, u));
+        const regs = values.registers(u);
+        joined = s === 0 ? regs : regs.map((reg, r) => join([joined[r]], [reg])[0]);
+        stepOn();
+      }
+      joined.forEach((reg, g) => {
+        const group = own.slice(g * size, (g + 1) * size);
+        enter(group, [reg]).forEach((result, r) => {
+          f.get(result).set(group[r]);
+        });
+        f.get(check).get(reg).op("f32x4.add").set(check);
       });
-      if (every !== null) f.get(outCursor).get(outStep).op("i32.add").set(outCursor);
-      f.get(turns).i32(1).op("i32.sub").tee(turns).brIf(next);
     });
   };
   const advance = (columns: number) => {
@@ -142,7 +177,7 @@ export function emitColumns(c: FoldContext): FuncBuilder {
 
   for (const u of unrolls) {
     const own = accs.slice(0, groupRegisters(carry, u));
-    countedLoop(f, n, 4 * u, () => {
+    const begin = () =>
       f.get(start).if(
         () => {
           for (const reg of own) f.get(startLanes!).set(reg);
@@ -153,13 +188,12 @@ export function emitColumns(c: FoldContext): FuncBuilder {
           });
         },
       );
-      unit.vector(u, 1, (node) => loadGroup(f, streams[node.index - 1], at[node.index - 1], u));
+    const sweepAll = () =>
       sweep(() => {
         unit.vector(
           u,
           2,
-          (node: InputNode) =>
-            node.index === 0 ? own : loadGroup(f, streams[node.index - 1], cursors[node.index - 1], u),
+          (node) => (node.index === 0 ? own : loadAt(node, cursors, u)),
           (node) =>
             node.index === 0 ? null : loadDoubles(f, streams[node.index - 1], cursors[node.index - 1], u),
         );
@@ -171,6 +205,28 @@ export function emitColumns(c: FoldContext): FuncBuilder {
           storeGroup(f, target, outCursor, every.registers(u), u);
         }
       });
+    countedLoop(f, n, 4 * u, () => {
+      unit.vector(u, 1, (node) => loadAt(node, at, u));
+      if (early === null) {
+        begin();
+        rewind();
+        sweepAll();
+      } else {
+        early.values.vector(u, 1, (node) => loadAt(node, at, u));
+        f.i32(0).set(careful);
+        f.loop((again) => {
+          begin();
+          rewind();
+          f.get(zero).set(check);
+          f.get(careful)
+            .op("i32.eqz")
+            .if(() => sweepEarly(early, u, own));
+          sweepAll();
+          // check - check is 0 for finite numbers alone.
+          f.get(check).get(check).op("f32x4.sub").get(zero).op("f32x4.eq").op("i32x4.all_true");
+          f.op("i32.eqz").tee(careful).brIf(again);
+        });
+      }
       storeGroup(f, cells, cell, own, u);
       advance(4 * u);
     });
@@ -183,6 +239,7 @@ export function emitColumns(c: FoldContext): FuncBuilder {
     );
     f.set(acc);
     unit.scalars(1, (node) => pushElement(f, streams[node.index - 1], at[node.index - 1]));
+    rewind();
     sweep(() => {
       unit.scalars(2, (node) => {
         if (node.index === 0) f.get(acc);
@@ -205,9 +262,7 @@ export function emitFirst(c: FoldContext): FuncBuilder {
   const program = c.programs.first!;
   const k = columnsOf(c, "first", []);
   const { f, d, n, cell, out, at, streams, cells, target } = k;
-  const levels: number[] = [];
-  for (const node of program.nodes)
-    levels.push(node.op === "input" ? 2 : node.args.reduce((most, a) => Math.max(most, levels[a]), 0));
+  const levels = elementLevels(program);
   const unrolls = c.simd ? [1] : [];
   const unit = new Unit(codeContext(c, f, program), levels, 2, unrolls, c.params.first);
   unit.hoist(0, d);

@@ -1,7 +1,14 @@
 /** What the functions of a fold kernel share: the descriptor, groups of elements in memory, and programs as code. */
 import type { DType } from "../dtype.ts";
 import type { Id, InputNode, Program } from "../ir/node.ts";
-import type { FoldClass, FoldKernelPlan } from "../optimize/reduce-plan.ts";
+import type { Early } from "../optimize/reduce.ts";
+import {
+  earlyCount,
+  type FoldClass,
+  type FoldKernelPlan,
+  joinsEarly,
+  levelsOf,
+} from "../optimize/reduce-plan.ts";
 import { type FuncBuilder, i32x4, type Local, type ModuleBuilder } from "./assembler.ts";
 import {
   boolMask,
@@ -54,6 +61,7 @@ export interface FoldPrograms {
   readonly combine: Program | null;
   readonly first: Program | null;
   readonly finish: Program;
+  readonly early: Early | null;
 }
 
 /** Everything the functions of a module share. */
@@ -176,6 +184,64 @@ export class Unit {
       if (this.#levels[id] === level) this.scalar.emit(id, (n) => push(n as InputNode));
     });
   }
+}
+
+/** The levels of a program whose inputs all change with the element. */
+export function elementLevels(program: Program): number[] {
+  const levels: number[] = [];
+  for (const node of program.nodes)
+    levels.push(node.op === "input" ? 2 : node.args.reduce((most, a) => Math.max(most, levels[a]), 0));
+  return levels;
+}
+
+/** A program of two values without captured ones, on registers that are there; its constants are made here. */
+export function onRegisters(
+  c: FoldContext,
+  f: FuncBuilder,
+  program: Program,
+  d: Local,
+): (a: readonly Local[], b: readonly Local[]) => Local[] {
+  const unit = new Unit(codeContext(c, f, program), elementLevels(program), 2, [1], 0);
+  unit.hoist(0, d);
+  return (a, b) => {
+    unit.vector(1, 2, (node) => [...(node.index === 0 ? a : b)]);
+    return unit.registers(1);
+  };
+}
+
+/** Values that are joined before they are carried, as code. */
+export interface EarlyCode {
+  readonly watch: Early["watch"];
+  /** Groups of values that are joined. */
+  readonly count: number;
+  readonly values: Unit;
+  readonly dtype: DType;
+  readonly join: (a: readonly Local[], b: readonly Local[]) => Local[];
+  readonly enter: (acc: readonly Local[], value: readonly Local[]) => Local[];
+}
+
+/** null: each value is carried by itself. `unrolls`: those of the values, which are lanes from level `vectorFrom` on. */
+export function earlyCode(
+  c: FoldContext,
+  f: FuncBuilder,
+  d: Local,
+  vectorFrom: number,
+  unrolls: (count: number) => readonly number[],
+): EarlyCode | null {
+  const { early } = c.programs;
+  if (!c.simd || early === null || !joinsEarly(early, c.plan)) return null;
+  const count = earlyCount(early);
+  const levels = levelsOf(early.value, c.plan);
+  const values = new Unit(codeContext(c, f, early.value), levels, vectorFrom, unrolls(count), c.params.step);
+  values.hoist(0, d);
+  return {
+    watch: early.watch,
+    count,
+    values,
+    dtype: early.value.dtype,
+    join: onRegisters(c, f, early.join, d),
+    enter: onRegisters(c, f, early.enter, d),
+  };
 }
 
 /** Registers that 4·unroll values take; booleans are masks of 32-bit lanes. */

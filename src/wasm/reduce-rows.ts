@@ -1,22 +1,26 @@
 /**
  * A piece of m rows of n elements, each folded into its cell: cell = cell ∘ fold(row). The operation is associative and
  * commutative, so a row is folded in several registers at once, which are then folded into one value in a fixed order.
+ * Where values are joined early, and what is watched did not hold, the row is folded again without that.
  */
 import { type DType, dtypes } from "../dtype.ts";
 import type { InputNode } from "../ir/node.ts";
 import { levelsOf, unrollOf } from "../optimize/reduce-plan.ts";
-import type { FuncBuilder, Local } from "./assembler.ts";
+import { type FuncBuilder, i32x4, type Local } from "./assembler.ts";
 import { countedLoop, loadWord } from "./kit.ts";
 import { shapeOf } from "./lower.ts";
-import type { LaneOp } from "./opcodes.ts";
+import type { LaneOp, PlainOp } from "./opcodes.ts";
 import {
   advanceLanes,
   codeContext,
+  type EarlyCode,
+  earlyCode,
   type FoldContext,
   foldDescriptor,
   groupRegisters,
   loadDoubles,
   loadGroup,
+  onRegisters,
   pushElement,
   rampOf,
   type Stream,
@@ -84,11 +88,44 @@ export function emitRows(c: FoldContext): FuncBuilder {
     });
   };
 
-  f.loop((nextRow) => {
+  const early = earlyCode(c, f, d, 2, (count) => [count]);
+  /** Elements that a turn joins, in one chain or two. */
+  const chains = early === null ? 0 : Math.min(8 / early.count, unroll);
+  const earlyTurnSize = early === null ? 0 : 4 * early.count * chains;
+  const careful = f.local("i32", "careful");
+  /** numbers: a sum of all values, which is NaN if one of them is. */
+  const check = early?.watch === "numbers" ? f.local("v128", "check") : null;
+  const shape = shapeOf(lane);
+  const combine = c.simd ? onRegisters(c, f, programs.combine!, d) : null;
+  /** A few groups of elements become one, which is carried in group g of the accumulators. */
+  const earlyTurn = ({ values, count, dtype, join, enter }: EarlyCode, g: number) => {
+    values.vector(count, 2, (node) => load(node, count));
+    let regs = values.registers(count);
+    if (check !== null) {
+      f.get(check);
+      sumOf(f, shape, regs)
+        .op(`${shape}.add` as PlainOp)
+        .set(check);
+    }
+    while (regs.length > groupRegisters(dtype, 1)) regs = pairsOf(regs).map(([a, b]) => join([a], [b])[0]);
+    const size = groupRegisters(carry, 1);
+    const own = accs.slice(g * size, (g + 1) * size);
+    enter(own, regs).forEach((reg, r) => {
+      f.get(reg).set(own[r]);
+    });
+    streams.forEach((s, k) => {
+      advanceLanes(f, s, at[k], 4 * count);
+    });
+  };
+
+  /** total = fold(row). */
+  const foldRow = () => {
     rows.forEach((row, k) => {
       f.get(row).set(at[k]);
     });
-    unit.hoist(1, d, (node) => pushElement(f, streams[node.index - 1], at[node.index - 1]));
+    const pushFixed = (node: InputNode) => pushElement(f, streams[node.index - 1], at[node.index - 1]);
+    unit.hoist(1, d, pushFixed);
+    early?.values.hoist(1, d, pushFixed);
     f.get(n).set(left);
     pushConst(f, carry, identity).set(total);
     if (c.simd) {
@@ -97,9 +134,19 @@ export function emitRows(c: FoldContext): FuncBuilder {
         .op("i32.ge_s")
         .if(() => {
           for (const acc of accs) f.get(neutral!).set(acc);
+          if (early !== null) {
+            f.get(careful)
+              .op("i32.eqz")
+              .if(() => {
+                if (check !== null) f.v128(i32x4(0, 0, 0, 0)).set(check);
+                countedLoop(f, left, earlyTurnSize, () => {
+                  for (let g = 0; g < chains; g++) earlyTurn(early, g);
+                });
+              });
+          }
           if (unroll > 1) {
             countedLoop(f, left, 4 * unroll, () => turn(unroll));
-            mergeGroups(c, f, carry, accs, unroll);
+            mergeGroups(f, carry, accs, unroll, combine!);
           }
           countedLoop(f, left, 4, () => turn(1));
           foldLanes(c, f, carry, accs, total);
@@ -115,6 +162,33 @@ export function emitRows(c: FoldContext): FuncBuilder {
         advanceLanes(f, s, at[k], 1);
       });
     });
+  };
+
+  f.loop((nextRow) => {
+    if (early === null) foldRow();
+    else {
+      f.get(n).i32(earlyTurnSize).op("i32.lt_s").set(careful);
+      f.loop((again) => {
+        foldRow();
+        f.get(careful).op("i32.eqz");
+        if (check === null) {
+          // total - total is 0 for finite numbers alone.
+          f.get(total)
+            .get(total)
+            .op(`${lane}.sub` as PlainOp);
+          pushConst(f, carry, 0).op(`${lane}.ne` as PlainOp);
+        } else {
+          pushConst(f.get(total), carry, 0).op(`${lane}.eq` as PlainOp);
+          f.get(check)
+            .get(check)
+            .op(`${shape}.eq` as PlainOp)
+            .op("i32x4.all_true")
+            .op("i32.eqz")
+            .op("i32.or");
+        }
+        f.op("i32.and").tee(careful).brIf(again);
+      });
+    }
     f.get(start).if(
       [lane],
       () => loadScalar(f.get(d), carry, 4 * foldDescriptor.startValue),
@@ -151,35 +225,36 @@ function identityRegister(c: FoldContext, f: FuncBuilder, carry: DType): Local {
 
 /** Groups 0, 1, 2, 3 → group 0, as (0 ∘ 1) ∘ (2 ∘ 3). */
 function mergeGroups(
-  c: FoldContext,
   f: FuncBuilder,
   carry: DType,
   accs: readonly Local[],
   unroll: number,
+  combine: (a: readonly Local[], b: readonly Local[]) => Local[],
 ): void {
   const size = groupRegisters(carry, 1);
   const group = (g: number) => accs.slice(g * size, (g + 1) * size);
   for (let distance = 1; distance < unroll; distance *= 2) {
     for (let g = 0; g + distance < unroll; g += 2 * distance) {
-      combineGroups(c, f, group(g), group(g + distance)).forEach((reg, r) => {
+      combine(group(g), group(g + distance)).forEach((reg, r) => {
         f.get(reg).set(group(g)[r]);
       });
     }
   }
 }
 
-function combineGroups(c: FoldContext, f: FuncBuilder, a: Local[], b: Local[]): Local[] {
-  const program = c.programs.combine!;
-  const unit = new Unit(
-    codeContext(c, f, program),
-    program.nodes.map(() => 2),
-    2,
-    [1],
-    0,
-  );
-  unit.vector(1, 2, (node) => (node.index === 0 ? a : b));
-  return unit.registers(1);
+/** Pushes the sum of registers, (a + b) + (c + d): short chains. */
+function sumOf(f: FuncBuilder, shape: string, regs: readonly Local[]): FuncBuilder {
+  if (regs.length === 1) return f.get(regs[0]);
+  const half = regs.length / 2;
+  sumOf(f, shape, regs.slice(0, half));
+  return sumOf(f, shape, regs.slice(half)).op(`${shape}.add` as PlainOp);
 }
+
+/** The first with the one in the middle, the second with the one after that: groups of any number of registers stay whole. */
+const pairsOf = (regs: readonly Local[]): [Local, Local][] => {
+  const half = regs.length / 2;
+  return Array.from({ length: half }, (_, i) => [regs[i], regs[i + half]]);
+};
 
 function combineScalars(c: FoldContext, f: FuncBuilder, a: Local, b: Local): Local {
   const program = c.programs.combine!;

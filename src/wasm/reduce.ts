@@ -18,6 +18,7 @@ import { countedLoop, heapModule, loadWord } from "./kit.ts";
 import { emitColumns, emitFirst } from "./reduce-columns.ts";
 import {
   codeContext,
+  elementLevels,
   type FoldContext,
   type FoldPrograms,
   foldDescriptor,
@@ -210,10 +211,7 @@ function emitFinish(c: FoldContext): FuncBuilder {
   const program = programs.finish;
   const f = c.module.func("finish", { d: "i32", count: "i32", cells: "i32", out: "i32" });
   const [d, count, cells, out] = f.params;
-  const levels = program.nodes.map(() => 0);
-  program.nodes.forEach((node, id) => {
-    levels[id] = node.op === "input" ? 2 : node.args.reduce((most, a) => Math.max(most, levels[a]), 0);
-  });
+  const levels = elementLevels(program);
   const [carry] = program.inputs;
   const outStride = loadWord(
     f,

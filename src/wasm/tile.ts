@@ -8,11 +8,9 @@
 import type { Id } from "../ir/node.ts";
 import type { KernelPlan } from "../optimize/vectorize.ts";
 import type { FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
-import { descriptor, type ElementwiseOptions, loadOperands, type Operand } from "./elementwise.ts";
-import { heapModule, loadWord } from "./kit.ts";
+import { type ElementwiseOptions, type Operand, onceACall, startKernel } from "./elementwise.ts";
 import { boolMask, loadLanes, loadSplat, packed, storeLanes } from "./memory.ts";
-import { type CodeContext, loadScalar, ScalarCode } from "./scalar.ts";
-import { slowFunctions } from "./slow.ts";
+import { ScalarCode } from "./scalar.ts";
 import { transpose32, transpose64 } from "./transpose.ts";
 import { VectorCode } from "./vector.ts";
 
@@ -22,25 +20,10 @@ const STRIP = 8;
 const SIDE = 4;
 
 export function emitTile(plan: KernelPlan, options: ElementwiseOptions): ModuleBuilder {
-  const module = heapModule(options.shared);
-  const f = module.func("run", { d: "i32" }, [], { export: true });
-  const { program, levels } = plan;
-  const context: CodeContext = { f, program, fma: options.fma, slow: slowFunctions(module) };
-  const d = f.params[0];
-  const n = loadWord(f, d, descriptor.n, "n");
-  const m = loadWord(f, d, descriptor.m, "m");
-  const operands = loadOperands(f, d, plan);
-
-  const scalar = new ScalarCode(context);
+  const start = startKernel(plan, options);
+  const { module, f, context, n, m, operands } = start;
   const code = new VectorCode(context);
-  program.nodes.forEach((node, id) => {
-    if (levels[id] !== 0) return;
-    scalar.emit(id, () => {
-      if (node.op === "param")
-        loadScalar(f.get(d), node.dtype, 8 * descriptor.param(operands.length, node.index));
-    });
-    code.splat(id, scalar.value(id, true));
-  });
+  onceACall(start, plan.levels, new ScalarCode(context), [code]);
 
   const column = f.local("i32", "column");
   const left = f.local("i32", "left");

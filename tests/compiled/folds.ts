@@ -4,7 +4,7 @@ import { type DType, dtypes, isFloat, type Value } from "../../src/dtype.ts";
 import { engine } from "../../src/engine.ts";
 import { evaluator } from "../../src/ir/eval.ts";
 import { createStorage } from "../../src/memory/storage.ts";
-import { foldRunner, runFold } from "../../src/ops/reduce.ts";
+import { foldRunner, runFold } from "../../src/ops/fold.ts";
 import { allocate, type Strided } from "../../src/ops/strided.ts";
 import { makeFold } from "../../src/optimize/reduce.ts";
 import { interpretReduce, interpretScan } from "../../src/run/interpret.ts";

@@ -20,14 +20,30 @@ export interface KernelCase {
 }
 
 const sizes = fc.oneof(fc.integer({ min: 1, max: 40 }), fc.constantFrom(1, 3, 4, 5, 15, 16, 17, 19, 35));
-const setup = (source: fc.Arbitrary<string>): fc.Arbitrary<KernelCase> =>
+interface Layouts {
+  readonly axes: fc.Arbitrary<KernelCase["axes"]>;
+  readonly shape: fc.Arbitrary<KernelCase["shape"]>;
+}
+const anyLayouts: Layouts = {
+  axes: fc.tuple(fc.constantFrom<Axis>("contiguous", "strided", "reversed", "wide"), axis, axis),
+  shape: fc.tuple(fc.integer({ min: 1, max: 5 }), sizes),
+};
+/** An operand that is the same in every row, and enough rows and columns for several rows to be computed together. */
+const repeatedRows: Layouts = {
+  axes: fc
+    .tuple(fc.constantFrom<Axis>("contiguous", "broadcast", "repeated"), fc.boolean())
+    .map(([other, first]) =>
+      first ? ["contiguous", "repeated", other] : (["contiguous", other, "repeated"] as const),
+    ),
+  shape: fc.tuple(fc.integer({ min: 4, max: 9 }), fc.integer({ min: 32, max: 70 })),
+};
+const setup = (source: fc.Arbitrary<string>, layouts: Layouts): fc.Arbitrary<KernelCase> =>
   fc.tuple(dtype, dtype).chain(([a, b]) =>
     fc.record({
       source: source.map((e) => `(x, y, k) => ${e}`),
       types: fc.constant([a, b] as const),
       k: fc.constantFrom(2, 0.25, -3, true),
-      axes: fc.tuple(fc.constantFrom<Axis>("contiguous", "strided", "reversed", "wide"), axis, axis),
-      shape: fc.tuple(fc.integer({ min: 1, max: 3 }), sizes),
+      ...layouts,
       values: fc.tuple(
         fc.array(elementOf(a), { minLength: 7, maxLength: 23 }),
         fc.array(elementOf(b), { minLength: 7, maxLength: 19 }),
@@ -88,4 +104,5 @@ function difference(d: DType, want: Strided, got: Strided): string {
 const show = (x: Value) => (Object.is(x, -0) ? "-0" : String(x));
 
 /** Kernels of exact operations. */
-export const kernelCases = setup(expressions(exact));
+export const kernelCases = setup(expressions(exact), anyLayouts);
+export const repeatedCases = setup(expressions(exact), repeatedRows);

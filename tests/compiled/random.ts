@@ -92,13 +92,15 @@ export function elementOf(d: DType): fc.Arbitrary<Value> {
   );
 }
 
-export type Axis = "contiguous" | "broadcast" | "strided" | "reversed" | "wide";
+/** `repeated`: contiguous, and the same in every row. */
+export type Axis = "contiguous" | "broadcast" | "strided" | "reversed" | "wide" | "repeated";
 export const axis: fc.Arbitrary<Axis> = fc.constantFrom(
   "contiguous",
   "broadcast",
   "strided",
   "reversed",
   "wide",
+  "repeated",
 );
 
 /** A tensor of (rows, columns) whose columns are laid out as asked, holding the values given, repeated. */
@@ -111,7 +113,7 @@ export function lay(
 ): Strided {
   const { bytes, write } = dtypes[d];
   const [m, n] = shape;
-  const step = { contiguous: 1, broadcast: 0, strided: 2, reversed: -1, wide: 3 }[columns];
+  const step = { contiguous: 1, broadcast: 0, strided: 2, reversed: -1, wide: 3, repeated: 1 }[columns];
   const width = Math.max(1, Math.abs(step) * Math.max(n, 1));
   const total = Math.max(1, width * m) * bytes + misalign;
   const storage = createStorage(engine().heap, total, "test");
@@ -123,7 +125,7 @@ export function lay(
   const offset = misalign + (step < 0 ? (n - 1) * bytes : 0);
   const frame: View = {
     shape: [...shape],
-    strides: [width * bytes, step * bytes],
+    strides: [columns === "repeated" ? 0 : width * bytes, step * bytes],
     offset: Math.max(offset, 0),
     itemBytes: bytes,
   };

@@ -38,6 +38,18 @@ test("a broadcast operand is loaded once a row and splatted outside the loop", (
   expect(inner).not.toMatch(/splat/);
 });
 
+test("a long operand that is the same in every row is loaded, and what follows from it computed, once for several rows", () => {
+  const scale = kernel((x: number, row: number) => x * Math.sqrt(row));
+  const step = report(() => scale(zeros([1024, 4096]), zeros([4096])));
+  expect(step.operands.map((o) => o.walk)).toEqual(["contiguous", "contiguous", "repeated"]);
+  expect(step.vector?.rows).toBe(4);
+  const body = step.wat!.slice(step.wat!.indexOf("f32x4.sqrt"));
+  const inner = body.slice(body.indexOf("loop"), body.indexOf("br_if"));
+  expect(inner).toMatch(/f32x4\.mul/);
+  expect(inner).not.toMatch(/sqrt/);
+  expect(count(inner, "v128.load ")).toBe(4);
+});
+
 test("constants stand before the loops, not in them", () => {
   const { wat } = report(() => zeros(100).map((x) => x * 3 + 7));
   const loops = wat!.slice(wat!.indexOf("loop"));

@@ -6,8 +6,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { buildSync } from "esbuild";
 import { beforeAll, expect, test } from "vitest";
+import type { DType } from "../../src/dtype.ts";
 import { engine } from "../../src/engine.ts";
 import { arange, configure, explain, kernel, type Tensor, zeros, zip } from "../../src/index.ts";
+import { gemmOf } from "../../src/run/gemm.ts";
 import { Pool } from "../../src/run/pool.ts";
 import { ModuleBuilder } from "../../src/wasm/assembler.ts";
 
@@ -49,6 +51,45 @@ test("large operations give the same bits on three threads as on one", () => {
   ]) {
     const [shared, alone] = both(() => f(x, y));
     expect(Buffer.compare(shared, alone)).toBe(0);
+  }
+});
+
+test("products too, whichever way they are cut: rows together, columns, several stages", {
+  timeout: 60_000,
+}, () => {
+  const made = (dtype: DType, ...shape: number[]) => {
+    const size = shape.reduce((x, y) => x * y, 1);
+    return arange(size)
+      .map((x) => ((x * 7919) % 251) / 16 - 7)
+      .to(dtype)
+      .reshape(...shape);
+  };
+  const gemm = gemmOf(engine().heap, engine().pool);
+  for (const [m, k, n] of [
+    [700, 700, 700],
+    [450, 2100, 400],
+    [97, 2100, 400],
+    [611, 300, 1100],
+    [203, 601, 1501],
+    [1500, 513, 515],
+    [130, 140, 150],
+  ]) {
+    for (const dtype of ["f32", "f64", "bf16", "i32"] as const) {
+      const [a, b] = [made(dtype, m, k), made(dtype, n, k).T];
+      const out = zeros([n, m], { dtype }).T;
+      for (const run of [() => a.matmul(b), () => a.matmul(b, { out })]) {
+        const shared = bits(run());
+        expect(gemm.shared).toBe(true);
+        const alone = engine().kernels.alone(() => bits(run()));
+        expect(Buffer.compare(shared, alone), `${dtype} ${m} × ${k} × ${n}`).toBe(0);
+      }
+      const [i, j] = [m - 2, n - 3];
+      const row = a.slice(i).to("f64").mul(b.slice(":", j).to("f64")).sum().item() as number;
+      const got = Number(a.matmul(b).get(i, j));
+      const rounding = { f32: 1e-4, f64: 1e-9, bf16: 0.01 * Math.abs(row) + 1, i32: 0 }[dtype];
+      expect(Math.abs(got - row), `${dtype} ${m} × ${k} × ${n}`).toBeLessThanOrEqual(rounding);
+      for (const t of [a, b, out]) t.dispose();
+    }
   }
 });
 

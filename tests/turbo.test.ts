@@ -1,0 +1,27 @@
+/** What strided/turbo says of itself, in processes of their own: its switches are process-wide. */
+import { execFileSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+
+const source = (name: string) => JSON.stringify(new URL(`../src/${name}`, import.meta.url).href);
+
+function report(before: string): readonly { name: string; on: boolean; why: string }[] {
+  const program = `${before} const { turbo } = await import(${source("turbo.ts")}); console.log(JSON.stringify(turbo));`;
+  const cwd = fileURLToPath(new URL("..", import.meta.url));
+  const args = ["--import", "tsx", "--input-type=module", "-e", program];
+  return JSON.parse(execFileSync(process.execPath, args, { cwd, encoding: "utf8" }));
+}
+
+it("imported first, it says what is on and why", () => {
+  const features = report(`await import(${source("index.ts")});`);
+  expect(features.map((f) => f.name)).toEqual(["relaxed SIMD", "revectorisation"]);
+  for (const { why } of features)
+    expect(why).toMatch(/^(switched on|this Node|needs Node 24|the self-test failed)/);
+  expect(features.some(({ why }) => why.includes("late"))).toBe(false);
+});
+
+it("imported after kernels were compiled, it says that those do without", () => {
+  const features = report(`(await import(${source("index.ts")})).zeros(4).add(1);`);
+  for (const { on, why } of features) expect(why.includes("late")).toBe(on);
+  expect(features.some(({ on }) => on)).toBe(true);
+});
