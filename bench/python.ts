@@ -4,6 +4,7 @@ import { createInterface, type Interface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { Tensor } from "../src/index.ts";
 import { median, timesAsFast } from "./harness.ts";
+import { type BlasKernels, blasEnvironment } from "./openblas.ts";
 
 /** Debian's own Python comes first: it is the one apt-get installs packages for. */
 const candidates = ["/usr/bin/python3", "python3"];
@@ -23,9 +24,14 @@ export class Python {
   readonly #lines: Interface;
   readonly #waiting: ((line: string) => void)[] = [];
 
-  constructor(python: string, threads: number, module: "numpy" | "torch") {
+  constructor(python: string, threads: number, module: "numpy" | "torch", kernels?: BlasKernels) {
     const script = fileURLToPath(new URL("./native/peer.py", import.meta.url));
-    const env = { ...process.env, OPENBLAS_NUM_THREADS: String(threads), OMP_NUM_THREADS: String(threads) };
+    const env = {
+      ...process.env,
+      OPENBLAS_NUM_THREADS: String(threads),
+      OMP_NUM_THREADS: String(threads),
+      ...(kernels === undefined ? {} : blasEnvironment(kernels)),
+    };
     this.#child = spawn(python, [script, String(threads), module], {
       env,
       stdio: ["pipe", "pipe", "inherit"],
@@ -61,6 +67,7 @@ export class Python {
   }
 
   close(): void {
+    this.resume();
     this.#lines.close();
     this.#child.kill();
   }

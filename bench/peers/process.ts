@@ -5,6 +5,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
+import { type BlasKernels, blasEnvironment, blasKernels } from "../openblas.ts";
 import { benchFolder, type Contestant, programOf } from "./contestants.ts";
 import type { Command, Reply } from "./protocol.ts";
 import type { About } from "./types.ts";
@@ -14,6 +15,17 @@ export interface Builds {
   readonly child: string;
   /** The folder of strided's built files. */
   readonly strided: string;
+}
+
+const kernels = new Map<string, BlasKernels>();
+/** OpenBLAS at its best, whether or not it knows the processor. */
+function bestKernels(python: string): BlasKernels {
+  let best = kernels.get(python);
+  if (best === undefined) {
+    [best] = blasKernels(python);
+    kernels.set(python, best);
+  }
+  return best;
 }
 
 const canStop = process.platform !== "win32";
@@ -54,6 +66,7 @@ export class Peer {
     const script = runtime === "python" ? [`${benchFolder}/peers/python/child.py`] : [this.#builds.child];
     const env = {
       ...process.env,
+      ...(runtime === "python" ? blasEnvironment(bestKernels(path)) : {}),
       BENCH_THREADS: String(threads),
       STRIDED_THREADS: String(threads),
       BENCH_STRIDED: build ?? this.#builds.strided,
