@@ -206,9 +206,14 @@ function calmly(): { bytes: Uint8Array; run: () => void } {
   return { bytes: module.toBytes(), run: () => {} };
 }
 
-function runProgram(name: string, env: Record<string, string> = {}, args: readonly string[] = []) {
+function runProgram(
+  name: string,
+  env: Record<string, string> = {},
+  args: readonly string[] = [],
+  flags: readonly string[] = [],
+) {
   const program = fileURLToPath(new URL(`./${name}`, import.meta.url));
-  return spawnSync(process.execPath, ["--import", "tsx", program, ...args], {
+  return spawnSync(process.execPath, [...flags, "--import", "tsx", program, ...args], {
     encoding: "utf8",
     timeout: 60_000,
     env: { ...process.env, ...env },
@@ -227,7 +232,7 @@ test("STRIDED_THREADS=1 starts no worker", () => {
 });
 
 test("a million small operations leave memory flat, and 5,000 kernels keep it bounded", () => {
-  const { status, stdout, stderr } = runProgram("flat.ts");
+  const { status, stdout, stderr } = runProgram("flat.ts", {}, [], ["--expose-gc"]);
   expect(stderr).not.toMatch(/Error/);
   expect(status).toBe(0);
   const { million, kernels, ...rest } = JSON.parse(stdout);
@@ -235,7 +240,8 @@ test("a million small operations leave memory flat, and 5,000 kernels keep it bo
   expect(million.heapBytes).toBe(0);
   expect(million.rss).toBeLessThan(32);
   expect(kernels.heapBytes).toBe(0);
-  expect(kernels.rss).toBeLessThan(160);
+  // 65 when kernels are never let go, 6 to 8 when they are.
+  expect(kernels.rss).toBeLessThan(32);
 });
 
 test("a soak of three seconds: ten Node workers with threads of their own lose nothing", () => {
