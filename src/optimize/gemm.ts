@@ -157,6 +157,9 @@ export function tileCandidates(lane: GemmLane, relaxed: boolean): readonly GemmT
   ];
 }
 
+/** More than 4 rows a tile gain little on some processors: rows computed in vain must not cost more than that. */
+const SPARE_ROWS = 1.025;
+
 /**
  * The tile of products that are not packed: at least two vectors wide, never much wider than out, one step of k at a time,
  * and 4 rows, or the tile's where few of them would be computed in vain.
@@ -165,7 +168,7 @@ export function directTile(tile: GemmTile, lane: GemmLane, m: number, n: number)
   const two = 32 / laneBytes(lane);
   // It is halved for the last columns.
   const nr = n <= 1.5 * two || tile.nr % two !== 0 ? two : tile.nr;
-  const mr = nr === tile.nr && ceilTo(m, tile.mr) <= 1.1 * m ? tile.mr : 4;
+  const mr = nr === tile.nr && ceilTo(m, tile.mr) <= SPARE_ROWS * m ? tile.mr : 4;
   return tile.mr === mr && tile.unrollK === 1 && tile.nr === nr ? tile : { ...tile, mr, nr, unrollK: 1 };
 }
 
@@ -174,7 +177,7 @@ export function defaultBlocking(lane: GemmLane): GemmBlocking {
 }
 /** Longer sums are sums of sums of this many products, whichever tile and path compute them: the bits are the same. */
 const SUM_K = 256;
-const DEEP = 8 * SUM_K;
+const DEEP = 4 * SUM_K;
 const blocking32: GemmBlocking = { mc: 96, kc: SUM_K, nc: 1024, deep: DEEP };
 const blocking64: GemmBlocking = { mc: 72, kc: SUM_K, nc: 512, deep: DEEP };
 /** Bytes that packed blocks of b may take, all tasks together, unless one step is more. */
@@ -251,7 +254,7 @@ export function planGemm(given: GemmProblem, wanted: GemmTile, options: GemmOpti
       ? noTasks
       : parts > 1
         ? cutSteps(problem, parts)
-        : cutTasks(problem, count, tile, options.workers ?? 1, path);
+        : cutTasks(problem, count, tile, options.workers ?? 1, path, packB);
   const together = mayGoTogether(problem, count, path) && tasks.length > 1 && tasks[0].columns === n;
   let blocking = options.blocking ?? defaultBlocking(lane);
   if (path === "packed") {
@@ -441,10 +444,13 @@ function cutTasks(
   tile: GemmTile,
   workers: number,
   path: GemmPath,
+  packB: boolean,
 ): readonly GemmTask[] {
   const { m, n, k } = p;
   const most = workers === 1 ? 1 : Math.floor((m * n * k * count) / TASK_WORK);
-  const byRows = m >= n || (path === "packed" && count === 1 && m >= 2 * workers * PACKED_ROWS);
+  // Tasks that are columns pack only their own of b.
+  const isTall = m >= (path === "direct" && packB ? 2 * n : n);
+  const byRows = isTall || (path === "packed" && count === 1 && m >= 2 * workers * PACKED_ROWS);
   let share = PIECES * workers;
   if (byRows && mayGoTogether(p, count, path))
     share = workers * Math.min(PACKED_PIECES, Math.max(1, Math.floor(m / (workers * PACKED_ROWS))));
