@@ -8,8 +8,7 @@
  */
 import { setFlagsFromString } from "node:v8";
 import type { DType } from "../../src/dtype.ts";
-import type { GemmProblem } from "../../src/optimize/gemm.ts";
-import type { GemmRunOptions } from "../../src/run/gemm.ts";
+import type { GemmOptions, GemmProblem } from "../../src/optimize/gemm.ts";
 
 const argv = process.argv.slice(2);
 /** Milliseconds. */
@@ -132,7 +131,7 @@ async function main(): Promise<void> {
     }
   }
 
-  function product(made: Made, options: GemmRunOptions = {}): Contestant {
+  function product(made: Made, options: GemmOptions = {}): Contestant {
     return {
       flops: made.flops,
       run: () => void gemm.run(made.problem, options),

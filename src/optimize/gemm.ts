@@ -113,8 +113,9 @@ export interface GemmOptions {
   readonly blocking?: GemmBlocking;
   /** Threads that will take tasks; default 1. */
   readonly workers?: number;
-  /** For tests and the bench: this path and no other, where it can be. */
+  /** For tests and the bench: this path and no other, where it can be; this tile, whichever is the best or fits. */
   readonly path?: Exclude<GemmPath, "empty">;
+  readonly tile?: GemmTile;
 }
 
 export function laneOf(dtype: DType): GemmLane {
@@ -157,18 +158,26 @@ export function tileCandidates(lane: GemmLane, relaxed: boolean): readonly GemmT
   ];
 }
 
-/** More than 4 rows a tile gain little on some processors: rows computed in vain must not cost more than that. */
-const SPARE_ROWS = 1.025;
-
 /**
- * The tile of products that are not packed: at least two vectors wide, never much wider than out, one step of k at a time,
- * and 4 rows, or the tile's where few of them would be computed in vain.
+ * Tiles of 6 or 3 rows gain little over those of 4 on some processors: what they compute in vain, beyond the edges of
+ * out, must not cost more than this.
  */
-export function directTile(tile: GemmTile, lane: GemmLane, m: number, n: number): GemmTile {
+const SPARE = 1.025;
+
+/** The tile, or the one of 4 rows and as many bits in a vector if that fits out better. */
+function fittingTile(tile: GemmTile, lane: GemmLane, m: number, n: number): GemmTile {
+  const nr = (isWide(tile, lane) ? 64 : 32) / laneBytes(lane);
+  if (tile.mr === 4 && tile.nr === nr) return tile;
+  const computed = ceilTo(m, tile.mr) * ceilTo(n, tile.nr);
+  return computed <= SPARE * ceilTo(m, 4) * ceilTo(n, nr) ? tile : { ...tile, mr: 4, nr };
+}
+
+/** The tile of products that are not packed: two or four vectors wide, never much wider than out, one step of k at a time. */
+function directTile(tile: GemmTile, lane: GemmLane, n: number): GemmTile {
   const two = 32 / laneBytes(lane);
   // It is halved for the last columns.
   const nr = n <= 1.5 * two || tile.nr % two !== 0 ? two : tile.nr;
-  const mr = nr === tile.nr && ceilTo(m, tile.mr) <= SPARE_ROWS * m ? tile.mr : 4;
+  const mr = nr === tile.nr ? tile.mr : 4;
   return tile.mr === mr && tile.unrollK === 1 && tile.nr === nr ? tile : { ...tile, mr, nr, unrollK: 1 };
 }
 
@@ -226,8 +235,8 @@ const TASK_WORK = 64 * 64 * 64;
 const ceilTo = (x: number, step: number) => Math.ceil(x / step) * step;
 const align64 = (bytes: number) => ceilTo(bytes, 64);
 
-/** Runs at every call, hence the plain loops and the lack of intermediate objects. */
-export function planGemm(given: GemmProblem, wanted: GemmTile, options: GemmOptions = {}): GemmPlan {
+/** `best`: the fastest tile here. Runs at every call, hence the plain loops and the lack of intermediate objects. */
+export function planGemm(given: GemmProblem, best: GemmTile, options: GemmOptions = {}): GemmPlan {
   const lane = laneOf(given.dtypes[0]);
   const lanes = laneBytes(lane);
   const accumulate = options.accumulate ?? REPLACE;
@@ -239,10 +248,11 @@ export function planGemm(given: GemmProblem, wanted: GemmTile, options: GemmOpti
   let count = 1;
   for (let d = 0; d < shape.length; d++) count *= shape[d];
 
+  const wanted = options.tile ?? fittingTile(best, lane, m, n);
   let path: GemmPath = options.path ?? choosePath(problem, lane, wanted);
   if (m === 0 || n === 0 || count === 0) path = "empty";
   else if (accumulate !== REPLACE && path !== "dots") path = "packed";
-  const tile = path === "packed" ? wanted : directTile(wanted, lane, m, n);
+  const tile = path === "packed" ? wanted : directTile(wanted, lane, n);
   const temp = !(isLane(outType, lane) && (problem.out[1] === lanes || n === 1));
   const direct = path === "direct";
   const packA = !(direct && isLane(aType, lane) && !crowds(problem.a[1], k));
@@ -292,7 +302,7 @@ function choosePath(p: GemmProblem, lane: GemmLane, tile: GemmTile): GemmPath {
   if (m <= STREAM_ROWS && rowsAreRuns(p, 2) && work >= m * STREAM_WORK && n >= STREAM_COLUMNS) return "axpy";
   const most = !isWide(tile, lane)
     ? DIRECT_WORK
-    : directTile(tile, lane, m, n).mr > 4
+    : directTile(tile, lane, n).mr > 4
       ? DIRECT_TALL
       : DIRECT_WIDE;
   if (work <= most && k <= SUM_K) return "direct";

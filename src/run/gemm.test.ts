@@ -541,6 +541,51 @@ describe("plans", () => {
     expect([plan.transposed, plan.temp, plan.problem.a]).toEqual([true, false, [4, 256]]);
   });
 
+  const dense = (m: number, n: number, k: number): GemmProblem => ({
+    ...square(4, at),
+    m,
+    n,
+    k,
+    out: [4 * n, 4],
+    a: [4 * k, 4],
+    b: [4 * n, 4],
+  });
+
+  it("the tile fits: what the best one would compute in vain is weighed", () => {
+    const sizes = (best: GemmTile, n: number) => {
+      const { tile } = planGemm(dense(n, n, n), best);
+      return [tile.mr, tile.nr];
+    };
+    const tall: GemmTile = { mr: 6, nr: 16, unrollK: 4, fma: true };
+    expect([64, 96, 128, 256, 1024].map((n) => sizes(tall, n)[0])).toEqual([4, 6, 4, 6, 6]);
+    const flat: GemmTile = { mr: 3, nr: 12, unrollK: 1, fma: true };
+    expect([128, 192, 1024].map((n) => sizes(flat, n))).toEqual([
+      [4, 8],
+      [3, 12],
+      [3, 12],
+    ]);
+  });
+
+  it("tasks that pack b for themselves are columns, unless a is by far the larger", () => {
+    const wide: GemmTile = { mr: 4, nr: 16, unrollK: 4, fma: true };
+    const cutOf = (m: number, n: number, k: number) => {
+      const { path, packB, tasks } = planGemm(dense(m, n, k), wide, { workers: 2 });
+      return [path, packB, tasks.map((t) => [t.rows, t.columns])];
+    };
+    expect(cutOf(128, 128, 128)).toEqual([
+      "direct",
+      true,
+      [
+        [128, 64],
+        [128, 64],
+      ],
+    ]);
+    expect(cutOf(512, 64, 64).at(-1)).toEqual([
+      [256, 64],
+      [256, 64],
+    ]);
+  });
+
   it.each([
     ["a small square", 16, 16, 16, "direct"],
     ["a large square", 256, 256, 256, "packed"],
@@ -549,8 +594,6 @@ describe("plans", () => {
     ["few columns", 4096, 6, 4096, "direct"],
     ["few rows", 3, 4096, 4096, "axpy"],
   ])("%s: %i×%i over %i goes by %s", (_, m, n, k, path) => {
-    const p = square(4, at);
-    const plan = planGemm({ ...p, m, n, k, out: [4 * n, 4], a: [4 * k, 4], b: [4 * n, 4] }, tile);
-    expect(plan.path).toBe(path);
+    expect(planGemm(dense(m, n, k), tile).path).toBe(path);
   });
 });

@@ -67,11 +67,6 @@ interface TileChoice {
   work: number;
 }
 
-export interface GemmRunOptions extends GemmOptions {
-  /** This tile, whatever was found to be the best. */
-  readonly tile?: GemmTile;
-}
-
 /** What products need of a heap; a worker that only runs tasks needs its memory. */
 export type GemmHeap = Pick<Heap, "memory" | "shared" | "buffer" | "alloc" | "free">;
 
@@ -145,7 +140,7 @@ export class GemmKernels {
     return this.#choice(lane).race?.probes ?? null;
   }
 
-  plan(problem: GemmProblem, options: GemmRunOptions = {}): GemmPlan {
+  plan(problem: GemmProblem, options: GemmOptions = {}): GemmPlan {
     const lane = laneOf(problem.dtypes[0]);
     const choice = this.#choice(lane);
     if (!choice.settled && options.tile === undefined) {
@@ -155,11 +150,11 @@ export class GemmKernels {
         this.#probe(lane, choice);
       }
     }
-    return planGemm(problem, options.tile ?? choice.tile, options);
+    return planGemm(problem, choice.tile, options);
   }
 
   /** Computes the whole product, on all threads where that pays. */
-  run(problem: GemmProblem, options: GemmRunOptions = {}): GemmPlan {
+  run(problem: GemmProblem, options: GemmOptions = {}): GemmPlan {
     const lane = laneOf(problem.dtypes[0]);
     const rate = rateOf(lane, options.tile ?? this.#choice(lane).tile);
     const workers = options.workers ?? (isLarge(problem, rate) ? (this.#pool?.threads ?? 1) : 1);
