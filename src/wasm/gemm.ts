@@ -5,7 +5,7 @@
  *     emitPackedGemm   packA, packB, block, store: called block by block, for products that want the caches filled in order
  *     emitDirectGemm   run: small products as they lie, a whole run of batches in one call
  */
-import type { DType } from "../dtype.ts";
+import { type DType, dtypes } from "../dtype.ts";
 import { type GemmLane, type GemmTile, laneDType, laneOf, SUBTRACT } from "../optimize/gemm.ts";
 import type { Callable, FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
 import { bump, type LaneRow, laneRows, repeat } from "./gemm-lanes.ts";
@@ -258,7 +258,8 @@ export function emitDirectGemm(options: GemmModuleOptions): ModuleBuilder {
     packB: options.packB ? emitPack(module, "packB", b, dtype, row, tile.nr) : null,
     packTail: options.packB ? null : emitPack(module, "packTail", b, dtype, row, half.nr, true),
     store: options.temp ? emitStore(module, dtype, out, row) : null,
-    tiles: emitTiles(module, row, tile, half),
+    tiles: emitTiles(module, row, tile, half, options.packB),
+    itemBytes: { a: dtypes[a].bytes, b: dtypes[b].bytes },
   });
   return module;
 }
@@ -270,13 +271,28 @@ interface DirectPieces {
   readonly packTail: Callable | null;
   readonly store: Callable | null;
   readonly tiles: Callable;
+  readonly itemBytes: { readonly a: number; readonly b: number };
 }
+
+/** Bytes of a cache line, and of the next batch's operands that are touched before every tile: as many as it needs. */
+const LINE = 64;
+const aheadBytes = ({ mr, nr }: GemmTile, lane: LaneRow): number =>
+  Math.ceil((mr * nr * lane.bytes) / LINE) * LINE;
 
 /**
  * All tiles of one matrix. a's tiles lie aTile apart, b's (nr columns) bTile. The last columns, fewer than half a tile,
  * are read from `tail`, in steps of tailStep: b itself may end there.
+ *
+ * `ahead`: the operands of the next batch, from aNext and bNext on to before aEnd and bEnd, are on their way to the cache
+ * meanwhile, many lines at a time: a batch that waits for its own gets them one after the other.
  */
-function emitTiles(m: ModuleBuilder, lane: LaneRow, tile: GemmTile, half: GemmTile): FuncBuilder {
+function emitTiles(
+  m: ModuleBuilder,
+  lane: LaneRow,
+  tile: GemmTile,
+  half: GemmTile,
+  ahead: boolean,
+): FuncBuilder {
   const full = emitDirectTile(m, "tile", lane, tile);
   const narrow = emitDirectTile(m, "halfTile", lane, half);
   const edge = emitEdge(m, lane, half);
@@ -296,18 +312,37 @@ function emitTiles(m: ModuleBuilder, lane: LaneRow, tile: GemmTile, half: GemmTi
     c: "i32",
     cRow: "i32",
     scratch: "i32",
+    aNext: "i32",
+    aEnd: "i32",
+    bNext: "i32",
+    bEnd: "i32",
   });
   const [rows, columns, k, a, aTile, aRow, aStep, b, bTile, bStep, tail, tailStep, c, cRow, scratch] =
     f.params;
+  const [aNext, aEnd, bNext, bEnd] = f.params.slice(-4);
   const { mr, nr } = tile;
   const aAt = f.local("i32", "aAt");
   const cAt = f.local("i32", "cAt");
   const left = f.local("i32", "left");
   const cTile = f.local("i32", "cTile");
   f.get(cRow).i32(mr).op("i32.mul").set(cTile);
+  const touch = (next: Local, end: Local) => {
+    const bytes = aheadBytes(tile, lane);
+    f.get(next)
+      .get(end)
+      .op("i32.lt_u")
+      .if(() => {
+        for (let at = 0; at < bytes; at += LINE) f.get(next).load("i32.load", at).drop();
+        bump(f, next, bytes);
+      });
+  };
   const allRows = (one: () => void) => {
     f.get(a).set(aAt).get(c).set(cAt).get(rows).set(left);
     f.loop((next) => {
+      if (ahead) {
+        touch(aNext, aEnd);
+        touch(bNext, bEnd);
+      }
       one();
       bump(f, aAt, aTile);
       bump(f, cAt, cTile);
@@ -395,6 +430,30 @@ function emitRun(m: ModuleBuilder, lane: LaneRow, tile: GemmTile, pieces: Direct
   /** What does not move from batch to batch is packed once. */
   const whenNew = (batchStride: Local, pack: () => void) =>
     f.get(first).get(batchStride).op("i32.or").if(pack);
+  const left = f.local("i32", "batchesLeft");
+  f.get(p.batches).set(left);
+  /** From where to where the next batch's operand is touched: nowhere, if there is none or it is not dense. */
+  const nextBatch = (operand: "a" | "b", rows: Local, columns: Local) => {
+    if (packB === null) {
+      f.i32(0).i32(0);
+      return;
+    }
+    const bytes = pieces.itemBytes[operand];
+    const batch = p[`${operand}Batch`];
+    const next = () => f.get(p[operand]).get(batch).op("i32.add");
+    const size = () => f.get(columns).i32(bytes).op("i32.mul");
+    next();
+    next().get(rows);
+    size().op("i32.mul").op("i32.add");
+    f.i32(aheadBytes(tile, lane) - 1)
+      .op("i32.sub")
+      .i32(0);
+    f.get(p[`${operand}Column`]).i32(bytes).op("i32.eq");
+    f.get(p[`${operand}Row`]);
+    size().op("i32.eq").op("i32.and");
+    f.get(batch).i32(0).op("i32.ne").op("i32.and");
+    f.get(left).i32(1).op("i32.gt_s").op("i32.and").select();
+  };
   repeat(f, p.batches, () => {
     if (packA !== null) {
       whenNew(p.aBatch, () =>
@@ -441,7 +500,11 @@ function emitRun(m: ModuleBuilder, lane: LaneRow, tile: GemmTile, pieces: Direct
     f.get(tail).i32((nr / 2) * lane.bytes);
     if (store !== null) f.get(p.temp).get(tempRow);
     else f.get(p.c).get(p.cRow);
-    f.get(p.scratch).call(pieces.tiles);
+    f.get(p.scratch);
+    nextBatch("a", p.m, p.k);
+    nextBatch("b", p.k, p.n);
+    f.call(pieces.tiles);
+    bump(f, left, -1);
     if (store !== null) {
       f.get(p.c).get(p.cRow).get(p.cColumn).get(p.temp).get(tempRow).get(p.m).get(p.n).call(store);
     }
