@@ -195,8 +195,7 @@ const PACKED_BYTES = 1 << 26;
 /** Columns of sums held back at a time when they must be converted. */
 const TEMP_COLUMNS = 512;
 /** Up to this many multiplications, of sums that are not cut, nothing is packed for the cache's sake. */
-const DIRECT_WORK = 96 * 96 * 96;
-const DIRECT_WIDE = 128 * 128 * 128;
+const DIRECT_WORK = 128 * 128 * 128;
 const DIRECT_TALL = 256 * 256 * 256;
 /** Longer sums are made of blocks, which keeps their error small. */
 const SKINNY_K = 8192;
@@ -300,11 +299,7 @@ function choosePath(p: GemmProblem, lane: GemmLane, tile: GemmTile): GemmPath {
   const work = m * n * k;
   if (n === 1 && rowsAreRuns(p, 1) && work >= STREAM_WORK) return "dots";
   if (m <= STREAM_ROWS && rowsAreRuns(p, 2) && work >= m * STREAM_WORK && n >= STREAM_COLUMNS) return "axpy";
-  const most = !isWide(tile, lane)
-    ? DIRECT_WORK
-    : directTile(tile, lane, n).mr > 4
-      ? DIRECT_TALL
-      : DIRECT_WIDE;
+  const most = isWide(tile, lane) && directTile(tile, lane, n).mr > 4 ? DIRECT_TALL : DIRECT_WORK;
   if (work <= most && k <= SUM_K) return "direct";
   // Few columns: each element of a is used too seldom to be worth packing. (Not the tile's columns: the bits would follow it.)
   if (n <= 32 / laneBytes(lane) && k <= SKINNY_K && rowsAreRuns(p, 1) && isLane(p.dtypes[1], lane))
