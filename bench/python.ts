@@ -91,7 +91,7 @@ export function checkSamples(name: string, result: Tensor, want: readonly number
 }
 
 /** A turn begins with so many milliseconds that do not count: virtual cores that were idle come back slowly. */
-const SETTLE_MS = 40;
+const SETTLE_MS = 25;
 
 const busyFor = (ms: number, run: () => void) => {
   for (const from = performance.now(); performance.now() - from < ms; ) run();
@@ -104,7 +104,7 @@ const busyFor = (ms: number, run: () => void) => {
 export async function takeTurns(
   python: Python,
   ours: () => void,
-  rounds = 5,
+  rounds = 13,
 ): Promise<{ ours: number; theirs: number; ratio: number }> {
   // Warm: V8's second tier has come, and its compiler threads are idle again.
   busyFor(150, ours);
