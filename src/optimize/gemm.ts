@@ -138,18 +138,18 @@ export function plainTile(lane: GemmLane, fma: boolean): GemmTile {
   return { mr: 4, nr: 32 / laneBytes(lane), unrollK: 1, fma: fma && float };
 }
 
-/** Is the tile meant for hosts that join pairs of vectors into 256 bits? */
-export const isWide = ({ nr }: GemmTile, lane: GemmLane): boolean => nr * laneBytes(lane) >= 64;
+/** Is the tile meant for hosts that join pairs of vectors into 256 bits? It has more sums than others have registers for. */
+export const isWide = ({ mr, nr }: GemmTile, lane: GemmLane): boolean => mr * nr * laneBytes(lane) >= 256;
 
 /**
- * Tiles worth trying. 3 rows of 3 vectors need fewer loads than 4 of 2, and all of V8's 15 registers. Those four vectors
- * wide win where the host joins pairs of vectors into 256 bits and lose elsewhere; hosts without relaxed SIMD are too old
- * to do so.
+ * Tiles worth trying. 2 rows of 4 vectors need as many loads as 4 of 2 and fewer addresses; with fused multiply-adds 3 of 3
+ * need fewer loads, and all of V8's 15 registers. 4 and 6 rows of 4 win where the host joins pairs of vectors into 256
+ * bits and lose elsewhere; hosts without relaxed SIMD are too old to do so.
  */
 export function tileCandidates(lane: GemmLane, relaxed: boolean): readonly GemmTile[] {
   const plain = plainTile(lane, relaxed);
   const nr = 2 * plain.nr;
-  if (!relaxed) return [plain];
+  if (!relaxed) return lane === "f32" || lane === "f64" ? [plain, { ...plain, mr: 2, nr }] : [plain];
   return [
     plain,
     { ...plain, mr: 3, nr: 1.5 * plain.nr },
@@ -159,7 +159,7 @@ export function tileCandidates(lane: GemmLane, relaxed: boolean): readonly GemmT
 }
 
 /**
- * Tiles of 6 or 3 rows gain little over those of 4 on some processors: what they compute in vain, beyond the edges of
+ * Tiles of 6, 3 or 2 rows gain little over those of 4 on some processors: what they compute in vain, beyond the edges of
  * out, must not cost more than this.
  */
 const SPARE = 1.025;

@@ -312,6 +312,8 @@ describe("matrix products equal the naive sum", () => {
       { mr: 8, nr: 8, unrollK: 3, fma },
       { mr: 6, nr: 16, unrollK: 4, fma },
       { mr: 3, nr: 12, unrollK: 1, fma },
+      { mr: 2, nr: 16, unrollK: 1, fma },
+      { mr: 2, nr: 8, unrollK: 1, fma },
     ]) {
       for (const k of [1, 3, 4, 5, 16, 19, 37]) {
         check(
@@ -319,6 +321,8 @@ describe("matrix products equal the naive sum", () => {
           { path: "packed", tile, blocking: { mc: 16, kc: 16, nc: 32, deep: 16 } },
         );
         check({ m: 13, n: 37, k, a: "i16", b: "u8" }, { path: "packed", tile });
+        check({ m: 13, n: 37, k, a: "f64", b: "f64" }, { path: "packed", tile });
+        check({ m: 13, n: 37, k, a: "bool", b: "bool" }, { path: "packed", tile });
         for (const a of ["transposed", "sliced"] as const) {
           check({ m: 24, n: 37, k, a: "f32", b: "f32", layouts: ["c", a, a] }, { path: "packed", tile });
           check({ m: 24, n: 37, k, a: "f64", b: "f16", layouts: ["c", a, a] }, { path: "packed", tile });
@@ -335,6 +339,7 @@ describe("matrix products equal the naive sum", () => {
       { mr: 4, nr: 16, unrollK: 4, fma: false },
       { mr: 6, nr: 16, unrollK: 4, fma: false },
       { mr: 3, nr: 12, unrollK: 1, fma: false },
+      { mr: 2, nr: 16, unrollK: 1, fma: false },
     ];
     for (const [m, n, k] of [
       [32, 225, 257],

@@ -86,7 +86,7 @@ export function emitPack(
   to: DType,
   lane: LaneRow,
   width: number,
-  partial = width < 3,
+  partial = width < 2,
 ): FuncBuilder {
   const panel = emitPanel(m, `${name}Panel`, from, to, lane, width, partial);
   const f = m.func(
