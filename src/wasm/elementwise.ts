@@ -64,20 +64,26 @@ export function startKernel(plan: KernelPlan, { shared, fma }: ElementwiseOption
   return { module, f, context, d, n, m, operands: loadOperands(f, d, plan) };
 }
 
-/** Level 0: constants and what follows from captured values, in scalars and in all lanes. */
-export function onceACall(
+/**
+ * What is computed once a call (level 0: constants and what follows from captured values) or once a row (level 1: what is
+ * the same all along it), in scalars, and in all lanes where vectors want it.
+ */
+export function emitOnce(
   { f, d, operands, context: { program } }: KernelStart,
+  level: 0 | 1,
   levels: KernelPlan["levels"],
   scalar: ScalarCode,
   vectors: readonly VectorCode[],
+  wanted: (id: Id) => boolean = () => true,
 ): void {
   program.nodes.forEach((node, id) => {
-    if (levels[id] !== 0) return;
+    if (levels[id] !== level) return;
     scalar.emit(id, () => {
       if (node.op === "param")
         loadScalar(f.get(d), node.dtype, 8 * descriptor.param(operands.length, node.index));
+      else if (node.op === "input") loadScalar(f.get(operands[node.index + 1].row), node.dtype);
     });
-    if (vectors.length === 0) return;
+    if (vectors.length === 0 || !wanted(id)) return;
     const local = scalar.value(id, true);
     vectors.forEach((code, i) => {
       if (i === 0) code.splat(id, local);
@@ -87,11 +93,10 @@ export function onceACall(
 }
 
 export function emitElementwise(plan: KernelPlan, options: ElementwiseOptions): ModuleBuilder {
-  const { module, f, context, d, n, m, operands } = startKernel(plan, options);
+  const start = startKernel(plan, options);
+  const { module, f, context, n, m, operands } = start;
   const { program, levels } = plan;
-  const paramAt = (node: Node & { op: "param" }) => 8 * descriptor.param(operands.length, node.index);
 
-  // Once a call: constants and what follows from captured values.
   const scalar = new ScalarCode(context);
   const used = new Set<Id>();
   program.nodes.forEach((node, id) => {
@@ -100,24 +105,15 @@ export function emitElementwise(plan: KernelPlan, options: ElementwiseOptions): 
   if (levels[program.result] < 2) used.add(program.result);
   const vectors =
     plan.width === 0 ? [] : [...new Set([plan.unroll, 1])].map((u) => ({ u, code: new VectorCode(context) }));
-  const once = (level: 0 | 1) => {
-    program.nodes.forEach((node, id) => {
-      if (levels[id] !== level) return;
-      scalar.emit(id, () => {
-        if (node.op === "param") loadScalar(f.get(d), node.dtype, paramAt(node));
-        else if (node.op === "input") loadScalar(f.get(operands[node.index + 1].row), node.dtype);
-      });
-      if (used.has(id)) {
-        const local = vectors.length === 0 ? null : scalar.value(id, true);
-        let first: VectorCode | null = null;
-        for (const { code } of vectors) {
-          if (first === null) code.splat(id, local);
-          else code.share(id, first);
-          first = code;
-        }
-      }
-    });
-  };
+  const once = (level: 0 | 1) =>
+    emitOnce(
+      start,
+      level,
+      levels,
+      scalar,
+      vectors.map(({ code }) => code),
+      (id) => used.has(id),
+    );
   once(0);
 
   const left = f.local("i32", "left");

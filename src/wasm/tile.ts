@@ -8,7 +8,7 @@
 import type { Id } from "../ir/node.ts";
 import type { KernelPlan } from "../optimize/vectorize.ts";
 import type { FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
-import { type ElementwiseOptions, type Operand, onceACall, startKernel } from "./elementwise.ts";
+import { type ElementwiseOptions, emitOnce, type Operand, startKernel } from "./elementwise.ts";
 import { boolMask, loadLanes, loadSplat, packed, storeLanes } from "./memory.ts";
 import { ScalarCode } from "./scalar.ts";
 import { transpose32, transpose64 } from "./transpose.ts";
@@ -23,7 +23,7 @@ export function emitTile(plan: KernelPlan, options: ElementwiseOptions): ModuleB
   const start = startKernel(plan, options);
   const { module, f, context, n, m, operands } = start;
   const code = new VectorCode(context);
-  onceACall(start, plan.levels, new ScalarCode(context), [code]);
+  emitOnce(start, 0, plan.levels, new ScalarCode(context), [code]);
 
   const column = f.local("i32", "column");
   const left = f.local("i32", "left");

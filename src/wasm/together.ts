@@ -10,9 +10,9 @@ import { type KernelPlan, TOGETHER } from "../optimize/vectorize.ts";
 import type { ModuleBuilder } from "./assembler.ts";
 import {
   type ElementwiseOptions,
+  emitOnce,
   loadVectors,
   type Operand,
-  onceACall,
   startKernel,
   storeVectors,
 } from "./elementwise.ts";
@@ -35,8 +35,9 @@ export function emitTogether(plan: KernelPlan, options: ElementwiseOptions): Mod
   const scalar = new ScalarCode(context);
   const vectors =
     plan.width === 0 ? [] : [...new Set([plan.unroll, 1])].map((u) => ({ u, code: new VectorCode(context) }));
-  onceACall(
+  emitOnce(
     start,
+    0,
     levels,
     scalar,
     vectors.map(({ code }) => code),
