@@ -1,6 +1,6 @@
 /** A heap of 4 MiB, to see it full: in a file of its own, as the heap of a thread is made once. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { arange, configure, memory, scope, type Tensor, zeros } from "../src/index.ts";
+import { arange, configure, memory, scope, type Tensor, tensor, zeros } from "../src/index.ts";
 import { refused } from "./refused.ts";
 
 describe("when the heap is full", () => {
@@ -47,6 +47,18 @@ describe("when the heap is full", () => {
     expect(memory()).toEqual(before);
     for (const t of held) t.dispose();
     expect(memory().bytes).toBe(0);
+  });
+
+  it("a conversion that finds no room for its source leaves nothing behind", () => {
+    const held = zeros([2 ** 18]);
+    const before = memory();
+    for (let i = 0; i < 3; i++) {
+      expect(refused(() => tensor(new Float64Array(300_000), { dtype: "f32" }))).toMatch(
+        /^\(memory\) tensor: /,
+      );
+      expect(memory()).toEqual({ ...before, peakBytes: memory().peakBytes });
+    }
+    held.dispose();
   });
 
   it("one tensor larger than the heap says so", () => {

@@ -6,7 +6,7 @@ import { type DType, dtypes } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { createStorage } from "../memory/storage.ts";
 import { allocate } from "../ops/strided.ts";
-import { type GemmLane, type GemmTile, laneBytes, laneOf } from "../optimize/gemm.ts";
+import { ceilTo, type GemmLane, type GemmTile, laneBytes, laneOf } from "../optimize/gemm.ts";
 import { gemmOf } from "../run/gemm.ts";
 import type { EmitRoutine, Task } from "../run/routine.ts";
 import { Tensor } from "../tensor.ts";
@@ -64,8 +64,6 @@ interface Method {
   /** Steps of k at a time. */
   readonly depth: number;
 }
-
-const ceilTo = (x: number, step: number) => Math.ceil(x / step) * step;
 
 function chooseMethod(plan: ConvPlan, lane: GemmLane, k: number, work: number): Method {
   const e = engine();

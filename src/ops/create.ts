@@ -130,9 +130,8 @@ function fromTypedArray(op: string, data: TypedArray, options: TensorOptions): S
     engine().heap.u8.set(raw, out.storage.address);
     return out;
   }
-  const source = allocate(op, own, shape);
   return filled(out, () =>
-    withTemporary(source, () => {
+    withTemporary(allocate(op, own, shape), (source) => {
       engine().heap.u8.set(raw, source.storage.address);
       assign(op, out, source);
     }),
@@ -186,9 +185,8 @@ const FEW = 16384;
 /** One element, copied to all the others. */
 function fillMany(out: Strided, value: Value): void {
   const op = "full";
-  const one = allocate(op, out.dtype, []);
   filled(out, () =>
-    withTemporary(one, () => {
+    withTemporary(allocate(op, out.dtype, []), (one) => {
       dtypes[out.dtype].write(engine().heap.view, one.storage.address, value);
       assign(op, out, one);
     }),

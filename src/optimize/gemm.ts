@@ -231,7 +231,7 @@ const PACKED_PIECES = 2;
 /** Multiplications that make a task worth handing over. */
 const TASK_WORK = 64 * 64 * 64;
 
-const ceilTo = (x: number, step: number) => Math.ceil(x / step) * step;
+export const ceilTo = (x: number, step: number): number => Math.ceil(x / step) * step;
 const align64 = (bytes: number) => ceilTo(bytes, 64);
 
 /** `best`: the fastest tile here. Runs at every call, hence the plain loops and the lack of intermediate objects. */

@@ -314,6 +314,7 @@ describe("matrix products equal the naive sum", () => {
       { mr: 3, nr: 12, unrollK: 1, fma },
       { mr: 2, nr: 16, unrollK: 1, fma },
       { mr: 2, nr: 8, unrollK: 1, fma },
+      { mr: 5, nr: 8, unrollK: 1, fma },
     ]) {
       for (const k of [1, 3, 4, 5, 16, 19, 37]) {
         check(

@@ -7,6 +7,7 @@ import { type DType, dtypeNames } from "../dtype.ts";
 import { unreachable } from "../errors.ts";
 import { type Heap, SCRATCH } from "../memory/heap.ts";
 import {
+  ceilTo,
   cut,
   type GemmLane,
   type GemmOptions,
@@ -329,7 +330,7 @@ export class GemmKernels {
   ): void {
     const { b, batches } = problem;
     const source = batchAddress(batches, 2, batch) + (column + first) * b[1];
-    const row = padded(columns, tile.nr) * laneBytes(lane);
+    const row = ceilTo(columns, tile.nr) * laneBytes(lane);
     for (let p = from; p < to; p += blocking.kc) {
       const depth = Math.min(blocking.kc, to - p);
       const at = bAt + (p - from) * row + first * depth * laneBytes(lane);
@@ -349,12 +350,12 @@ export class GemmKernels {
   ): void {
     const { problem, workspace: w, tile, blocking } = plan;
     const { kc } = blocking;
-    const mc = padded(task.rows / Math.ceil(task.rows / blocking.mc), tile.mr);
+    const mc = ceilTo(task.rows / Math.ceil(task.rows / blocking.mc), tile.mr);
     const { out, a, k, batches } = problem;
     const aAt = workspace + w.packA;
     const temp = workspace + w.temp;
     const scratch = workspace + w.tile;
-    const row = padded(columns, tile.nr) * laneBytes(plan.lane);
+    const row = ceilTo(columns, tile.nr) * laneBytes(plan.lane);
     const source = batchAddress(batches, 1, batch) + task.row * a[0];
     const target = batchAddress(batches, 0, batch) + task.row * out[0] + column * out[1];
     for (let i = 0; i < task.rows; i += mc) {
@@ -365,8 +366,8 @@ export class GemmKernels {
         const accumulate = plan.accumulate || (p > 0 ? 1 : 0);
         const bBlock = bAt + (p - from) * row;
         if (plan.temp) {
-          const rows = padded(m, tile.mr);
-          const width = padded(columns, tile.nr);
+          const rows = ceilTo(m, tile.mr);
+          const width = ceilTo(columns, tile.nr);
           block(rows, width, depth, aAt, bBlock, temp + i * row, row, scratch, accumulate);
         } else block(m, columns, depth, aAt, bBlock, target + i * out[0], out[0], scratch, accumulate);
       }
@@ -533,8 +534,6 @@ function* stagesOf({ problem: { k }, blocking }: GemmPlan, columns: number, firs
       };
   }
 }
-
-const padded = (x: number, step: number): number => Math.ceil(x / step) * step;
 
 /** Where an operand's matrix of a batch (by ordinal) starts. */
 function batchAddress(batches: GemmProblem["batches"], operand: number, ordinal: number): number {

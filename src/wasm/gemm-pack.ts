@@ -179,7 +179,7 @@ function packAlong(f: FuncBuilder, converter: Converter, lane: LaneRow, width: n
   });
 }
 
-/** The steps of k lie side by side: blocks of 4 (at the end 2 or 3) rows × 4 steps are turned in registers. */
+/** The steps of k lie side by side: blocks of 4 (at the end 1 to 3) rows × 4 steps are turned in registers. */
 function packAcross(f: FuncBuilder, converter: Converter, lane: LaneRow, width: number): void {
   const [dst, src, strideI, , , k] = f.params;
   const itemBytes = dtypes[converter.from].bytes;
@@ -240,10 +240,11 @@ function packAcross(f: FuncBuilder, converter: Converter, lane: LaneRow, width: 
   }
 }
 
-/** The first 8, 12 or 16 bytes of a register. */
+/** The first 4, 8, 12 or 16 bytes of a register. */
 function storePart(f: FuncBuilder, at: Local, reg: Local, bytes: number, offset: number): void {
   f.get(at).get(reg);
   if (bytes === 16) f.store("v128.store", offset, 4);
+  else if (bytes === 4) f.storeLane("v128.store32_lane", 0, offset, 4);
   else f.storeLane("v128.store64_lane", 0, offset, 4);
   if (bytes === 12)
     f.get(at)
