@@ -87,7 +87,7 @@ export function splitShape(
 export interface ReduceExtras {
   /** The dtype to store, where it is not the accumulator's. */
   readonly result?: DType;
-  /** What is done with the accumulator at the end. */
+  /** What is done with the accumulator at the end. It follows from the operation, the shape and the axis: see isSameFold. */
   readonly ending?: { readonly key: string; readonly with: Ending; readonly params: readonly Value[] };
 }
 
