@@ -3,7 +3,7 @@ import { type ArrayOf, type DType, dtypes, type TypedArray } from "./dtype.ts";
 import { engine } from "./engine.ts";
 import { describe, fail } from "./errors.ts";
 import { runScope } from "./memory/scope.ts";
-import { checkFlag, checkFunction, checkOptions } from "./ops/arguments.ts";
+import { checkFlag, checkOptions, checkThunk } from "./ops/arguments.ts";
 import * as create from "./ops/create.ts";
 import { elementwise } from "./ops/elementwise.ts";
 import { callableOf } from "./ops/function.ts";
@@ -182,7 +182,7 @@ function liveTensors(operation: string, tensors: readonly Tensor[]): Tensor[] {
 
 /** Frees every tensor made inside that is not in the result (a tensor, or an array or object of them). */
 export function scope<R>(fn: () => R): R {
-  checkFunction("scope", fn, "scope(() => a.add(b).sum())");
+  checkThunk("scope", fn, "scope(() => a.add(b).sum())");
   return runScope(engine().scopes, fn, collectTensors) as R;
 }
 

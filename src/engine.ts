@@ -3,7 +3,7 @@
  * Importing strided makes nothing; the one engine of this thread is made at first use.
  */
 import type { DType } from "./dtype.ts";
-import { checkKeys, describe, fail } from "./errors.ts";
+import { checkKeys, describe, fail, written } from "./errors.ts";
 import { Heap, type HeapOptions } from "./memory/heap.ts";
 import { type Disposes, ScopeStack } from "./memory/scope.ts";
 import { KernelCache } from "./run/kernel.ts";
@@ -136,7 +136,7 @@ export function configure(settings: EngineOptions): void {
     fail(
       "value",
       "configure",
-      `maximumBytes is ${maximumBytes}.`,
+      `maximumBytes is ${written(maximumBytes)}.`,
       "Use a whole number from 262144 to 4294967296.",
     );
   }

@@ -52,6 +52,12 @@ export function shown(value: unknown): string {
   return ["symbol", "function", "object"].includes(typeof value) ? describe(value) : String(value);
 }
 
+/** The same as it is written in a program: "1" and 1n are not 1. */
+export function written(value: unknown): string {
+  if (typeof value === "bigint") return `${value}n`;
+  return typeof value === "string" ? JSON.stringify(value) : shown(value);
+}
+
 /** What a caller passed, in words: `null`, `the string "x"`, `an array`, `a function`. */
 export function describe(value: unknown): string {
   if (value === null || value === undefined) return String(value);

@@ -71,6 +71,8 @@ export type Together<D extends DType, O> =
 
 const inspect = Symbol.for("nodejs.util.inspect.custom");
 const disposeSymbol: typeof Symbol.dispose = Symbol.dispose ?? (Symbol.for("Symbol.dispose") as never);
+/** Elements that nested arrays may have: V8 ends the process when its own memory is full. */
+const MOST_NESTED = 2 ** 28;
 
 export class Tensor<D extends DType = DType> implements Strided<D> {
   readonly dtype: D;
@@ -353,9 +355,12 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
   }
   /** This tensor if it is contiguous (another handle on it), else a dense copy: either has `data`. */
   contiguous(): Tensor<D> {
+    return this.#dense("contiguous");
+  }
+  #dense(operation: string): Tensor<D> {
     return this.#isArray()
-      ? this.#share("contiguous", this.frame)
-      : new Tensor(copyTo("contiguous", this, this.dtype));
+      ? this.#share(operation, this.frame)
+      : new Tensor(copyTo(operation, this, this.dtype));
   }
   /** The elements converted; the same dtype gives another handle on this tensor. */
   to<E extends DType>(dtype: E): Tensor<E> {
@@ -584,6 +589,14 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
 
   toArray(): NestedArray<ScalarOf<D>> {
     this.#check("toArray");
+    if (this.size > MOST_NESTED) {
+      fail(
+        "memory",
+        "toArray",
+        `${this.size} elements are too many for arrays of JavaScript, which hold up to ${MOST_NESTED}.`,
+        "Take a slice, or toTypedArray().",
+      );
+    }
     const { read } = dtypes[this.dtype];
     const memory = this.storage.heap.view;
     const { shape, strides } = this.frame;
@@ -598,7 +611,7 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
   /** A copy of the elements in row-major order, outside the heap. */
   toTypedArray(): ArrayOf<D> {
     this.#check("toTypedArray");
-    const dense = this.contiguous();
+    const dense = this.#dense("toTypedArray");
     const out = new dtypes[this.dtype].Array(this.size);
     (out as { set(from: unknown): void }).set(dense.data);
     dense.dispose();

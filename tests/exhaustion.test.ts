@@ -1,10 +1,23 @@
 /** A heap of 4 MiB, to see it full: in a file of its own, as the heap of a thread is made once. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { arange, configure, memory, scope, type Tensor, tensor, zeros } from "../src/index.ts";
+import { engine } from "../src/engine.ts";
+import {
+  arange,
+  configure,
+  empty,
+  full,
+  matmul,
+  memory,
+  scope,
+  type Tensor,
+  tensor,
+  zeros,
+} from "../src/index.ts";
+import { gemmOf } from "../src/run/gemm.ts";
 import { refused } from "./refused.ts";
 
 describe("when the heap is full", () => {
-  beforeAll(() => configure({ maximumBytes: 4 * 2 ** 20 }));
+  beforeAll(() => configure({ maximumBytes: 4 * 2 ** 20, threads: 3 }));
 
   it("settings outside what a heap can have are refused before it is made", () => {
     expect(() => configure({ maximumBytes: 10 })).toThrowErrorMatchingInlineSnapshot(`
@@ -59,6 +72,37 @@ describe("when the heap is full", () => {
       expect(memory()).toEqual({ ...before, peakBytes: memory().peakBytes });
     }
     held.dispose();
+  });
+
+  it("a product whose threads find no room for their workspaces is made by one of them", () => {
+    const { heap, pool } = engine();
+    pool.waitUntilReady(20_000);
+    const shape = [8, 100, 100];
+    const [a, turned, out] = [1, 2, 3].map((x) => full(shape, x, { dtype: "f64" }));
+    const b = turned.swapAxes(1, 2);
+    const gemm = gemmOf(heap, pool);
+    matmul(a, b, { out });
+    expect(gemm.shared).toBe(true);
+    out.fill(0);
+    const held: Tensor[] = [];
+    const room = zeros([2 ** 16]);
+    for (let bytes = 2 ** 20; bytes >= 64; bytes /= 2) {
+      while (held.length < 1000) {
+        try {
+          held.push(empty([bytes], { dtype: "u8" }));
+        } catch {
+          break;
+        }
+      }
+    }
+    room.dispose();
+    const before = memory();
+    matmul(a, b, { out });
+    expect(gemm.shared).toBe(false);
+    expect(memory()).toEqual({ ...before, peakBytes: memory().peakBytes });
+    for (const t of held) t.dispose();
+    expect([out.min().item(), out.max().item()]).toEqual([200, 200]);
+    for (const t of [a, b, turned, out]) t.dispose();
   });
 
   it("one tensor larger than the heap says so", () => {

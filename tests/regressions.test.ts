@@ -453,6 +453,36 @@ describe("once wrong, now right", () => {
     expect([map.size, map.get("c")]).toEqual([3, 5]);
   });
 
+  it("what is no number is shown as it is written, and never a TypeError of JavaScript's", () => {
+    const a = arange(6).reshape(2, 3);
+    const odd: Any[] = [Symbol("x"), Object.create(null), [Symbol("x")]];
+    for (const x of odd) {
+      for (const run of [
+        () => lib.configure({ maximumBytes: x }),
+        () => fromBuffer(new Float32Array(4), { dtype: "f32", shape: [2], byteOffset: x }),
+        () => lib.pad(a, 1, { mode: x }),
+      ])
+        expect(refused(run)).toMatch(/an object|an array|a symbol/);
+    }
+    expect(refused(() => lib.pad(a, 1, { mode: ["edge"] as Any }))).toMatch("mode is an array.");
+    expect(refused(() => a.get(0n as Any, 0))).toMatch("index 0n for axis 0 is not an integer.");
+    expect(refused(() => a.get("1" as Any, 0))).toMatch('index "1" for axis 0 is not an integer.');
+    expect(refused(() => a.cumsum({ axis: "x" as Any }))).toMatch('axis "x" is not an integer.');
+    expect(refused(() => lib.configure({ maximumBytes: "1" as Any }))).toMatch('maximumBytes is "1".');
+    expect(refused(() => lib.oneHot(arange(3).to("i32"), 2 ** 32))).toMatch("from 0 to 2147483647");
+    class Given {}
+    for (const run of [() => scope(Given as Any), () => explain(Given as Any)])
+      expect(refused(run)).toMatch("a class was given.");
+    expect(refused(() => explain(3 as Any))).toMatch("expected a function, got the number 3.");
+  });
+
+  it("copies that no memory holds are refused under their own name, not by V8's end", () => {
+    const vast = arange(1).broadcastTo(2 ** 20, 2 ** 20);
+    expect(refused(() => vast.toArray())).toMatch(/toArray: 1099511627776 elements are too many/);
+    expect(refused(() => vast.toJSON())).toMatch(/too many/);
+    expect(refused(() => vast.toTypedArray())).toMatch(/toTypedArray: out of memory/);
+  });
+
   it("a tensor goes to JSON and back, 64-bit integers, NaN and -0 included", () => {
     const back = (t: Tensor) => new Tensor(fromJSON(JSON.stringify(t)));
     for (const dtype of dtypeNames) {

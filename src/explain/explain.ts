@@ -5,6 +5,7 @@
  */
 import { engine, type Listener } from "../engine.ts";
 import { describe, fail } from "../errors.ts";
+import { checkThunk } from "../ops/arguments.ts";
 import { Tensor } from "../tensor.ts";
 import { routineOperand } from "./facts.ts";
 import { type Iteration, iterationOf, type Trace } from "./iteration.ts";
@@ -150,14 +151,7 @@ let current: { readonly recorder: Recorder; readonly listener: Listener } | null
 
 /** Runs `fn` and reports what ran inside. */
 export function explain<R>(fn: () => R): Report<R> {
-  if (typeof fn !== "function") {
-    fail(
-      "value",
-      "explain",
-      "expected a function.",
-      "Wrap the expression: explain(() => a.map(x => x + 1)).",
-    );
-  }
+  checkThunk("explain", fn, "explain(() => a.map(x => x + 1))");
   const e = engine();
   const before = e.listener;
   if (current !== null && before === current.listener) {

@@ -263,7 +263,7 @@ export function oneHot<E extends DType = "f32">(
   const op = "oneHot";
   checkOptions(op, options, "{ axis: 1 }", ["axis", "on", "off", "dtype"]);
   if (!(Number.isSafeInteger(depth) && depth >= 0 && depth < 2 ** 31)) {
-    fail("value", op, `the depth is ${describe(depth)}.`, "Use a whole number from 0.");
+    fail("value", op, `the depth is ${describe(depth)}.`, "Use a whole number from 0 to 2147483647.");
   }
   const dtype = checkDType(op, options.dtype ?? "f32");
   const { on = 1, off = 0 } = options;

@@ -40,7 +40,7 @@ export function pad<D extends DType>(t: Tensor<D>, width: PadWidth, options: Pad
   liveTensor(op, t);
   checkOptions(op, options, '{ mode: "edge" }', ["mode", "value"]);
   const { mode = "constant", value = 0 } = options;
-  if (mode !== "constant" && !Object.hasOwn(rules, mode)) {
+  if (mode !== "constant" && !(typeof mode === "string" && Object.hasOwn(rules, mode))) {
     fail("value", op, `mode is ${describe(mode)}.`, `Use one of constant ${Object.keys(rules).join(" ")}.`);
   }
   const widths = widthsOf(op, width, t.rank);

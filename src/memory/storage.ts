@@ -3,7 +3,7 @@
  * gate between views and memory: every view passes it once, when it is bound to a storage; kernels never check.
  */
 
-import { fail, list, unreachable } from "../errors.ts";
+import { fail, list, unreachable, written } from "../errors.ts";
 import type { View } from "../view/view.ts";
 import type { Anchor } from "./backstop.ts";
 import type { Heap } from "./heap.ts";
@@ -101,12 +101,15 @@ function failNumbers(operation: string, view: View): never {
   const { shape, strides, offset, itemBytes } = view;
   const refuse = (fact: string): never => fail("bounds", operation, fact, describe(view));
   if (strides.length !== shape.length) refuse(`${shape.length} sizes, ${strides.length} strides.`);
-  if (!isSize(itemBytes) || itemBytes === 0) refuse(`an element of ${itemBytes} bytes is impossible.`);
-  if (!Number.isSafeInteger(offset)) refuse(`offset ${offset} is not a whole number of bytes below 2^53.`);
+  if (!isSize(itemBytes) || itemBytes === 0)
+    refuse(`an element of ${written(itemBytes)} bytes is impossible.`);
+  if (!Number.isSafeInteger(offset))
+    refuse(`offset ${written(offset)} is not a whole number of bytes below 2^53.`);
   for (let d = 0; d < shape.length; d++) {
-    if (!isSize(shape[d])) refuse(`size ${shape[d]} of axis ${d} is not a whole number from 0 below 2^53.`);
+    if (!isSize(shape[d]))
+      refuse(`size ${written(shape[d])} of axis ${d} is not a whole number from 0 below 2^53.`);
     if (!Number.isSafeInteger(strides[d])) {
-      refuse(`stride ${strides[d]} of axis ${d} is not a whole number of bytes below 2^53.`);
+      refuse(`stride ${written(strides[d])} of axis ${d} is not a whole number of bytes below 2^53.`);
     }
   }
   return unreachable("a view was refused for its numbers, and they are fine");
@@ -142,7 +145,7 @@ function exactReach({ shape, strides, offset, itemBytes }: View): { low: bigint;
 
 function describe({ shape, strides, offset, itemBytes }: View): string {
   return (
-    `Every element must lie inside: shape ${list(shape)}, strides ${list(strides)} bytes, offset ${offset} bytes, ` +
-    `${itemBytes} bytes an element.`
+    `Every element must lie inside: shape ${list(shape)}, strides ${list(strides)} bytes, offset ${written(offset)} bytes, ` +
+    `${written(itemBytes)} bytes an element.`
   );
 }

@@ -59,8 +59,15 @@ export function axisList(operation: string, axes: unknown): number | readonly nu
     "value",
     operation,
     `the axis is ${describe(axes)}.`,
-    "Give an axis or an array of axes; where all of them are meant, leave it out.",
+    "Give an axis or an array of axes, or leave it out.",
   );
+}
+
+/** A function to be called without arguments; a class cannot be. */
+export function checkThunk(operation: string, fn: unknown, example: string): void {
+  checkFunction(operation, fn, example);
+  if (Object.getOwnPropertyDescriptor(fn, "prototype")?.writable === false)
+    fail("value", operation, "a class was given.", `Pass a function, such as ${example}.`);
 }
 
 export function checkFunction(operation: string, fn: unknown, example: string): void {

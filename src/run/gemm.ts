@@ -4,7 +4,7 @@
  * blocks of b, and take them stage by stage.
  */
 import { type DType, dtypeNames } from "../dtype.ts";
-import { unreachable } from "../errors.ts";
+import { TensorError, unreachable } from "../errors.ts";
 import { type Heap, SCRATCH } from "../memory/heap.ts";
 import {
   ceilTo,
@@ -21,6 +21,7 @@ import {
   laneBytes,
   laneOf,
   planGemm,
+  REPLACE,
   rowsTogether,
   STREAM_CHUNK,
   STREAM_K,
@@ -161,9 +162,19 @@ export class GemmKernels {
     const workers = options.workers ?? (isLarge(problem, rate) ? (this.#pool?.threads ?? 1) : 1);
     const plan = this.plan(problem, { ...options, workers });
     this.shared = workers > 1 && plan.tasks.length > 1;
-    if (this.shared) this.#runShared(plan);
-    else this.runPlan(plan);
-    return plan;
+    if (!this.shared) {
+      this.runPlan(plan);
+      return plan;
+    }
+    try {
+      this.#runShared(plan);
+      return plan;
+    } catch (error) {
+      // One thread needs less memory; and what is replaced may be replaced again.
+      const isFull = error instanceof TensorError && error.code === "memory";
+      if (!isFull || plan.accumulate !== REPLACE) throw error;
+      return this.run(problem, { ...options, workers: 1 });
+    }
   }
 
   /** Every task has a workspace of its own; b is packed by each for itself, or by all of them for all. */

@@ -4,7 +4,7 @@
  * The law of everything above it: index i lies at position offset + Σ strides[d]·i[d].
  * No memory and no views live here: only sizes, steps, indices and axis numbers, and their checks.
  */
-import { fail, list, shown } from "../errors.ts";
+import { fail, list, written } from "../errors.ts";
 
 /** As NumPy 2: enough for anyone, and small enough that a loop nest stays a small object. */
 export const MAX_RANK = 64;
@@ -34,7 +34,7 @@ export function checkShape(op: string, shape: readonly number[]): void {
       fail(
         "shape",
         op,
-        `size ${shown(n)} of axis ${d} in ${list(shape)} is not a size.`,
+        `size ${written(n)} of axis ${d} in ${list(shape)} is not a size.`,
         "Sizes are integers from 0.",
       );
     }
@@ -103,7 +103,8 @@ export function extentOf(
 
 /** Axis -rank … rank-1 as 0 … rank-1. */
 export function normalizeAxis(op: string, axis: number, rank: number): number {
-  if (!Number.isInteger(axis)) fail("axis", op, `axis ${shown(axis)} is not an integer.`, rangeOfAxes(rank));
+  if (!Number.isInteger(axis))
+    fail("axis", op, `axis ${written(axis)} is not an integer.`, rangeOfAxes(rank));
   if (axis < -rank || axis >= rank) {
     fail("axis", op, `axis ${axis} is out of range for rank ${rank}.`, rangeOfAxes(rank));
   }
@@ -127,7 +128,7 @@ export function normalizeAxes(op: string, axes: number | readonly number[], rank
 /** Index -size … size-1 as 0 … size-1. */
 export function normalizeIndex(op: string, index: number, size: number, axis: number): number {
   if (!Number.isInteger(index)) {
-    fail("index", op, `index ${shown(index)} for axis ${axis} is not an integer.`, rangeOfIndices(size));
+    fail("index", op, `index ${written(index)} for axis ${axis} is not an integer.`, rangeOfIndices(size));
   }
   if (index < -size || index >= size) {
     fail(

@@ -5,7 +5,7 @@
  * and leaves its argument alone. Slicing is in slice.ts, reshaping in reshape.ts; whether the bytes exist
  * is checked by the storage. A view without elements keeps the offset it came from: it points nowhere new.
  */
-import { fail, list, shown } from "../errors.ts";
+import { fail, list, shown, written } from "../errors.ts";
 import { checkShape, extentOf, normalizeAxes, normalizeAxis, rowMajorStrides, sizeOf } from "./layout.ts";
 
 export interface View {
@@ -399,13 +399,18 @@ export function asStrided(
       fail(
         "value",
         "asStrided",
-        `stride ${stride} is not an integer.`,
+        `stride ${written(stride)} is not an integer.`,
         "Strides are whole numbers of bytes.",
       );
     }
   }
   if (!Number.isSafeInteger(byteOffset) || byteOffset < 0) {
-    fail("value", "asStrided", `offset ${byteOffset} is not an offset.`, "Offsets are integers from 0.");
+    fail(
+      "value",
+      "asStrided",
+      `offset ${written(byteOffset)} is not an offset.`,
+      "Offsets are integers from 0.",
+    );
   }
   return { shape: [...shape], strides: [...byteStrides], offset: byteOffset, itemBytes: view.itemBytes };
 }
