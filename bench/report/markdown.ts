@@ -242,7 +242,7 @@ function singleLosses(report: Report): string {
     .map((m) => `${m.workload.title} (${label(m.theirs)}, ${times(m.ratio)})`);
   return text.length === 0
     ? "Nowhere else."
-    : `Without threads strided is also behind at ${text.join(", ")}. Its sums of f32 are made in f64.`;
+    : `Without threads strided is also behind at ${text.join(", ")}. Its sums of f32 go on in f64 after four neighbours.`;
 }
 
 function lossItem(list: readonly Match[], best: readonly Match[], why: string): string {
