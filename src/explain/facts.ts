@@ -74,15 +74,9 @@ const isFunction = (source: string) => /=>|[{}]/.test(source);
 
 function gemmCode(gemm: GemmPlan): Code | null {
   const { heap, pool } = engine();
-  const kernels = gemmOf(heap, pool);
   const { path, tile, lane } = gemm;
   if (path === "empty") return null;
-  const { bytes } =
-    path === "packed"
-      ? kernels.packed(gemm)
-      : path === "direct"
-        ? kernels.direct(gemm)
-        : kernels.vector(gemm, path);
+  const { bytes } = gemmOf(heap, pool).moduleOf(gemm);
   const vector = { lanes: 16 / laneBytes(lane), unroll: tile.unrollK, tiled: false, rows: 1 };
   return { bytes, compileTime: undefined, calls: undefined, plan: null, vector, walks: null };
 }

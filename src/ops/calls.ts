@@ -62,13 +62,7 @@ function flatCall(
   }
   const storage = createStorage(e.heap, call.size * call.made.itemBytes, operation);
   const made = { dtype: call.program.dtype, storage, frame: call.made, readOnly: false };
-  try {
-    e.kernels.flat(call.program, made, operands, call.size, call.params);
-  } catch (error) {
-    storage.release();
-    throw error;
-  }
-  return made;
+  return filled(made, () => e.kernels.flat(call.program, made, operands, call.size, call.params));
 }
 
 /** The same shapes, strides and dtypes make the same call, wherever the operands begin. */

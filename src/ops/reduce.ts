@@ -131,13 +131,9 @@ function isSameFold(call: FoldCall, t: Strided, options: ReduceOptions, extras: 
 function foldAgain(operation: string, call: FoldCall, t: Strided): Strided {
   const e = engine();
   const storage = createStorage(e.heap, sizeOf(call.out.shape) * call.out.itemBytes, operation);
-  try {
-    foldRunner(e).again(call.recorded, storage.address, [t.storage.address + t.frame.offset + call.shift]);
-  } catch (error) {
-    storage.release();
-    throw error;
-  }
-  return { dtype: call.made, storage, frame: call.out, readOnly: false };
+  const from = t.storage.address + t.frame.offset + call.shift;
+  const made = { dtype: call.made, storage, frame: call.out, readOnly: false };
+  return filled(made, () => foldRunner(e).again(call.recorded, storage.address, [from]));
 }
 
 /** A fold is kept, so that it need not be planned again. */

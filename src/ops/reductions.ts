@@ -329,8 +329,7 @@ export function logsumexp(t: Strided, options: SumOptions = {}): Strided {
         for (const tile of tilesOf(t.frame, split)) {
           sumExponentials("logsumexp", t, tile, split, largest, sums, "finite");
         }
-        const flat = { ...out, frame: contiguousView(split.keptShape, dtypes[result].bytes) };
-        runMap("logsumexp", programs.logSumMap(as, result), [whole(flat), whole(sums), whole(largest)]);
+        runMap("logsumexp", programs.logSumMap(as, result), [whole(cells), whole(sums), whole(largest)]);
       },
     ),
   );

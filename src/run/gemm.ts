@@ -188,7 +188,7 @@ export class GemmKernels {
       if (plan.together) this.#runTogether(plan, workspaces, step);
       else {
         const partials = workspaces + own;
-        this.#play(this.#moduleOf(plan), plan.tasks.length, (t, exports) =>
+        this.#play(this.moduleOf(plan), plan.tasks.length, (t, exports) =>
           this.runTask(plan, t, workspaces + t * step, partials, exports),
         );
         if (plan.parts > 1) this.#join(plan, partials);
@@ -231,7 +231,8 @@ export class GemmKernels {
     }
   }
 
-  #moduleOf(plan: GemmPlan): GemmModule<GemmExports> {
+  /** What runs the plan; it has a path. */
+  moduleOf(plan: GemmPlan): GemmModule<GemmExports> {
     if (plan.path === "direct") return this.direct(plan);
     if (plan.path === "packed") return this.packed(plan);
     if (plan.path === "dots" || plan.path === "axpy") return this.vector(plan, plan.path);
@@ -265,7 +266,7 @@ export class GemmKernels {
     index: number,
     workspace: number,
     partials = 0,
-    exports: GemmExports = this.#moduleOf(plan).exports,
+    exports: GemmExports = this.moduleOf(plan).exports,
   ): void {
     const task = plan.tasks[index];
     if (plan.path === "direct") this.#runDirect(plan, task, workspace, exports as DirectGemm);

@@ -8,7 +8,7 @@
 import { type DType, dtypes } from "../dtype.ts";
 import { laneDType, laneOf, rowsTogether, SUBTRACT } from "../optimize/gemm.ts";
 import type { Callable, FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
-import type { GemmModuleOptions } from "./gemm.ts";
+import type { GemmModuleOptions, Store } from "./gemm.ts";
 import { bump, type LaneRow, laneRows, multiplyAdd, repeat } from "./gemm-lanes.ts";
 import { Converter, emitPack, emitStore } from "./gemm-pack.ts";
 import { countedLoop, heapModule } from "./kit.ts";
@@ -49,15 +49,7 @@ export interface VectorGemm {
   /** y[j] = Σ from[p,j], n lanes of `parts` rows that are `step` bytes apart; y may be the first of them. */
   join(n: number, parts: number, from: number, step: number, y: number): void;
   /** Only where sums go through a buffer. */
-  store?(
-    dst: number,
-    dstRow: number,
-    dstColumn: number,
-    src: number,
-    srcRow: number,
-    rows: number,
-    columns: number,
-  ): void;
+  store?: Store;
 }
 
 export interface VectorModuleOptions extends GemmModuleOptions {

@@ -47,7 +47,7 @@ export interface PackedGemm {
 }
 
 /** Dense lanes → elements of the output, anywhere. */
-type Store = (
+export type Store = (
   dst: number,
   dstRow: number,
   dstColumn: number,

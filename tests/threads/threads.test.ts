@@ -206,12 +206,14 @@ function calmly(): { bytes: Uint8Array; run: () => void } {
   return { bytes: module.toBytes(), run: () => {} };
 }
 
-function runProgram(
-  name: string,
-  env: Record<string, string> = {},
-  args: readonly string[] = [],
-  flags: readonly string[] = [],
-) {
+interface ProgramOptions {
+  readonly env?: Record<string, string>;
+  readonly args?: readonly string[];
+  /** Node's own. */
+  readonly flags?: readonly string[];
+}
+
+function runProgram(name: string, { env = {}, args = [], flags = [] }: ProgramOptions = {}) {
   const program = fileURLToPath(new URL(`./${name}`, import.meta.url));
   return spawnSync(process.execPath, [...flags, "--import", "tsx", program, ...args], {
     encoding: "utf8",
@@ -221,18 +223,18 @@ function runProgram(
 }
 
 test("a program that used the pool ends by itself", () => {
-  const { status, stdout, stderr } = runProgram("program.ts", { STRIDED_THREADS: "3" });
+  const { status, stdout, stderr } = runProgram("program.ts", { env: { STRIDED_THREADS: "3" } });
   expect(stderr).not.toMatch(/Error/);
   expect({ status, stdout }).toEqual({ status: 0, stdout: "3 threads, sum 3145728\n" });
 });
 
 test("STRIDED_THREADS=1 starts no worker", () => {
-  const { status, stdout } = runProgram("program.ts", { STRIDED_THREADS: "1" });
+  const { status, stdout } = runProgram("program.ts", { env: { STRIDED_THREADS: "1" } });
   expect({ status, stdout }).toEqual({ status: 0, stdout: "1 threads, sum 3145728\n" });
 });
 
 test("a million small operations leave memory flat, and 5,000 kernels keep it bounded", () => {
-  const { status, stdout, stderr } = runProgram("flat.ts", {}, [], ["--expose-gc"]);
+  const { status, stdout, stderr } = runProgram("flat.ts", { flags: ["--expose-gc"] });
   expect(stderr).not.toMatch(/Error/);
   expect(status).toBe(0);
   const { million, kernels, ...rest } = JSON.parse(stdout);
@@ -245,7 +247,7 @@ test("a million small operations leave memory flat, and 5,000 kernels keep it bo
 });
 
 test("a soak of three seconds: ten Node workers with threads of their own lose nothing", () => {
-  const { status, stdout } = runProgram("../../scripts/soak.ts", {}, ["3"]);
+  const { status, stdout } = runProgram("../../scripts/soak.ts", { args: ["3"] });
   console.log(stdout);
   expect(stdout).toMatch("nothing was lost");
   expect(status).toBe(0);
