@@ -3,27 +3,35 @@ import { type ArrayOf, type DType, dtypes, type TypedArray } from "./dtype.ts";
 import { engine } from "./engine.ts";
 import { describe, fail } from "./errors.ts";
 import { runScope } from "./memory/scope.ts";
-import { checkFlag, checkOptions, checkThunk } from "./ops/arguments.ts";
+import { checkFlag, checkThunk, readOptions } from "./ops/arguments.ts";
 import * as create from "./ops/create.ts";
 import { elementwise } from "./ops/elementwise.ts";
-import { callableOf } from "./ops/function.ts";
+import { type Captures, callableOf, type ScalarFunction } from "./ops/function.ts";
 import { fromJSON as readJSON, type TensorJSON } from "./ops/json.ts";
 import type { NamedOp } from "./ops/named.ts";
 import { mapReduce as mapReduceOp, type ReduceOptions, reduceNames } from "./ops/reduce.ts";
 import * as reductions from "./ops/reductions.ts";
+import type { Strided } from "./ops/strided.ts";
 import {
-  checkOutput,
   type Floated,
   type FoldFunction,
+  isTensor,
+  live,
   liveTensor,
+  liveTensors,
+  type MapOptions,
+  mapNames,
   type NamedOptions,
   namedOp,
   namedReduction,
   type Operand,
   outputNames,
-  Tensor,
+  readOutput,
+  stridedOf,
+  type Tensor,
   type Together,
   type Wide,
+  wrap,
   wrapResult,
 } from "./tensor.ts";
 
@@ -56,19 +64,19 @@ export function tensor(data: NestedOf<bigint>, options?: create.TensorOptions): 
 export function tensor(data: NestedOf<boolean>, options?: create.TensorOptions): Tensor<"bool">;
 export function tensor(data: create.Nested | ArrayBufferView, options?: create.TensorOptions): Tensor;
 export function tensor(data: create.Nested | ArrayBufferView, options: create.TensorOptions = {}): Tensor {
-  return new Tensor(create.fromData(data, options));
+  return wrap(create.fromData(data, options));
 }
 
 export function zeros<D extends DType = "f32">(
   shape: Shape,
   options: { readonly dtype?: D } = {},
 ): Tensor<D> {
-  checkOptions("zeros", options, dtypeExample, ["dtype"]);
-  return new Tensor(create.full("zeros", shape, 0, options.dtype ?? "f32")) as Tensor as Tensor<D>;
+  options = readOptions("zeros", options, dtypeExample, ["dtype"]);
+  return wrap(create.full("zeros", shape, 0, options.dtype ?? "f32")) as Tensor as Tensor<D>;
 }
 export function ones<D extends DType = "f32">(shape: Shape, options: { readonly dtype?: D } = {}): Tensor<D> {
-  checkOptions("ones", options, dtypeExample, ["dtype"]);
-  return new Tensor(create.full("ones", shape, 1, options.dtype ?? "f32")) as Tensor as Tensor<D>;
+  options = readOptions("ones", options, dtypeExample, ["dtype"]);
+  return wrap(create.full("ones", shape, 1, options.dtype ?? "f32")) as Tensor as Tensor<D>;
 }
 /** Every element is `value`; its kind decides the dtype unless one is given. */
 export function full<D extends DType>(
@@ -78,23 +86,23 @@ export function full<D extends DType>(
 ): Tensor<D>;
 export function full(shape: Shape, value: create.Scalar, options?: create.CreateOptions): Tensor;
 export function full(shape: Shape, value: create.Scalar, options: create.CreateOptions = {}): Tensor {
-  checkOptions("full", options, dtypeExample, ["dtype"]);
-  return new Tensor(create.full("full", shape, value, options.dtype));
+  options = readOptions("full", options, dtypeExample, ["dtype"]);
+  return wrap(create.full("full", shape, value, options.dtype));
 }
 /** Memory as it is: write before you read. */
 export function empty<D extends DType = "f32">(
   shape: Shape,
   options: { readonly dtype?: D } = {},
 ): Tensor<D> {
-  checkOptions("empty", options, dtypeExample, ["dtype"]);
-  return new Tensor(create.empty("empty", shape, options.dtype ?? "f32")) as Tensor as Tensor<D>;
+  options = readOptions("empty", options, dtypeExample, ["dtype"]);
+  return wrap(create.empty("empty", shape, options.dtype ?? "f32")) as Tensor as Tensor<D>;
 }
 
 /** arange(stop), arange(start, stop) or arange(start, stop, step), with { dtype } last. */
 export function arange<D extends DType = "f32">(...args: (number | { readonly dtype?: D })[]): Tensor<D> {
   const isLast = (x: unknown) => typeof x === "object" && x !== null;
   const numbers = (isLast(args.at(-1)) ? args.slice(0, -1) : args) as readonly number[];
-  const options = (numbers.length < args.length ? args.at(-1) : {}) as { readonly dtype?: D };
+  const given = (numbers.length < args.length ? args.at(-1) : {}) as { readonly dtype?: D };
   const wrong = numbers.find((x) => typeof x !== "number");
   if (wrong !== undefined || numbers.length < 1 || numbers.length > 3) {
     fail(
@@ -104,11 +112,9 @@ export function arange<D extends DType = "f32">(...args: (number | { readonly dt
       "Use arange(stop), arange(start, stop) or arange(start, stop, step), and { dtype } after them.",
     );
   }
-  checkOptions("arange", options, dtypeExample, ["dtype"]);
+  const options = readOptions("arange", given, dtypeExample, ["dtype"]);
   const [start, stop] = numbers.length === 1 ? [0, numbers[0]] : numbers;
-  return new Tensor(
-    create.arange(start, stop, numbers[2] ?? 1, options.dtype ?? "f32"),
-  ) as Tensor as Tensor<D>;
+  return wrap(create.arange(start, stop, numbers[2] ?? 1, options.dtype ?? "f32")) as Tensor as Tensor<D>;
 }
 /** `count` numbers from start to stop, evenly spaced; stop is the last of them unless endpoint is false. */
 export function linspace<D extends DType = "f32">(
@@ -117,18 +123,18 @@ export function linspace<D extends DType = "f32">(
   count = 50,
   options: { readonly dtype?: D; readonly endpoint?: boolean } = {},
 ): Tensor<D> {
-  checkOptions("linspace", options, "{ endpoint: false }", ["dtype", "endpoint"]);
+  options = readOptions("linspace", options, "{ endpoint: false }", ["dtype", "endpoint"]);
   checkFlag("linspace", "endpoint", options.endpoint);
   const made = create.linspace(start, stop, count, options.endpoint ?? true, options.dtype ?? "f32");
-  return new Tensor(made) as Tensor as Tensor<D>;
+  return wrap(made) as Tensor as Tensor<D>;
 }
 /** Ones on a diagonal of an n × m matrix. */
 export function eye<D extends DType = "f32">(
   n: number,
   options: { readonly columns?: number; readonly k?: number; readonly dtype?: D } = {},
 ): Tensor<D> {
-  checkOptions("eye", options, "{ columns: 4, k: 1 }", ["columns", "k", "dtype"]);
-  return new Tensor(
+  options = readOptions("eye", options, "{ columns: 4, k: 1 }", ["columns", "k", "dtype"]);
+  return wrap(
     create.eye(n, options.columns ?? n, options.k ?? 0, options.dtype ?? "f32"),
   ) as Tensor as Tensor<D>;
 }
@@ -138,47 +144,43 @@ export function fromBuffer<D extends DType>(
   buffer: ArrayBufferLike | ArrayBufferView,
   options: create.BufferOptions & { readonly dtype: D },
 ): Tensor<D> {
-  return new Tensor(create.fromBuffer("fromBuffer", buffer, options)) as Tensor as Tensor<D>;
+  return wrap(create.fromBuffer("fromBuffer", buffer, options)) as Tensor as Tensor<D>;
 }
 /** A ggml tensor: ne (sizes) and nb (byte strides) list the fastest axis first. */
 export function fromGgml(t: create.GgmlTensor): Tensor {
-  return new Tensor(create.fromGgml(t));
+  return wrap(create.fromGgml(t));
 }
 
 /** What JSON.stringify(tensor) wrote, as text or parsed. */
-export const fromJSON = (json: string | TensorJSON): Tensor => new Tensor(readJSON(json));
+export const fromJSON = (json: string | TensorJSON): Tensor => wrap(readJSON(json));
 
 /* Kernels over several tensors ------------------------------------------------------------------------- */
 
-export interface ZipOptions<D extends DType = DType> {
-  readonly dtype?: D;
-  /** Write here instead of into a new tensor. */
-  readonly out?: Tensor;
-}
+export type ZipOptions<D extends DType = DType> = MapOptions<D>;
+
+/** One number for each tensor of a list, and then the captured values. */
+type NumbersAnd<T extends readonly Tensor[], W> = [...{ [K in keyof T]: number }, W];
 
 /** fn of one element of each tensor, broadcast together. */
+export function zip<const T extends readonly Tensor[], W extends Captures>(
+  tensors: T,
+  fn: (...values: NumbersAnd<T, W>) => number | bigint | boolean,
+  options: ZipOptions & { readonly with: W },
+): Tensor;
 export function zip(
   tensors: readonly Tensor[],
   fn: (...values: number[]) => number | bigint | boolean,
-  options: ZipOptions = {},
-): Tensor {
-  checkOutput("zip", options, outputNames);
-  const live = liveTensors("zip", tensors);
-  return wrapResult(elementwise("zip", callableOf("zip", fn), live, options), options.out);
+  options?: ZipOptions,
+): Tensor;
+export function zip(tensors: readonly Tensor[], fn: ScalarFunction, options: ZipOptions = {}): Tensor {
+  const read = readOutput("zip", options, mapNames);
+  const callable = callableOf("zip", fn, read.with);
+  return wrapResult(elementwise("zip", callable, operandsOf("zip", tensors), read), read.tensor);
 }
 
-function liveTensors(operation: string, tensors: readonly Tensor[]): Tensor[] {
-  if (!Array.isArray(tensors) || tensors.length === 0) {
-    fail(
-      "value",
-      operation,
-      Array.isArray(tensors) ? "no tensors." : `expected an array of tensors, got ${describe(tensors)}.`,
-      `Give at least one: ${operation}([a, b], (a, b) => a + b).`,
-    );
-  }
-  // A hole in the list is no tensor either.
-  return Array.from(tensors, (t) => liveTensor(operation, t));
-}
+/** The tensors of zip and its like. */
+const operandsOf = (operation: string, tensors: unknown): Strided[] =>
+  liveTensors(operation, tensors, `Give at least one: ${operation}([a, b], (a, b) => a + b).`).map(stridedOf);
 
 /** Frees every tensor made inside that is not in the result (a tensor, or an array or object of them). */
 export function scope<R>(fn: () => R): R {
@@ -187,7 +189,7 @@ export function scope<R>(fn: () => R): R {
 }
 
 function* collectTensors(value: unknown, depth = 0): Iterable<Tensor> {
-  if (value instanceof Tensor) yield value;
+  if (isTensor(value)) yield value;
   else if (depth > 8 || value === null || typeof value !== "object") return;
   else if (value instanceof Map || value instanceof Set)
     for (const v of value.values()) yield* collectTensors(v, depth + 1);
@@ -284,7 +286,7 @@ export interface RoundOptions extends NamedOptions {
 
 /** To the nearest integer, or to so many decimals; halves go to even. */
 export function round(x: Tensor, options: RoundOptions = {}): Tensor {
-  checkOptions("round", options, "{ decimals: 2 }", ["decimals", ...outputNames]);
+  options = readOptions("round", options, "{ decimals: 2 }", ["decimals", ...outputNames]);
   const { decimals = 0, ...rest } = options;
   if (!(Number.isInteger(decimals) && Math.abs(decimals) <= 308)) {
     fail("value", "round", `decimals is ${describe(decimals)}.`, "Use a whole number from -308 to 308.");
@@ -364,21 +366,23 @@ export const all = reduction("all") as Question;
 export const countNonzero = reduction("countNonzero");
 /** The mean square distance from the mean; `var` is a word of JavaScript's own. */
 export const variance = (t: Tensor, options?: reductions.VarOptions): Tensor =>
-  new Tensor(reductions.variance(liveTensor("variance", t), options, "variance"));
+  wrap(reductions.variance(live("variance", t), options, "variance"));
 export const std = (t: Tensor, options?: reductions.VarOptions): Tensor =>
-  new Tensor(reductions.std(liveTensor("std", t), options));
+  wrap(reductions.std(live("std", t), options));
 export const norm = (t: Tensor, options?: reductions.NormOptions): Tensor =>
-  new Tensor(reductions.norm(liveTensor("norm", t), options));
+  wrap(reductions.norm(live("norm", t), options));
 /** log(Σ exp(x)) without overflow. */
 export const logsumexp = (t: Tensor, options?: reductions.SumOptions): Tensor =>
-  new Tensor(reductions.logsumexp(liveTensor("logsumexp", t), options));
+  wrap(reductions.logsumexp(live("logsumexp", t), options));
 /** exp(x) / Σ exp(x) along an axis, by default the last. */
 export const softmax = (t: Tensor, options?: reductions.SoftmaxOptions): Tensor =>
-  new Tensor(reductions.softmax(liveTensor("softmax", t), options));
+  wrap(reductions.softmax(live("softmax", t), options));
 export const logSoftmax = (t: Tensor, options?: reductions.SoftmaxOptions): Tensor =>
-  new Tensor(reductions.logSoftmax(liveTensor("logSoftmax", t), options));
+  wrap(reductions.logSoftmax(live("logSoftmax", t), options));
 
 export interface MapReduceOptions extends ReduceOptions {
+  /** Values the function is given by name, after the elements. */
+  readonly with?: Captures;
   /** What folds the mapped values: by name, or (acc, x) => …. Default "sum". */
   readonly reduce?: "sum" | "prod" | "max" | "min" | FoldFunction;
 }
@@ -389,9 +393,8 @@ export function mapReduce(
   fn: (...values: number[]) => number | bigint | boolean,
   options: MapReduceOptions = {},
 ): Tensor {
-  checkOptions("mapReduce", options, '{ reduce: "max" }', ["reduce", ...reduceNames]);
-  const live = liveTensors("mapReduce", tensors);
-  const { reduce, ...rest } = options;
+  options = readOptions("mapReduce", options, '{ reduce: "max" }', ["reduce", "with", ...reduceNames]);
+  const { reduce, with: captures, ...rest } = options;
   const names = ["sum", "prod", "max", "min"];
   if (typeof reduce !== "function" && reduce !== undefined && !names.includes(reduce)) {
     fail(
@@ -402,7 +405,9 @@ export function mapReduce(
     );
   }
   const how = typeof reduce === "function" ? callableOf("mapReduce", reduce) : (reduce ?? "sum");
-  return new Tensor(mapReduceOp("mapReduce", live, callableOf("mapReduce", fn), { ...rest, reduce: how }));
+  const callable = callableOf("mapReduce", fn, captures);
+  const operands = operandsOf("mapReduce", tensors);
+  return wrap(mapReduceOp("mapReduce", operands, callable, { ...rest, reduce: how }));
 }
 
 export const mean = <D extends DType, E extends DType = Floated<D>>(

@@ -258,7 +258,7 @@ export const isInteger = (d: DType): boolean => dtypes[d].kind === "int" || dtyp
 /** The dtype a typed array holds (f16 and bf16 share Uint16Array with u16, so they are never guessed). */
 export function dtypeOfArray(array: ArrayBufferView): DType | null {
   // By name: arrays of another realm (a frame, a vm context) have constructors of their own.
-  const name = Object.prototype.toString.call(array).slice(8, -1);
+  const name = arrayName(array);
   if (name === "Uint8ClampedArray") return "u8";
   // Float16Array exists in newer hosts only.
   if (name === "Float16Array") return "f16";
@@ -266,6 +266,38 @@ export function dtypeOfArray(array: ArrayBufferView): DType | null {
     if (name === dtypes[d].Array.name) return d;
   }
   return null;
+}
+
+/** What a typed array or DataView really is and covers, whatever properties of its own say. */
+export interface ArrayFacts {
+  readonly buffer: ArrayBufferLike;
+  readonly byteOffset: number;
+  readonly byteLength: number;
+}
+
+type Getter = (this: ArrayBufferView) => unknown;
+let getters: { readonly name: Getter; readonly typed: Getter[]; readonly data: Getter[] } | undefined;
+
+function arrayGetters() {
+  const get = (of: object, key: PropertyKey) => Object.getOwnPropertyDescriptor(of, key)!.get as Getter;
+  const keys = ["buffer", "byteOffset", "byteLength"];
+  const typed = Object.getPrototypeOf(Uint8Array.prototype) as object;
+  getters ??= {
+    name: get(typed, Symbol.toStringTag),
+    typed: keys.map((key) => get(typed, key)),
+    data: keys.map((key) => get(DataView.prototype, key)),
+  };
+  return getters;
+}
+
+/** "Float32Array"; undefined for a DataView. */
+const arrayName = (array: ArrayBufferView): unknown => arrayGetters().name.call(array);
+
+export function arrayFacts(array: ArrayBufferView): ArrayFacts {
+  const { name, typed, data } = arrayGetters();
+  const own = name.call(array) === undefined ? data : typed;
+  const [buffer, byteOffset, byteLength] = own.map((get) => get.call(array));
+  return { buffer, byteOffset, byteLength } as ArrayFacts;
 }
 
 /* Promotion -------------------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
  * Importing strided makes nothing; the one engine of this thread is made at first use.
  */
 import type { DType } from "./dtype.ts";
-import { checkKeys, describe, fail, written } from "./errors.ts";
+import { describe, fail, failKey, written } from "./errors.ts";
 import { Heap, type HeapOptions } from "./memory/heap.ts";
 import { type Disposes, ScopeStack } from "./memory/scope.ts";
 import { KernelCache } from "./run/kernel.ts";
@@ -119,8 +119,13 @@ export function configure(settings: EngineOptions): void {
       "Give an object such as { maximumBytes: 2 ** 30 }.",
     );
   }
-  checkKeys("configure", settings, ["maximumBytes", "threads"]);
-  const { maximumBytes, threads } = settings;
+  const read: { maximumBytes?: number; threads?: number } = {};
+  for (const key of Object.keys(settings) as (keyof EngineOptions)[]) {
+    if (key !== "maximumBytes" && key !== "threads") failKey("configure", key, ["maximumBytes", "threads"]);
+    const value = settings[key];
+    if (value !== undefined) read[key] = value;
+  }
+  const { maximumBytes, threads } = read;
   if (threads !== undefined && !(Number.isInteger(threads) && threads >= 1 && threads <= MOST_THREADS)) {
     fail(
       "value",
@@ -148,7 +153,7 @@ export function configure(settings: EngineOptions): void {
       "Call configure before the first tensor is made, for instance first thing in the program.",
     );
   }
-  options = { ...options, ...settings };
+  options = { ...options, ...read };
 }
 
 export interface MemoryReport {

@@ -71,14 +71,11 @@ export function describe(value: unknown): string {
 }
 
 /** Is it a tensor, as far as can be told down here? */
-export const isTensorLike = (value: object): boolean => "storage" in value && "frame" in value;
+export const isTensorLike = (value: object): boolean =>
+  Object.prototype.toString.call(value) === "[object Tensor]";
 
 /** A misspelt option would otherwise do nothing, silently. */
-export function checkKeys(operation: string, options: object, names: readonly string[]): void {
-  for (const key in options) if (!names.includes(key)) failKey(operation, key, names);
-}
-
-function failKey(operation: string, key: string, names: readonly string[]): never {
+export function failKey(operation: string, key: string, names: readonly string[]): never {
   const nearest = [...names].sort((a, b) => distance(key, a) - distance(key, b))[0];
   const guess = distance(key, nearest) <= 2 ? `Did you mean ${nearest}? ` : "";
   const known = names.length === 1 ? `The only one is ${names[0]}` : `There are ${names.join(", ")}`;

@@ -7,7 +7,7 @@
  */
 import { type DType, dtypes, toScalar, type Value } from "./dtype.ts";
 import { describe, fail, list } from "./errors.ts";
-import { checkOptions } from "./ops/arguments.ts";
+import { readOptions } from "./ops/arguments.ts";
 import { isContiguous, type View } from "./view/view.ts";
 
 export interface FormatOptions {
@@ -23,13 +23,15 @@ export interface FormatOptions {
 
 const names = ["threshold", "edge", "digits", "lineWidth"] as const;
 
-export function checkFormat(operation: string, options: FormatOptions = {}): void {
-  checkOptions(operation, options, "{ digits: 3 }", names);
+/** Options of printing, read once. */
+export function readFormat(operation: string, given: FormatOptions | undefined): FormatOptions {
+  const options = readOptions(operation, given, "{ digits: 3 }", names);
   for (const name of names) {
     const value: unknown = options[name];
     if (value === undefined || typeof value === "number") continue;
     fail("value", operation, `${name} is ${describe(value)}.`, "Give a number, such as { digits: 3 }.");
   }
+  return options;
 }
 
 export type Reader = (byteOffset: number) => Value;

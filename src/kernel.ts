@@ -8,7 +8,7 @@ import { paramValue } from "./frontend/infer.ts";
 import { evaluator } from "./ir/eval.ts";
 import type { Template } from "./ir/node.ts";
 import { printTemplate } from "./ir/print.ts";
-import { checkFlag, checkOptions } from "./ops/arguments.ts";
+import { checkFlag, checkOptionalDType, readOptions } from "./ops/arguments.ts";
 import { elementwise } from "./ops/elementwise.ts";
 import {
   type Callable,
@@ -18,7 +18,7 @@ import {
   type ScalarFunction,
 } from "./ops/function.ts";
 import { mapReduce, type NamedFold, type ReduceOptions } from "./ops/reduce.ts";
-import { liveTensor, Tensor, wrapResult } from "./tensor.ts";
+import { live, type Tensor, wrap } from "./tensor.ts";
 
 type Captures = Readonly<Record<string, unknown>>;
 
@@ -28,6 +28,8 @@ export interface KernelOptions {
    * multiplication, a·b + c rounds once where the host can, max and min take the faster instruction. Default false.
    */
   readonly fastMath?: boolean;
+  /** Operands are converted to it first: the kernel computes in it, whatever their dtypes. */
+  readonly compute?: DType;
 }
 
 export interface Kernel {
@@ -52,7 +54,24 @@ export interface Kernel {
   toString(): string;
 }
 
-/** Captured values are passed by name: `kernel((x, k) => x > 0 ? x : k * x, { k: 0.01 })`. */
+type Result = number | bigint | boolean;
+
+/** Captured values are passed by name: `kernel((x, { k }) => x > 0 ? x : k * x, { k: 0.01 })`. */
+export function kernel<W extends Captures>(
+  fn: (x: number, captured: W) => Result,
+  captures: W,
+  options?: KernelOptions,
+): Kernel;
+export function kernel<W extends Captures>(
+  fn: (x: number, y: number, captured: W) => Result,
+  captures: W,
+  options?: KernelOptions,
+): Kernel;
+export function kernel<W extends Captures>(
+  fn: (x: number, y: number, z: number, captured: W) => Result,
+  captures: W,
+  options?: KernelOptions,
+): Kernel;
 export function kernel(
   fn: (...values: number[]) => number | bigint | boolean,
   captures?: Captures,
@@ -60,42 +79,37 @@ export function kernel(
 ): Kernel;
 export function kernel(fn: ScalarFunction, captures: Captures, options?: KernelOptions): Kernel;
 export function kernel(fn: ScalarFunction, captures: Captures = {}, options: KernelOptions = {}): Kernel {
-  checkOptions("kernel", options, "{ fastMath: true }", ["fastMath"]);
-  checkFlag("kernel", "fastMath", options.fastMath);
-  return makeKernel(fn, captures, options.fastMath === true, undefined);
+  const { fastMath, compute } = readOptions("kernel", options, "{ fastMath: true }", ["fastMath", "compute"]);
+  checkFlag("kernel", "fastMath", fastMath);
+  checkOptionalDType("kernel", compute);
+  const callable = compileStrict("kernel", fn, captures, fastMath === true);
+  return makeKernel(compute === undefined ? callable : callable.computed(compute), undefined);
 }
 
-function makeKernel(
-  fn: ScalarFunction,
-  captures: Captures,
-  fastMath: boolean,
-  dtype: DType | undefined,
-): Kernel {
-  const callable = compileStrict("kernel", fn, captures, fastMath);
+function makeKernel(callable: Callable, dtype: DType | undefined): Kernel {
   // What others see of it: map, zip, folds and kernels that use it.
   const seen = dtype === undefined ? callable : callable.converted(dtype);
   const options = dtype === undefined ? {} : { dtype };
-  const live = (tensors: Tensor[]) => {
-    for (let k = 0; k < tensors.length; k++) liveTensor("kernel", tensors[k]);
-    return tensors;
-  };
+  const operandsOf = (tensors: readonly Tensor[]) => tensors.map((t) => live("kernel", t));
   const call = (...args: (Tensor | number)[]): Tensor | number =>
     typeof args[0] === "number"
       ? callOnNumbers(callable, args as number[])
-      : new Tensor(elementwise("kernel", callable, live(args as Tensor[]), options));
-  const intoOptions = (out: Tensor) => (dtype === undefined ? { out } : { dtype, out });
+      : wrap(elementwise("kernel", callable, operandsOf(args as Tensor[]), options));
   const result = Object.assign(call, {
-    into: (out: Tensor, ...tensors: Tensor[]) =>
-      wrapResult(elementwise("kernel", callable, live(tensors), intoOptions(liveTensor("kernel", out))), out),
+    into: (out: Tensor, ...tensors: Tensor[]) => {
+      const into = { ...options, out: live("kernel", out) };
+      elementwise("kernel", callable, operandsOf(tensors), into);
+      return out;
+    },
     reduce: (how: unknown = "sum", options: ReduceOptions = {}) => {
-      checkOptions("reduce", options, "{ axis: 1 }");
+      options = readOptions("reduce", options, "{ axis: 1 }");
       const fold = typeof how === "function" ? callableOf("reduce", how) : (how as NamedFold);
       return (...tensors: Tensor[]) =>
-        new Tensor(mapReduce("reduce", live(tensors), seen, { ...options, reduce: fold }));
+        wrap(mapReduce("reduce", operandsOf(tensors), seen, { ...options, reduce: fold }));
     },
-    as: (to: DType) => makeKernel(fn, captures, fastMath, checkDType("kernel", to)),
+    as: (to: DType) => makeKernel(callable, checkDType("kernel", to)),
     template: seen.template!,
-    captures,
+    captures: callable.captures,
     toString: () => `kernel ${printTemplate(seen.template!)}`,
     [Symbol.for("nodejs.util.inspect.custom")]: () => `kernel ${printTemplate(seen.template!)}`,
   }) as Kernel;

@@ -15,18 +15,18 @@ import {
 } from "./dtype.ts";
 import { engine } from "./engine.ts";
 import { describe, fail, list } from "./errors.ts";
-import { checkFormat, type FormatOptions, formatHeader, formatValues } from "./format.ts";
-import { checkReach, type Storage } from "./memory/storage.ts";
-import { axisList, checkOptions, numberList } from "./ops/arguments.ts";
+import { type FormatOptions, formatHeader, formatValues, readFormat } from "./format.ts";
+import { checkReach } from "./memory/storage.ts";
+import { axisList, numberList, readList, readOptions } from "./ops/arguments.ts";
 import { type AssociativeOptions, associativeReduce } from "./ops/associative.ts";
 import type { ElementwiseOptions } from "./ops/calls.ts";
 import { assign, assignFlat, copyTo } from "./ops/copy.ts";
 import { fromData, type Nested, type Scalar } from "./ops/create.ts";
 import { elementwise } from "./ops/elementwise.ts";
-import { type Captured, callableOf } from "./ops/function.ts";
+import { type Captured, type Captures, callableOf, type ScalarFunction } from "./ops/function.ts";
 import { matmul } from "./ops/matmul.ts";
 import { type NamedOp, namedCallable } from "./ops/named.ts";
-import { type ScanOptions, scan } from "./ops/reduce.ts";
+import { reduceNames, type ScanOptions, scan, scanNames } from "./ops/reduce.ts";
 import {
   type ArgOptions,
   type AxisOptions,
@@ -41,7 +41,7 @@ import {
   type VarOptions,
   variance,
 } from "./ops/reductions.ts";
-import { checkAlive, checkWritable, failDisposed, type Strided, share } from "./ops/strided.ts";
+import { checkWritable, failDisposed, type Strided, share } from "./ops/strided.ts";
 import { drawView } from "./view/draw.ts";
 import { normalizeIndex, sizeOf } from "./view/layout.ts";
 import { selfOverlaps } from "./view/overlap.ts";
@@ -54,10 +54,20 @@ export type NestedArray<T> = T | NestedArray<T>[];
 export type MapFunction = (x: number) => number | bigint | boolean;
 export type FoldFunction = (acc: number, x: number) => number | bigint | boolean;
 export interface MapOptions<D extends DType = DType> {
+  /** dtype of the result. Default: what the function makes of its operands' dtypes. */
   readonly dtype?: D;
   /** Write here instead of into a new tensor. */
   readonly out?: Tensor;
+  /** Operands are converted to it first: the function computes in it, called or compiled. */
+  readonly compute?: DType;
+  /** Values the function is given by name: `t.map((x, { k }) => x * k, { with: { k } })`. */
+  readonly with?: Captures;
 }
+/** Options that leave it to the function what it computes in. */
+type PlainOptions<O> = O & { readonly compute?: undefined };
+
+/** Options of a fold whose function is given values by name. */
+export type FoldOptions<O> = O & { readonly with?: Captures };
 
 /* What can be known of a result's dtype before anything runs. */
 export type FloatDType = "f16" | "bf16" | "f32" | "f64";
@@ -74,17 +84,29 @@ const disposeSymbol: typeof Symbol.dispose = Symbol.dispose ?? (Symbol.for("Symb
 /** Elements that nested arrays may have: V8 ends the process when its own memory is full. */
 const MOST_NESTED = 2 ** 28;
 
-export class Tensor<D extends DType = DType> implements Strided<D> {
-  readonly dtype: D;
-  readonly storage: Storage;
-  /** Shape, strides and offset in bytes. */
-  readonly frame: View;
-  readonly readOnly: boolean;
+/** What a tensor is made of; undefined for what is no tensor: a Proxy around one, an object made to look like one. */
+let insideOf: (t: object) => Strided | undefined;
+/** Has this handle let go of its storage? */
+let hasLetGo: (t: Tensor) => boolean;
+/** Only who holds it makes tensors. */
+const making = Symbol("making");
+
+/**
+ * A handle on a storage, a dtype and a view of the two. What it is made of cannot be seen, replaced or forged from
+ * outside: kernels trust it and never check again.
+ */
+export class Tensor<D extends DType = DType> {
+  readonly #of: Strided<D>;
   #disposed = false;
 
-  /** Takes over the hold on the storage that `of` has. Use `tensor`, `zeros` …, not this. */
-  constructor(of: Strided<D>) {
-    if (of?.frame?.shape === undefined || of.storage === undefined) {
+  static {
+    insideOf = (t) => (#of in t ? t.#of : undefined);
+    hasLetGo = (t) => t.#disposed;
+  }
+
+  /** Tensors are made by `tensor`, `zeros`, `fromBuffer` and other functions, not with `new`. */
+  constructor(key: typeof making, of: Strided<D>) {
+    if (key !== making) {
       fail(
         "value",
         "Tensor",
@@ -92,182 +114,189 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
         "Use tensor([1, 2, 3]), zeros([2, 3]), fromBuffer(…) or another function that makes one.",
       );
     }
-    this.dtype = of.dtype;
-    this.storage = of.storage;
+    this.#of = of;
+    const { frame } = of;
     // Shape and strides are what kernels trust: nobody may change them behind the gate.
-    Object.freeze(of.frame.shape);
-    Object.freeze(of.frame.strides);
-    this.frame = Object.freeze(of.frame);
-    this.readOnly = of.readOnly;
+    if (!Object.isFrozen(frame)) {
+      Object.freeze(frame.shape);
+      Object.freeze(frame.strides);
+      Object.freeze(frame);
+    }
+    // Nor may an own property stand before what the class says.
+    Object.preventExtensions(this);
     engine().scopes.track(this);
   }
 
   /* What it is ------------------------------------------------------------------------------------------ */
 
+  get dtype(): D {
+    return inside(this, "dtype").dtype;
+  }
   get shape(): readonly number[] {
-    return this.frame.shape;
+    return inside(this, "shape").frame.shape;
   }
   /** Number of axes. */
   get rank(): number {
-    return this.frame.shape.length;
+    return inside(this, "rank").frame.shape.length;
   }
   /** Number of elements. */
   get size(): number {
-    return sizeOf(this.frame.shape);
+    return sizeOf(inside(this, "size").frame.shape);
   }
   /** Elements to skip for one step along each axis. */
   get strides(): readonly number[] {
-    return this.frame.strides.map((s) => s / this.frame.itemBytes);
+    const { strides, itemBytes } = inside(this, "strides").frame;
+    return strides.map((s) => s / itemBytes);
   }
   get byteStrides(): readonly number[] {
-    return this.frame.strides;
+    return inside(this, "byteStrides").frame.strides;
   }
   /** Position of the first element in its storage, in elements. */
   get offset(): number {
-    return this.frame.offset / this.frame.itemBytes;
+    const { offset, itemBytes } = inside(this, "offset").frame;
+    return offset / itemBytes;
   }
   get byteOffset(): number {
-    return this.frame.offset;
+    return inside(this, "byteOffset").frame.offset;
   }
   /** Row-major without gaps: the elements lie in the order they are counted. */
   get isContiguous(): boolean {
-    return isContiguous(this.frame);
+    return isContiguous(inside(this, "isContiguous").frame);
+  }
+  /** Broadcast and window views name one element many times: writing to them is an error. */
+  get readOnly(): boolean {
+    return inside(this, "readOnly").readOnly;
   }
   get isDisposed(): boolean {
-    return this.#disposed || this.storage.disposed;
+    const { storage } = inside(this, "isDisposed");
+    return hasLetGo(this) || storage.disposed;
   }
 
   /** The elements as a typed array over the live memory: no copy. f16 and bf16 show their raw bits. */
   get data(): ArrayOf<D> {
-    this.#check("data");
-    const { Array: Typed, bytes } = dtypes[this.dtype];
-    const address = this.storage.address + this.frame.offset;
-    if (!this.#isArray()) {
+    const { dtype, storage, frame } = live("data", this);
+    if (!isArray(frame)) {
       fail(
         "value",
         "data",
-        isContiguous(this.frame)
-          ? `byte offset ${this.byteOffset} is not a multiple of ${this.dtype}'s ${bytes} bytes.`
-          : `this view is not contiguous: shape ${list(this.shape)}, strides ${list(this.strides)}.`,
+        isContiguous(frame)
+          ? `byte offset ${frame.offset} is not a multiple of ${dtype}'s ${frame.itemBytes} bytes.`
+          : `this view is not contiguous: shape ${list(frame.shape)}, strides ${list(this.strides)}.`,
         "Use toTypedArray() for a copy of its elements, or contiguous().data.",
       );
     }
-    return new Typed(this.storage.heap.buffer, address, this.size);
-  }
-
-  /** Dense, and where a typed array may begin: foreign memory can lie at any byte. */
-  #isArray(): boolean {
-    return isContiguous(this.frame) && this.frame.offset % this.frame.itemBytes === 0;
+    return new dtypes[dtype].Array(
+      storage.heap.buffer,
+      storage.address + frame.offset,
+      sizeOf(frame.shape),
+    ) as ArrayOf<D>;
   }
 
   /* Lifetime -------------------------------------------------------------------------------------------- */
 
   /** Lets go of the memory; freed when no other view holds it. Using this tensor afterwards is an error. */
   dispose(): void {
+    const { storage } = inside(this, "dispose");
     if (this.#disposed) return;
     this.#disposed = true;
-    this.storage.release();
+    storage.release();
   }
 
   [disposeSymbol](): void {
     this.dispose();
   }
 
-  #check(operation: string): this {
-    if (this.#disposed) failDisposed(operation);
-    checkAlive(operation, this);
-    return this;
+  get [Symbol.toStringTag](): string {
+    return "Tensor";
   }
 
   /* Views: no element moves ----------------------------------------------------------------------------- */
 
-  #share(operation: string, view: View, readOnly = this.readOnly): Tensor<D> {
-    this.#check(operation);
-    checkReach(operation, view, this.storage);
-    return new Tensor(share(this, view, readOnly));
-  }
-
   /** Per axis: an integer, "start:stop:step", [start, stop, step], null (a new axis) or "...". Always a view. */
   slice(...items: SliceItem[]): Tensor<D> {
-    return this.#share("slice", slice(this.frame, items));
+    return viewOf("slice", this, (frame) => slice(frame, items));
   }
   permute(...axes: number[] | [readonly number[]]): Tensor<D> {
-    return this.#share("permute", views.permute(this.frame, spread("permute", "the axes", axes)));
+    return viewOf("permute", this, (frame) => views.permute(frame, spread("permute", "the axes", axes)));
   }
   /** Axes in reverse order. */
   transpose(): Tensor<D> {
-    return this.#share("transpose", views.transpose(this.frame));
+    return viewOf("transpose", this, views.transpose);
   }
   get T(): Tensor<D> {
-    return this.transpose();
+    return viewOf("transpose", this, views.transpose);
   }
   swapAxes(a: number, b: number): Tensor<D> {
-    return this.#share("swapAxes", views.swapAxes(this.frame, a, b));
+    return viewOf("swapAxes", this, (frame) => views.swapAxes(frame, a, b));
   }
   moveAxis(source: number | readonly number[], destination: number | readonly number[]): Tensor<D> {
-    return this.#share(
-      "moveAxis",
-      views.moveAxis(this.frame, axisList("moveAxis", source), axisList("moveAxis", destination)),
+    return viewOf("moveAxis", this, (frame) =>
+      views.moveAxis(frame, axisList("moveAxis", source), axisList("moveAxis", destination)),
     );
   }
   /** Without the axes of size 1, or without those given. */
   squeeze(axes?: number | readonly number[]): Tensor<D> {
-    return this.#share("squeeze", views.squeeze(this.frame, optionalAxes("squeeze", axes)));
+    return viewOf("squeeze", this, (frame) => views.squeeze(frame, optionalAxes("squeeze", axes)));
   }
   expandDims(axes: number | readonly number[]): Tensor<D> {
-    return this.#share("expandDims", views.expandDims(this.frame, axisList("expandDims", axes)));
+    return viewOf("expandDims", this, (frame) => views.expandDims(frame, axisList("expandDims", axes)));
   }
   flip(axes?: number | readonly number[]): Tensor<D> {
-    return this.#share("flip", views.flip(this.frame, optionalAxes("flip", axes)));
+    return viewOf("flip", this, (frame) => views.flip(frame, optionalAxes("flip", axes)));
   }
   /** Repeats along size-1 and new leading axes by stride 0; read-only. */
   broadcastTo(...shape: number[] | [readonly number[]]): Tensor<D> {
-    const view = views.broadcastTo(this.frame, spread("broadcastTo", "the shape", shape));
-    return this.#share("broadcastTo", view, this.readOnly || views.hasBroadcastAxis(view));
+    const make = (frame: View) => views.broadcastTo(frame, spread("broadcastTo", "the shape", shape));
+    return viewOf("broadcastTo", this, make, views.hasBroadcastAxis);
   }
   diagonal(
     options: { readonly offset?: number; readonly axis1?: number; readonly axis2?: number } = {},
   ): Tensor<D> {
-    checkOptions("diagonal", options, "{ offset: 1 }", ["offset", "axis1", "axis2"]);
-    const view = views.diagonal(this.frame, options.offset ?? 0, options.axis1 ?? 0, options.axis2 ?? 1);
-    return this.#share("diagonal", view);
+    const {
+      offset = 0,
+      axis1 = 0,
+      axis2 = 1,
+    } = readOptions("diagonal", options, "{ offset: 1 }", ["offset", "axis1", "axis2"]);
+    return viewOf("diagonal", this, (frame) => views.diagonal(frame, offset, axis1, axis2));
   }
   /** Every window of the given size, as new last axes; read-only. */
   slidingWindow(window: number | readonly number[], axes?: number | readonly number[]): Tensor<D> {
     const sizes = typeof window === "number" ? window : numberList("slidingWindow", "the window", window);
-    const view = views.slidingWindow(this.frame, sizes, optionalAxes("slidingWindow", axes));
-    return this.#share("slidingWindow", view, this.readOnly || selfOverlaps(view));
+    const make = (frame: View) => views.slidingWindow(frame, sizes, optionalAxes("slidingWindow", axes));
+    return viewOf("slidingWindow", this, make, selfOverlaps);
   }
   /** Any shape, strides and offset (in elements, counted from the storage's start); must stay inside the storage. */
-  asStrided(shape: readonly number[], strides: readonly number[], offset = this.offset): Tensor<D> {
-    this.#check("asStrided");
+  asStrided(shape: readonly number[], strides: readonly number[], offset?: number): Tensor<D> {
+    const { storage } = live("asStrided", this);
     const sizes = numberList("asStrided", "the shape", shape);
     const steps = numberList("asStrided", "strides", strides);
-    const view = views.asStridedElements(this.frame, sizes, steps, offset, this.storage.bytes);
-    checkReach("asStrided", view, this.storage);
-    return this.#share("asStrided", view, this.readOnly || selfOverlaps(view));
+    const make = (frame: View) => {
+      const from = offset ?? frame.offset / frame.itemBytes;
+      const view = views.asStridedElements(frame, sizes, steps, from, storage.bytes);
+      // Before anybody walks it.
+      checkReach("asStrided", view, storage);
+      return view;
+    };
+    return viewOf("asStrided", this, make, selfOverlaps);
   }
   /** A view whenever the strides allow it, else a copy; one size may be -1. */
   reshape(...shape: number[] | [readonly number[]]): Tensor<D> {
-    this.#check("reshape");
-    const to = resolveShape("reshape", spread("reshape", "the shape", shape), this.size);
-    const view = reshape(this.frame, to);
-    if (view !== null) return this.#share("reshape", view);
+    const { to, view } = reshaped("reshape", this, shape);
+    if (view !== null) return viewOf("reshape", this, () => view);
+    const of = live("reshape", this);
+    const { itemBytes, shape: own } = of.frame;
     engine().listener?.({
       kind: "copy",
       operation: "reshape",
-      bytes: this.size * this.frame.itemBytes,
-      why: `no strides lay ${list(this.shape)} with strides ${list(this.strides)} out as ${list(to)}`,
+      bytes: sizeOf(own) * itemBytes,
+      why: `no strides lay ${list(own)} with strides ${list(this.strides)} out as ${list(to)}`,
     });
-    const copy = copyTo("reshape", this, this.dtype);
-    return new Tensor({ ...copy, frame: views.contiguousView(to, this.frame.itemBytes) });
+    return wrap({ ...copyTo("reshape", of, of.dtype), frame: views.contiguousView(to, itemBytes) });
   }
   /** As reshape, but never copies: an error where no strides exist. */
   view(...shape: number[] | [readonly number[]]): Tensor<D> {
-    this.#check("view");
-    const to = resolveShape("view", spread("view", "the shape", shape), this.size);
-    const view = reshape(this.frame, to);
-    if (view !== null) return this.#share("view", view);
+    const { to, view } = reshaped("view", this, shape);
+    if (view !== null) return viewOf("view", this, () => view);
     return fail(
       "shape",
       "view",
@@ -278,125 +307,119 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
 
   /* Elements -------------------------------------------------------------------------------------------- */
 
-  #address(operation: string, index: readonly number[]): number {
-    const { shape, strides } = this.frame;
-    if (index.length !== shape.length) {
-      fail(
-        "index",
-        operation,
-        `${index.length} indices for shape ${list(shape)}.`,
-        "Give one index an axis; slice() takes fewer.",
-      );
-    }
-    let address = this.storage.address + this.frame.offset;
-    for (let d = 0; d < shape.length; d++) {
-      address += normalizeIndex(operation, index[d], shape[d], d) * strides[d];
-    }
-    return address;
-  }
-
   /** One element; negative indices count from the end. */
   get(...index: number[]): ScalarOf<D> {
-    this.#check("get");
-    const address = this.#address("get", index);
-    return toScalar(dtypes[this.dtype].read(this.storage.heap.view, address), this.dtype);
+    const of = live("get", this);
+    const address = addressIn("get", of, index);
+    return toScalar(dtypes[of.dtype].read(of.storage.heap.view, address), of.dtype);
   }
   set(index: readonly number[], value: Scalar): this {
-    this.#check("set");
-    checkWritable("set", this);
-    const address = this.#address("set", numberList("set", "the index", index));
-    dtypes[this.dtype].write(this.storage.heap.view, address, fromScalar("set", value, this.dtype));
+    const place = numberList("set", "the index", index);
+    const of = live("set", this);
+    checkWritable("set", of);
+    const address = addressIn("set", of, place);
+    dtypes[of.dtype].write(of.storage.heap.view, address, fromScalar("set", value, of.dtype));
     return this;
   }
   /** The only element of a tensor of size 1. */
   item(): ScalarOf<D> {
-    this.#check("item");
-    if (this.size !== 1) {
+    const of = live("item", this);
+    const { shape } = of.frame;
+    if (sizeOf(shape) !== 1) {
       fail(
         "shape",
         "item",
-        `the tensor has ${this.size} elements.`,
+        `the tensor has ${sizeOf(shape)} elements.`,
         "item() is for one element; use get(i, …) or toArray().",
       );
     }
-    return this.get(...this.shape.map(() => 0));
+    const value = dtypes[of.dtype].read(of.storage.heap.view, of.storage.address + of.frame.offset);
+    return toScalar(value, of.dtype);
   }
   /** this[…] = source[…], broadcast and converted; overlapping memory behaves as if the source were copied first. */
   assign(source: Tensor | Nested): this {
-    return this.#assign("assign", source);
-  }
-  #assign(operation: string, source: Tensor | Nested): this {
-    this.#check(operation);
-    checkWritable(operation, this);
-    if (source instanceof Tensor) {
-      assign(operation, this, source.#check(operation));
-      return this;
-    }
-    const value = fromData(source, { dtype: this.dtype }, operation);
-    try {
-      assign(operation, this, value);
-    } finally {
-      value.storage.release();
-    }
+    assignAny("assign", this, source);
     return this;
   }
   /** Elements in row-major order of each side's own shape, as ggml copies: only the counts must agree. */
   assignFlat(source: Tensor): this {
-    assignFlat("assignFlat", this.#check("assignFlat"), liveTensor("assignFlat", source));
+    assignFlat("assignFlat", live("assignFlat", this), live("assignFlat", source));
     return this;
   }
   fill(value: Scalar): this {
-    return this.#assign("fill", value);
+    assignAny("fill", this, value);
+    return this;
   }
 
   /** A dense copy. */
   clone(): Tensor<D> {
-    return new Tensor(copyTo("clone", this.#check("clone"), this.dtype));
+    const of = live("clone", this);
+    return wrap(copyTo("clone", of, of.dtype));
   }
   /** This tensor if it is contiguous (another handle on it), else a dense copy: either has `data`. */
   contiguous(): Tensor<D> {
-    return this.#dense("contiguous");
-  }
-  #dense(operation: string): Tensor<D> {
-    return this.#isArray()
-      ? this.#share(operation, this.frame)
-      : new Tensor(copyTo(operation, this, this.dtype));
+    return dense("contiguous", this);
   }
   /** The elements converted; the same dtype gives another handle on this tensor. */
   to<E extends DType>(dtype: E): Tensor<E> {
     checkDType("to", dtype);
-    this.#check("to");
-    if ((dtype as DType) === this.dtype) return this.#share("to", this.frame) as unknown as Tensor<E>;
-    return new Tensor(copyTo("to", this, dtype, true));
+    const of = live("to", this);
+    if ((dtype as DType) === of.dtype) return viewOf("to", this, (frame) => frame) as unknown as Tensor<E>;
+    return wrap(copyTo("to", of, dtype, true));
   }
 
   /* Kernels --------------------------------------------------------------------------------------------- */
 
+  map<E extends DType, W extends Captures>(
+    fn: (x: number, captured: W) => number | bigint | boolean,
+    options: MapOptions<E> & { readonly with: W; readonly dtype: E },
+  ): Tensor<E>;
+  map<W extends Captures>(
+    fn: (x: number, captured: W) => number | bigint | boolean,
+    options: MapOptions & { readonly with: W },
+  ): Tensor;
   map<E extends DType>(fn: MapFunction, options: MapOptions<E> & { readonly dtype: E }): Tensor<E>;
   map(fn: (x: number) => boolean, options?: MapOptions): Tensor<"bool">;
-  map(fn: (x: number) => number, options?: MapOptions): Tensor<D extends FloatDType ? D : DType>;
+  map(
+    fn: (x: number) => number,
+    options?: PlainOptions<MapOptions>,
+  ): Tensor<D extends FloatDType ? D : DType>;
   map(fn: MapFunction, options?: MapOptions): Tensor;
-  map(fn: MapFunction, options: MapOptions = {}): Tensor {
-    this.#check("map");
-    checkOutput("map", options, outputNames);
-    return wrapResult(elementwise("map", callableOf("map", fn), [this], options), options.out);
+  map(fn: ScalarFunction, options: MapOptions = {}): Tensor {
+    const read = readOutput("map", options, mapNames);
+    const callable = callableOf("map", fn, read.with);
+    return wrapResult(elementwise("map", callable, [live("map", this)], read), read.tensor);
   }
   /** Folds axes with fn(acc, x). */
-  reduce(fn: FoldFunction, options: AssociativeOptions = {}): Tensor {
-    const callable = callableOf("reduce", fn);
-    return new Tensor(associativeReduce("reduce", callable, this.#check("reduce"), options));
+  reduce<W extends Captures>(
+    fn: (acc: number, x: number, captured: W) => number | bigint | boolean,
+    options: FoldOptions<AssociativeOptions> & { readonly with: W },
+  ): Tensor;
+  reduce(fn: FoldFunction, options?: FoldOptions<AssociativeOptions>): Tensor;
+  reduce(fn: ScalarFunction, options?: FoldOptions<AssociativeOptions>): Tensor {
+    const read = readOptions("reduce", options, "{ axis: 1 }", [...reduceNames, "associative", "with"]);
+    const { with: captures, ...rest } = read;
+    const callable = callableOf("reduce", fn, captures);
+    return wrap(associativeReduce("reduce", callable, live("reduce", this), rest));
   }
   /** Every step of the fold along one axis. */
-  scan(fn: FoldFunction, options: ScanOptions = {}): Tensor {
-    return new Tensor(scan("scan", callableOf("scan", fn), this.#check("scan"), options));
+  scan<W extends Captures>(
+    fn: (acc: number, x: number, captured: W) => number | bigint | boolean,
+    options: FoldOptions<ScanOptions> & { readonly with: W },
+  ): Tensor;
+  scan(fn: FoldFunction, options?: FoldOptions<ScanOptions>): Tensor;
+  scan(fn: ScalarFunction, options?: FoldOptions<ScanOptions>): Tensor {
+    const read = readOptions("scan", options, "{ axis: 1 }", [...scanNames, "with"]);
+    const { with: captures, ...rest } = read;
+    const callable = callableOf("scan", fn, captures);
+    return wrap(scan("scan", callable, live("scan", this), rest));
   }
   matmul<E extends DType>(
     other: Tensor<E>,
     options?: { readonly out?: Tensor },
   ): Tensor<Together<D, Tensor<E>>> {
-    if (options !== undefined) checkOutput("matmul", options, ["out"]);
-    const result = matmul(this.#check("matmul"), liveTensor("matmul", other), options);
-    return wrapResult(result, options?.out) as never;
+    const read = readOutput("matmul", options, ["out"]);
+    return wrapResult(matmul(live("matmul", this), live("matmul", other), read), read.tensor) as never;
   }
 
   /* Named operations, as NumPy means them; every other is a function of the same form ----------------------- */
@@ -561,100 +584,224 @@ export class Tensor<D extends DType = DType> implements Strided<D> {
     return namedReduction("all", this, options) as Tensor<"bool">;
   }
   mean<E extends DType = Floated<D>>(options?: SumOptions & { readonly dtype?: E }): Tensor<E> {
-    return new Tensor(mean(this.#check("mean"), options)) as Tensor as Tensor<E>;
+    return wrap(mean(live("mean", this), options)) as Tensor as Tensor<E>;
   }
   /** The mean square distance from the mean; divided by count - ddof. */
   var<E extends DType = Floated<D>>(options?: VarOptions & { readonly dtype?: E }): Tensor<E> {
-    return new Tensor(variance(this.#check("var"), options)) as Tensor as Tensor<E>;
+    return wrap(variance(live("var", this), options)) as Tensor as Tensor<E>;
   }
   /** The square root of `var`. */
   std<E extends DType = Floated<D>>(options?: VarOptions & { readonly dtype?: E }): Tensor<E> {
-    return new Tensor(std(this.#check("std"), options)) as Tensor as Tensor<E>;
+    return wrap(std(live("std", this), options)) as Tensor as Tensor<E>;
   }
   /** Position of the largest element along an axis, or in the flattened tensor. */
   argmax(options?: ArgOptions): Tensor<"i64"> {
-    return new Tensor(argReduce("argmax", this.#check("argmax"), options)) as Tensor as Tensor<"i64">;
+    return wrap(argReduce("argmax", live("argmax", this), options)) as Tensor as Tensor<"i64">;
   }
   argmin(options?: ArgOptions): Tensor<"i64"> {
-    return new Tensor(argReduce("argmin", this.#check("argmin"), options)) as Tensor as Tensor<"i64">;
+    return wrap(argReduce("argmin", live("argmin", this), options)) as Tensor as Tensor<"i64">;
   }
   cumsum(options?: CumulativeOptions): Tensor {
-    return new Tensor(namedScan("cumsum", this.#check("cumsum"), options));
+    return wrap(namedScan("cumsum", live("cumsum", this), options));
   }
   cumprod(options?: CumulativeOptions): Tensor {
-    return new Tensor(namedScan("cumprod", this.#check("cumprod"), options));
+    return wrap(namedScan("cumprod", live("cumprod", this), options));
   }
 
   /* Leaving --------------------------------------------------------------------------------------------- */
 
   toArray(): NestedArray<ScalarOf<D>> {
-    this.#check("toArray");
-    if (this.size > MOST_NESTED) {
+    const { dtype, storage, frame } = live("toArray", this);
+    const size = sizeOf(frame.shape);
+    if (size > MOST_NESTED) {
       fail(
         "memory",
         "toArray",
-        `${this.size} elements are too many for arrays of JavaScript, which hold up to ${MOST_NESTED}.`,
+        `${size} elements are too many for arrays of JavaScript, which hold up to ${MOST_NESTED}.`,
         "Take a slice, or toTypedArray().",
       );
     }
-    const { read } = dtypes[this.dtype];
-    const memory = this.storage.heap.view;
-    const { shape, strides } = this.frame;
+    const { read } = dtypes[dtype];
+    const memory = storage.heap.view;
+    const { shape, strides } = frame;
     const level = (d: number, p: number): NestedArray<ScalarOf<D>> => {
-      if (d === shape.length) return toScalar(read(memory, p), this.dtype);
+      if (d === shape.length) return toScalar(read(memory, p), dtype);
       const row: NestedArray<ScalarOf<D>>[] = new Array(shape[d]);
       for (let i = 0; i < shape[d]; i++) row[i] = level(d + 1, p + i * strides[d]);
       return row;
     };
-    return level(0, this.storage.address + this.frame.offset);
+    return level(0, storage.address + frame.offset);
   }
   /** A copy of the elements in row-major order, outside the heap. */
   toTypedArray(): ArrayOf<D> {
-    this.#check("toTypedArray");
-    const dense = this.#dense("toTypedArray");
-    const out = new dtypes[this.dtype].Array(this.size);
-    (out as { set(from: unknown): void }).set(dense.data);
-    dense.dispose();
-    return out;
+    const { dtype, frame } = live("toTypedArray", this);
+    const elements = dense("toTypedArray", this);
+    const out = new dtypes[dtype].Array(sizeOf(frame.shape));
+    (out as { set(from: unknown): void }).set(elements.data);
+    elements.dispose();
+    return out as ArrayOf<D>;
   }
   toJSON(): { dtype: D; shape: readonly number[]; data: (number | boolean | string)[] } {
-    this.#check("toJSON");
-    const values = this.size === 0 ? [] : flatten(this.toArray());
-    return { dtype: this.dtype, shape: this.shape, data: values.map(jsonScalar) };
+    const { dtype, frame } = live("toJSON", this);
+    const values = sizeOf(frame.shape) === 0 ? [] : flatten(this.toArray());
+    return { dtype, shape: frame.shape, data: values.map(jsonScalar) };
   }
   /** Along the first axis: views, or scalars of a vector. */
   *[Symbol.iterator](): IterableIterator<Tensor<D> | ScalarOf<D>> {
-    this.#check("iterate");
-    if (this.rank === 0) fail("shape", "iterate", "a 0-d tensor has no axis to iterate over.", "Use item().");
-    for (let i = 0; i < this.shape[0]; i++) yield this.rank === 1 ? this.get(i) : this.slice(i);
+    const { shape } = live("iterate", this).frame;
+    if (shape.length === 0) {
+      fail("shape", "iterate", "a 0-d tensor has no axis to iterate over.", "Use item().");
+    }
+    for (let i = 0; i < shape[0]; i++) yield shape.length === 1 ? this.get(i) : this.slice(i);
   }
 
   /** A picture of the view over its memory. */
   layout(): string {
-    this.#check("layout");
-    return drawView(this.frame, {
-      elements: this.storage.bytes / this.frame.itemBytes,
-      values: (byteOffset) => formatValues(this.dtype, scalarView(this.frame, byteOffset), this.#reader()),
+    const of = live("layout", this);
+    return drawView(of.frame, {
+      elements: of.storage.bytes / of.frame.itemBytes,
+      values: (byteOffset) => formatValues(of.dtype, scalarView(of.frame, byteOffset), readerOf(of)),
     });
   }
 
-  #reader(): (byteOffset: number) => Value {
-    const { read } = dtypes[this.dtype];
-    const memory = this.storage.heap.view;
-    const { address } = this.storage;
-    return (byteOffset) => read(memory, address + byteOffset);
-  }
-
   toString(options?: FormatOptions): string {
-    if (this.isDisposed) return `Tensor ${this.dtype} ${list(this.shape)}  disposed`;
-    checkFormat("toString", options);
-    const notes = this.readOnly ? ["read-only"] : [];
-    const header = formatHeader(this.dtype, this.frame, this.storage, notes);
-    return `${header}\n${formatValues(this.dtype, this.frame, this.#reader(), options)}`;
+    const of = inside(this, "toString");
+    if (this.isDisposed) return `Tensor ${of.dtype} ${list(of.frame.shape)}  disposed`;
+    const format = readFormat("toString", options);
+    live("toString", this);
+    const notes = of.readOnly ? ["read-only"] : [];
+    const header = formatHeader(of.dtype, of.frame, of.storage, notes);
+    return `${header}\n${formatValues(of.dtype, of.frame, readerOf(of), format)}`;
   }
   [inspect](): string {
     return this.toString();
   }
+}
+
+/** A tensor around a storage, which it holds from now on. */
+export function wrap<D extends DType>(of: Strided<D>): Tensor<D> {
+  return new Tensor(making, of);
+}
+
+export function isTensor(x: unknown): x is Tensor {
+  return typeof x === "object" && x !== null && insideOf(x) !== undefined;
+}
+
+/** What a tensor is made of, alive or not. */
+function inside<D extends DType>(t: Tensor<D>, operation: string): Strided<D> {
+  const of = typeof t === "object" && t !== null ? insideOf(t) : undefined;
+  return of === undefined ? failForeign(operation, t) : (of as Strided<D>);
+}
+
+/** The same, for code that has made sure that this is a tensor. */
+export const stridedOf = <D extends DType>(t: Tensor<D>): Strided<D> => inside(t, "tensor");
+
+/** The same of a tensor that may be used, or an error that says what came instead. */
+export function live<D extends DType>(operation: string, t: Tensor<D>): Strided<D> {
+  const of = inside(t, operation);
+  if (hasLetGo(t as Tensor) || of.storage.disposed) failDisposed(operation);
+  return of;
+}
+
+/** Tensors that may be used, from a list that is read once; at least one. */
+export function liveTensors(operation: string, tensors: unknown, remedy: string): Tensor[] {
+  const all = readList(operation, "the list", tensors);
+  if (all === null || all.length === 0) {
+    const fact = all === null ? `expected an array of tensors, got ${describe(tensors)}.` : "no tensors.";
+    return fail("value", operation, fact, remedy);
+  }
+  return all.map((t) => liveTensor(operation, t));
+}
+
+/** The tensor itself, if it may be used. */
+export function liveTensor(operation: string, t: unknown): Tensor {
+  live(operation, t as Tensor);
+  return t as Tensor;
+}
+
+function failForeign(operation: string, t: unknown): never {
+  if (t instanceof Tensor) {
+    fail(
+      "value",
+      operation,
+      "expected a tensor, got a Proxy around one, or an object derived from one.",
+      "Pass the tensor itself, for instance toRaw(t) where a framework has wrapped it.",
+    );
+  }
+  return fail("value", operation, `expected a tensor, got ${describe(t)}.`, "Make one with tensor(…).");
+}
+
+/**
+ * Another view of the same storage. `make` may run code of the caller's, so whether the tensor still lives is asked
+ * after it; and the view passes the gate.
+ */
+function viewOf<D extends DType>(
+  operation: string,
+  t: Tensor<D>,
+  make: (frame: View) => View,
+  isShared: (view: View) => boolean = () => false,
+): Tensor<D> {
+  const view = make(live(operation, t).frame);
+  const of = live(operation, t);
+  checkReach(operation, view, of.storage);
+  return wrap(share(of, view, of.readOnly || isShared(view)));
+}
+
+/** The shape asked for, and the view of it if there is one. */
+function reshaped(
+  operation: string,
+  t: Tensor,
+  shape: readonly unknown[],
+): { to: readonly number[]; view: View | null } {
+  const { frame } = live(operation, t);
+  const to = resolveShape(operation, spread(operation, "the shape", shape), sizeOf(frame.shape));
+  return { to, view: reshape(frame, to) };
+}
+
+/** Dense, and where a typed array may begin: foreign memory can lie at any byte. */
+const isArray = (frame: View): boolean => isContiguous(frame) && frame.offset % frame.itemBytes === 0;
+
+/** Another handle if the tensor is an array already, else a copy that is one. */
+function dense<D extends DType>(operation: string, t: Tensor<D>): Tensor<D> {
+  const of = live(operation, t);
+  return isArray(of.frame) ? viewOf(operation, t, (frame) => frame) : wrap(copyTo(operation, of, of.dtype));
+}
+
+function addressIn(operation: string, { storage, frame }: Strided, index: readonly number[]): number {
+  const { shape, strides } = frame;
+  if (index.length !== shape.length) {
+    fail(
+      "index",
+      operation,
+      `${index.length} indices for shape ${list(shape)}.`,
+      "Give one index an axis; slice() takes fewer.",
+    );
+  }
+  let address = storage.address + frame.offset;
+  for (let d = 0; d < shape.length; d++) {
+    address += normalizeIndex(operation, index[d], shape[d], d) * strides[d];
+  }
+  return address;
+}
+
+function assignAny(operation: string, t: Tensor, source: Tensor | Nested): void {
+  if (isTensor(source)) {
+    assign(operation, live(operation, t), live(operation, source));
+    return;
+  }
+  const { dtype } = live(operation, t);
+  const value = fromData(source, { dtype }, operation);
+  try {
+    assign(operation, live(operation, t), value);
+  } finally {
+    value.storage.release();
+  }
+}
+
+function readerOf({ dtype, storage }: Strided): (byteOffset: number) => Value {
+  const { read } = dtypes[dtype];
+  const memory = storage.heap.view;
+  return (byteOffset) => read(memory, storage.address + byteOffset);
 }
 
 /** `f(2, 3)` and `f([2, 3])` mean the same. */
@@ -664,26 +811,24 @@ const spread = (operation: string, name: string, given: readonly unknown[]): rea
 const optionalAxes = (operation: string, axes: unknown) =>
   axes === undefined ? undefined : axisList(operation, axes);
 
-/** A tensor that may be used, or an error that says what came instead. */
-export function liveTensor(operation: string, t: unknown): Tensor {
-  if (!(t instanceof Tensor)) {
-    fail("value", operation, `expected a tensor, got ${describe(t)}.`, "Make one with tensor(…).");
-  }
-  if (t.isDisposed) failDisposed(operation);
-  return t;
-}
-
+/** The options of operations with a function of an element. */
+export const mapNames = ["dtype", "out", "compute", "with"] as const;
 /** The options of operations that compute element by element. */
 export const outputNames = ["dtype", "out"] as const;
 
-/** Options with an output to write to, where there is one. */
-export function checkOutput(
+/** Options with an output to write to, where there is one: the tensor, and what it is made of. */
+export type OutputOptions<O> = Omit<O, "out"> & { readonly out?: Strided; readonly tensor?: Tensor };
+
+/** Options with an output, read once. */
+export function readOutput<O extends { readonly out?: Tensor }>(
   operation: string,
-  options: { readonly out?: unknown },
-  names?: readonly string[],
-): void {
-  checkOptions(operation, options, "{ out }", names);
-  if (options.out !== undefined) liveTensor(operation, options.out);
+  options: O | undefined,
+  names: readonly string[],
+): OutputOptions<O> {
+  const read = readOptions(operation, options, "{ out }", names);
+  const { out } = read;
+  const made: unknown = out === undefined ? read : { ...read, out: live(operation, out), tensor: out };
+  return made as OutputOptions<O>;
 }
 
 const scalarView = (view: View, offset: number): View => ({ ...view, shape: [], strides: [], offset });
@@ -700,7 +845,7 @@ function jsonScalar(x: Scalar): number | boolean | string {
 
 /** An operation's result as a tensor; one written into `out` is that very tensor. */
 export function wrapResult(result: Strided, out: Tensor | undefined): Tensor {
-  return out !== undefined && result === (out as Strided) ? out : new Tensor(result);
+  return out ?? wrap(result);
 }
 
 /* Named operations ------------------------------------------------------------------------------------- */
@@ -714,15 +859,15 @@ export interface NamedOptions<E extends DType = DType> {
 }
 
 export function namedOp(name: NamedOp, operands: readonly Operand[], options: NamedOptions = {}): Tensor {
-  checkOutput(name, options, outputNames);
-  const tensors: Tensor[] = [];
+  const read = readOutput(name, options, outputNames);
+  const tensors: Strided[] = [];
   const scalars: Captured[] = [];
   const kinds: (DType | null)[] = [];
   for (const x of operands) {
-    if (x instanceof Tensor) {
-      if (x.isDisposed) failDisposed(name);
-      tensors.push(x);
-      kinds.push(x.dtype);
+    if (typeof x === "object") {
+      const of = live(name, x);
+      tensors.push(of);
+      kinds.push(of.dtype);
       continue;
     }
     if (typeof x !== "number" && typeof x !== "bigint" && typeof x !== "boolean") {
@@ -744,11 +889,11 @@ export function namedOp(name: NamedOp, operands: readonly Operand[], options: Na
       "Make one with tensor(…), or use JavaScript's own arithmetic.",
     );
   }
-  const callable = namedCallable(name, kinds, scalars, options.dtype);
-  const out: ElementwiseOptions = options.out === undefined ? {} : { out: options.out };
-  return wrapResult(elementwise(name, callable, tensors, out), options.out);
+  const callable = namedCallable(name, kinds, scalars, read.dtype);
+  const out: ElementwiseOptions = read.out === undefined ? {} : { out: read.out };
+  return wrapResult(elementwise(name, callable, tensors, out), read.tensor);
 }
 
 export function namedReduction(name: Reduction, t: Tensor, options?: SumOptions): Tensor {
-  return new Tensor(namedReduce(name, liveTensor(name, t), options));
+  return wrap(namedReduce(name, live(name, t), options));
 }

@@ -45,7 +45,7 @@ describe("the public face", () => {
       abs add all any argmax argmin asStrided assign assignFlat
       bitwiseAnd bitwiseNot bitwiseOr bitwiseXor broadcastTo byteOffset byteStrides
       ceil clip clone constructor contiguous cos cumprod cumsum
-      data diagonal dispose div
+      data diagonal dispose div dtype
       equal exp expandDims
       fill flip floor floorDivide
       get greater greaterEqual
@@ -55,7 +55,7 @@ describe("the public face", () => {
       neg notEqual
       offset
       permute pow prod
-      rank reciprocal reduce relu remainder reshape round
+      rank readOnly reciprocal reduce relu remainder reshape round
       scan set shape sigmoid sign sin size slice slidingWindow sqrt square squeeze std strides sub sum swapAxes
       tanh to toArray toJSON toString toTypedArray transpose trunc
       var view"

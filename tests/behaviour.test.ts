@@ -18,6 +18,7 @@ import {
   tensor,
   zip,
 } from "../src/index.ts";
+import { stridedOf } from "../src/tensor.ts";
 import { broadcastIndex, positionOf, rowMajorStrides, unravel } from "../src/view/layout.ts";
 import { planLoops } from "../src/view/loops.ts";
 
@@ -69,19 +70,21 @@ describe("index arithmetic", () => {
   it("aligned operands (one shape, the same strides) become one flat loop: one position serves every operand", () => {
     const a = arange(24, f64).reshape(2, 3, 4);
     const b = arange(24, f64).reshape(2, 3, 4);
-    const nest = planLoops([a.frame, b.frame]);
+    const nest = planLoops([stridedOf(a).frame, stridedOf(b).frame]);
     expect(nest.shape).toEqual([24]);
     expect(nest.strides).toEqual([[8], [8]]);
   });
 
   it("other strides that still make one run need no second loop: each operand steps by its own", () => {
-    const nest = planLoops([empty([2, 2], f64).frame, evens().frame]);
+    const nest = planLoops([stridedOf(empty([2, 2], f64)).frame, stridedOf(evens()).frame]);
     expect(nest.shape).toEqual([4]);
     expect(nest.strides).toEqual([[8], [16]]);
   });
 
   it("the same shape in another order is not aligned: two loops remain", () => {
-    expect(planLoops([empty([2, 2], f64).frame, empty([2, 2], f64).T.frame]).shape).toEqual([2, 2]);
+    expect(
+      planLoops([stridedOf(empty([2, 2], f64)).frame, stridedOf(empty([2, 2], f64).T).frame]).shape,
+    ).toEqual([2, 2]);
   });
 });
 
@@ -107,7 +110,7 @@ describe("tensor_map: out[…] = in[…] + 100", () => {
     const a = whole.slice(":", "::2");
     expect(a.shape).toEqual([2, 2]);
     expect(a.strides).toEqual([4, 2]);
-    expect(a.storage).toBe(whole.storage);
+    expect(stridedOf(a).storage).toBe(stridedOf(whole).storage);
     const out = a.map((x) => x + 100);
     expect(out.strides).toEqual([2, 1]);
     expect(storageOf(out)).toEqual([100, 102, 104, 106]);
@@ -190,8 +193,8 @@ describe("tensor_zip: out[…] = fn(a[…], b[…])", () => {
     const a = arange(4, f64).reshape(2, 2);
     const b = arange(4, f64).reshape(2, 2).T;
     const out = empty([2, 2], f64);
-    expect(planLoops([out.frame, a.frame, a.frame]).shape).toEqual([4]);
-    expect(planLoops([out.frame, a.frame, b.frame]).shape).toEqual([2, 2]);
+    expect(planLoops([stridedOf(out).frame, stridedOf(a).frame, stridedOf(a).frame]).shape).toEqual([4]);
+    expect(planLoops([stridedOf(out).frame, stridedOf(a).frame, stridedOf(b).frame]).shape).toEqual([2, 2]);
     expect(zip([a, b], (x, y) => x * 10 + y).toArray()).toEqual([
       [0, 12],
       [21, 33],
@@ -340,7 +343,7 @@ describe("tensor, view, offset", () => {
   it("a (2,3) tensor viewed as (3,2) reads the same memory: [[a,b],[c,d],[e,f]]", () => {
     const t = tensor([1, 2, 3, 4, 5, 6]).reshape(2, 3);
     const v = t.view(3, 2);
-    expect(v.storage).toBe(t.storage);
+    expect(stridedOf(v).storage).toBe(stridedOf(t).storage);
     expect(v.toArray()).toEqual([
       [1, 2],
       [3, 4],
@@ -436,7 +439,7 @@ describe("strided copy with byte strides", () => {
     const bytes = new Uint8Array(16).fill(171);
     const to = fromGgml({ type: "i16", ne: [3, 2], nb: [2, 8], data: bytes });
     to.assignFlat(arange(1, 7, { dtype: "i16" }));
-    const { heap, address } = to.storage;
+    const { heap, address } = stridedOf(to).storage;
     const after = [...heap.u8.slice(address, address + 14)];
     expect(after).toEqual([1, 0, 2, 0, 3, 0, 171, 171, 4, 0, 5, 0, 6, 0]);
   });
@@ -529,7 +532,7 @@ describe("mistakes of the documents, not repeated", () => {
 
   it("001: the aligned path decodes no index: ten axes are one loop", () => {
     const t = empty([2, 2, 2, 2, 2, 2, 2, 2, 2, 2], f64);
-    expect(planLoops([t.frame, t.frame]).shape).toEqual([1024]);
+    expect(planLoops([stridedOf(t).frame, stridedOf(t).frame]).shape).toEqual([1024]);
   });
 
   it("002: any rank: a 4-D product is the product of each of its matrices", () => {

@@ -858,11 +858,11 @@ describe("functions", () => {
       refused(() =>
         t23().map((x) => {
           flip.on = !flip.on;
-          return flip.on ? x : x > 1;
+          return flip.on ? x : 1n;
         }),
       ),
     ).toMatchInlineSnapshot(`
-      "(kernel) map: the function returned the boolean false.
+      "(kernel) map: the function returned the bigint 1n.
         It must return a number for every element (or always a boolean, or always a bigint)."
     `);
   });
@@ -1001,6 +1001,8 @@ describe("wrong types from plain JavaScript", () => {
   const getters = [
     "T",
     "data",
+    "dtype",
+    "readOnly",
     "shape",
     "rank",
     "size",

@@ -21,6 +21,7 @@ import {
   zeros,
   zip,
 } from "../src/index.ts";
+import { stridedOf } from "../src/tensor.ts";
 import { emitBulkCopy } from "../src/wasm/bulk.ts";
 
 beforeAll(() => configure({ threads: 1 }));
@@ -250,7 +251,7 @@ describe("what ran, in words", () => {
          map: the function reads the outer variable "k".
            (x) => x * k
                       ^
-           Pass it: kernel(fn, { k }).
+           Pass it: map(…, { with: { k } }).
 
       2. map: (x) => x * k
          out      f32 [3, 4], strides [4, 1]: dense
@@ -270,7 +271,7 @@ describe("what ran, in words", () => {
          map: cannot compile this call; only Math.* functions are known.
            (x) => clamp(x) + 1
                   ^^^^^^^^
-           Write clamp inside the function, or pass it: kernel(fn, { clamp }).
+           Write clamp inside the function, or pass it: map(…, { with: { clamp } }).
 
       2. map: (x) => clamp(x) + 1
          out      f32 [3, 4], strides [4, 1]: dense
@@ -599,7 +600,11 @@ describe("reports", () => {
   });
   it("include code written by hand", () => {
     const [from, to] = [arange(64), zeros(64)];
-    const tasks = [0, 1, 2, 3].map((i) => [to.storage.address + 64 * i, from.storage.address + 64 * i, 64]);
+    const tasks = [0, 1, 2, 3].map((i) => [
+      stridedOf(to).storage.address + 64 * i,
+      stridedOf(from).storage.address + 64 * i,
+      64,
+    ]);
     const copy = () => {
       engine().routines.run("copy for the test", ({ shared }) => emitBulkCopy(shared), tasks, 0);
       return to.neg();

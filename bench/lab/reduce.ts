@@ -11,6 +11,7 @@ import { callableOf } from "../../src/ops/function.ts";
 import { mapReduce } from "../../src/ops/reduce.ts";
 import * as named from "../../src/ops/reductions.ts";
 import type { Strided } from "../../src/ops/strided.ts";
+import { stridedOf } from "../../src/tensor.ts";
 import { ModuleBuilder } from "../../src/wasm/assembler.ts";
 
 const rounds = Number(process.argv[2] ?? 15);
@@ -46,7 +47,7 @@ function readKernel(): (at: number, bytes: number) => number {
 
 const read = readKernel();
 const readAll = (t: Tensor) => {
-  const { address, bytes } = t.storage;
+  const { address, bytes } = stridedOf(t).storage;
   let sum = 0;
   for (let i = 0; i < bytes; i += 65536) sum += read(address + i, Math.min(65536, bytes - i));
   return sum;
@@ -78,10 +79,14 @@ const contestants: Contestant[] = [
   { name: "max axis 1", bytes: big, run: () => x.max({ axis: 1 }).dispose() },
   { name: "max axis 0", bytes: big, run: () => x.max({ axis: 0 }).dispose() },
   { name: "mean axis 1", bytes: big, run: () => x.mean({ axis: 1 }).dispose() },
-  { name: "sum of x*y, fused", bytes: 2 * big, run: () => done(mapReduce("bench", [x, y], dot)) },
+  {
+    name: "sum of x*y, fused",
+    bytes: 2 * big,
+    run: () => done(mapReduce("bench", [stridedOf(x), stridedOf(y)], dot)),
+  },
   { name: "sum x.T axis 1", bytes: big, run: () => x.T.sum({ axis: 1 }).dispose() },
   { name: "argmax axis 1", bytes: big, run: () => x.argmax({ axis: 1 }).dispose() },
-  { name: "std axis 1", bytes: big, run: () => done(named.std(x, { axis: 1 })) },
+  { name: "std axis 1", bytes: big, run: () => done(named.std(stridedOf(x), { axis: 1 })) },
   {
     name: "fold 0.5*acc+x axis 0",
     bytes: big,
@@ -97,11 +102,19 @@ const contestants: Contestant[] = [
   {
     name: "softmax (2048,4096) (read+write)",
     bytes: big,
-    run: () => done(named.softmax(logits, { axis: 1 })),
+    run: () => done(named.softmax(stridedOf(logits), { axis: 1 })),
   },
-  { name: "logSoftmax (2048,4096)", bytes: big, run: () => done(named.logSoftmax(logits, { axis: 1 })) },
-  { name: "softmax axis 0", bytes: big, run: () => done(named.softmax(logits, { axis: 0 })) },
-  { name: "logsumexp (2048,4096)", bytes: big / 2, run: () => done(named.logsumexp(logits, { axis: 1 })) },
+  {
+    name: "logSoftmax (2048,4096)",
+    bytes: big,
+    run: () => done(named.logSoftmax(stridedOf(logits), { axis: 1 })),
+  },
+  { name: "softmax axis 0", bytes: big, run: () => done(named.softmax(stridedOf(logits), { axis: 0 })) },
+  {
+    name: "logsumexp (2048,4096)",
+    bytes: big / 2,
+    run: () => done(named.logsumexp(stridedOf(logits), { axis: 1 })),
+  },
   { name: "read 256x256, in cache", bytes: 262144, times: 200, run: () => readAll(small) },
   { name: "sum all 256x256", bytes: 262144, times: 200, run: () => small.sum().dispose() },
   { name: "sum axis 0 256x256", bytes: 262144, times: 200, run: () => small.sum({ axis: 0 }).dispose() },

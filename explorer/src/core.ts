@@ -9,9 +9,9 @@ import { TensorError } from "../../src/errors.ts";
 import { explain } from "../../src/explain/explain.ts";
 import { kernel } from "../../src/kernel.ts";
 import { rawMap, rawMatmul, rawReduce, rawZip } from "../../src/ops/raw.ts";
-import { Tensor } from "../../src/tensor.ts";
+import { stridedOf, Tensor } from "../../src/tensor.ts";
 
-export { explain, kernel, ready, Tensor, TensorError };
+export { explain, kernel, ready, stridedOf, Tensor, TensorError };
 export const { arange, scope, zeros } = api;
 
 export type Library = Readonly<Record<string, unknown>>;

@@ -1,6 +1,7 @@
 /** The kernel panel: which kernel, what the run had to say (copies, fallbacks), and the stepper. */
 import type { CopyStep, KernelStep, Report, Step } from "strided";
 import type { IterationOperand } from "../../src/explain/iteration.ts";
+import { stridedOf } from "./core.ts";
 import { bytes, fill, h, messageView } from "./dom.ts";
 import type { Named } from "./run.ts";
 import { Stepper } from "./stepper.ts";
@@ -160,7 +161,7 @@ function ownerOf(
   { address, shape, strides, offset, name }: IterationOperand,
   tensors: readonly Named[],
 ): string {
-  const owners = tensors.filter((t) => t.tensor.storage.address === address && !/\s/.test(t.name));
+  const owners = tensors.filter((t) => stridedOf(t.tensor).storage.address === address && !/\s/.test(t.name));
   const key = JSON.stringify([shape, strides, offset]);
   const same = owners.find(({ tensor: t }) => JSON.stringify([t.shape, t.strides, t.offset]) === key);
   if (same !== undefined) return same.name === name ? "" : `= ${same.name}`;

@@ -1,6 +1,6 @@
 /** The memory panel: a tensor as it is indexed and as it lies, linked cell by cell, and controls that make other views. */
 import { positionOf } from "../../src/view/layout.ts";
-import type { Tensor } from "./core.ts";
+import { stridedOf, type Tensor } from "./core.ts";
 import { bytes, count, fill, h, list } from "./dom.ts";
 import { Grid } from "./grid.ts";
 import type { Named } from "./run.ts";
@@ -124,7 +124,7 @@ export class MemoryPanel {
   }
 
   #facts(t: Tensor): HTMLElement {
-    const owner = this.#named.find((n) => n.tensor.storage === t.storage);
+    const owner = this.#named.find((n) => stridedOf(n.tensor).storage === stridedOf(t).storage);
     const own = owner === undefined || owner.name === this.#current?.name ? null : owner.name;
     const kind = [
       t.isContiguous ? "contiguous" : "not contiguous",
@@ -142,7 +142,7 @@ export class MemoryPanel {
       fact("dtype", t.dtype),
       fact(
         "memory",
-        `${count(Math.floor(t.storage.bytes / t.frame.itemBytes))} cells, ${bytes(t.storage.bytes)}`,
+        `${count(Math.floor(stridedOf(t).storage.bytes / stridedOf(t).frame.itemBytes))} cells, ${bytes(stridedOf(t).storage.bytes)}`,
       ),
       fact("layout", kind.join(", ")),
     );
@@ -197,7 +197,7 @@ class Link {
 
   #makeStrip(): Strip {
     const t = this.#tensor;
-    const length = Math.floor(t.storage.bytes / t.frame.itemBytes);
+    const length = Math.floor(stridedOf(t).storage.bytes / stridedOf(t).frame.itemBytes);
     // The storage as it is, from its first cell on.
     const memory = t.asStrided([length], [1], 0);
     this.#memory = memory;
@@ -260,7 +260,7 @@ class Link {
     if (index === null) {
       fill(
         this.#formula,
-        `Cell ${position} (byte ${position * t.frame.itemBytes}) is not part of this view.`,
+        `Cell ${position} (byte ${position * stridedOf(t).frame.itemBytes}) is not part of this view.`,
       );
       return;
     }
@@ -275,7 +275,7 @@ class Link {
       h("code", {}, sum),
       " = ",
       h("b", {}, String(position)),
-      `, byte ${position * t.frame.itemBytes}${others}`,
+      `, byte ${position * stridedOf(t).frame.itemBytes}${others}`,
     );
   }
 }

@@ -6,7 +6,7 @@
 import { engine, type Listener } from "../engine.ts";
 import { describe, fail } from "../errors.ts";
 import { checkThunk } from "../ops/arguments.ts";
-import { Tensor } from "../tensor.ts";
+import { isTensor, stridedOf } from "../tensor.ts";
 import { routineOperand } from "./facts.ts";
 import { type Iteration, iterationOf, type Trace } from "./iteration.ts";
 import { Recorder } from "./record.ts";
@@ -136,7 +136,7 @@ function withoutWat(step: Step): Step {
 
 /** A result in JSON: tensors as what they are, not their elements. */
 function summary(result: unknown, depth = 0): unknown {
-  if (result instanceof Tensor) return { ...routineOperand("", result), name: "tensor" };
+  if (isTensor(result)) return { ...routineOperand("", stridedOf(result)), name: "tensor" };
   if (typeof result === "bigint" || typeof result === "function") return String(result);
   if (typeof result !== "object" || result === null) return result;
   const isLong = ArrayBuffer.isView(result) || result instanceof Promise || result instanceof Report;

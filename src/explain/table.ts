@@ -1,6 +1,6 @@
 /** The iteration tables of the documents as text: made from an iteration's rows, so any layout shows; long tables are elided. */
 import { describe, fail, list } from "../errors.ts";
-import { checkOptions } from "../ops/arguments.ts";
+import { readOptions } from "../ops/arguments.ts";
 import type { Iteration, IterationRow } from "./iteration.ts";
 
 export interface TableOptions {
@@ -9,7 +9,7 @@ export interface TableOptions {
 }
 
 export function checkTable(options: TableOptions & { readonly kernel?: number }): void {
-  checkOptions("table", options, "{ rows: 10 }", ["rows", "kernel"]);
+  options = readOptions("table", options, "{ rows: 10 }", ["rows", "kernel"]);
   const { rows } = options;
   if (rows !== undefined && typeof rows !== "number") {
     fail("value", "table", `rows is ${describe(rows)}.`, "Give a number, such as { rows: 10 }.");

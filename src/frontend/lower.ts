@@ -43,8 +43,8 @@ const limits = { nodes: 10_000, steps: 50_000, depth: 800, iterations: 64 };
 /**
  * What `fn` says, before dtypes; or why it cannot be compiled. Never throws on account of the function.
  *
- * Captured values are matched by name to a last parameter `{ k }` or to variables the function reads; the rest,
- * in the order of their keys, are its last parameters, whatever a minifier has named them. The template depends
+ * Captured values are matched by name to a last parameter `{ k }` or to variables the function reads; one that is left
+ * is the last parameter, whatever a build tool has named it. The template depends
  * on the captures' names and types, and on functions and kernels among them, not on scalar values.
  */
 export function lowerFunction(fn: AnyFunction | string, captures: Captures = {}): Template | Refusal {
@@ -63,6 +63,19 @@ export function lowerFunction(fn: AnyFunction | string, captures: Captures = {})
     }
     throw error;
   }
+}
+
+/**
+ * What a function takes after its operands when it is called: the captured values as one object, the one it has a
+ * parameter for, or nothing, because it reads them from around it.
+ */
+export function capturedArguments(fn: AnyFunction, captures: Captures): unknown[] {
+  const keys = Object.keys(captures);
+  const parsed = keys.length === 0 ? null : parseFunction(fn);
+  if (parsed === null) return [];
+  if (isRefusal(parsed) || parsed.node.params.at(-1)?.type === "ObjectPattern") return [captures];
+  const free = freeNames(parsed.node);
+  return keys.filter((key) => !free.has(key)).map((key) => captures[key]);
 }
 
 /** `Math.sqrt` itself, given as the function. */
@@ -142,6 +155,8 @@ class Lowering {
   readonly #paths = new Paths(this.#t);
   #steps = 0;
   #depth = 0;
+  /** Have the captured values found their places? */
+  #isBound = false;
 
   constructor(fn: ParsedFunction, captures: Captures) {
     this.#fn = fn;
@@ -152,11 +167,14 @@ class Lowering {
     const { node, source, name } = this.#fn;
     const scope = new Scope(null);
     const inputs = this.#bindParameters(scope);
+    this.#isBound = true;
     const value = this.#runBody(node, scope);
     if (value.kind === "nothing") {
       this.#refuse(node, notEveryPath);
     }
-    const result = this.#asNode(value, node);
+    const given = this.#asNode(value, node);
+    // What JavaScript calls a number is one here: `(x > 0) & (x < 1)`.
+    const result = this.#t.typeOf(given) === "bit" ? this.#t.toNumber(given) : given;
     return this.#t.finish(result, { inputs, params: this.#params, source, name });
   }
 
@@ -167,7 +185,8 @@ class Lowering {
   }
 
   #refuse(node: { start: number; end: number }, reason: string, remedy: string | null = null): never {
-    throw new Refused(refusal(reason, this.#fn.source, this.#span(node), remedy));
+    const refused = refusal(reason, this.#fn.source, this.#span(node), remedy);
+    throw new Refused(this.#isBound ? refused : { ...refused, binding: true });
   }
 
   #refuseSyntax(node: AnyNode): never {
@@ -230,7 +249,7 @@ class Lowering {
     }
     const names = params.map((p) => this.#parameterName(p));
     const rest = [...waiting];
-    const inputs = this.#countOperands(names, rest);
+    const inputs = this.#countOperands(names, rest, [...this.#free.keys(), ...rest]);
     names.forEach((name, i) => {
       const value: Val =
         i < inputs
@@ -258,24 +277,34 @@ class Lowering {
   }
 
   /**
-   * The last parameters take the captures that nothing else has taken, in order. A minifier may have renamed them,
-   * even to each other's names; but if every capture is a parameter's name, and not in that order, it may as well
-   * be meant that way: then the function is refused rather than guessed at.
+   * The last parameter takes the capture that nothing else has taken, whatever a build tool has named it. `loose` are the
+   * captures that are parameters or outer variables: two of them could not be told apart once they are renamed, even to
+   * each other's names, so they are refused under any names.
    */
-  #countOperands(names: readonly string[], rest: readonly string[]): number {
+  #countOperands(names: readonly string[], rest: readonly string[], loose: readonly string[]): number {
     const { node } = this.#fn;
     const inputs = names.length - rest.length;
-    const quoted = rest.map((key) => `"${key}"`).join(", ");
+    const quote = (keys: readonly string[]) => keys.map((key) => `"${key}"`).join(", ");
     if (inputs < 0) {
-      const reason = `the function does not use the captured ${quoted}.`;
+      const reason = `the function does not use the captured ${quote(rest)}.`;
       this.#refuse(node, reason, "Leave them out, or read them by name.");
     }
+    const remedy = `Write them in one object, whose names stay: (x, { ${loose.join(", ")} }) => …`;
+    if (loose.length > 1) {
+      const fact = `${loose.length} captured values are parameters or outer variables: ${quote(loose)}; a build tool may rename those.`;
+      const span =
+        rest.length === 0
+          ? node
+          : { start: node.params[inputs].start, end: node.params[names.length - 1].end };
+      this.#refuse(span, fact, remedy);
+    }
     const misplaced = rest.find((key, i) => names[inputs + i] !== key);
-    if (misplaced !== undefined && rest.every((key) => names.includes(key))) {
+    if (misplaced !== undefined && names.includes(misplaced)) {
+      const fact = `the captured parameter "${misplaced}" comes last.`;
       this.#refuse(
         node.params[names.indexOf(misplaced)],
-        `captured parameters come last, in the order of their keys: ${quoted}.`,
-        `Write them in one object: (x, { ${rest.join(", ")} }) => …`,
+        fact,
+        remedy.replace("them", "it").replace("names stay", "name stays"),
       );
     }
     return inputs;

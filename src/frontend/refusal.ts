@@ -18,6 +18,8 @@ export interface Refusal {
   /** Into the function's printed source. */
   readonly span: Span;
   readonly source: string;
+  /** The captured values do not fit the function's parameters: then it cannot be called either. */
+  readonly binding?: true;
 }
 
 export function refusal(reason: string, source: string, span: Span, remedy: string | null = null): Refusal {
@@ -29,9 +31,25 @@ export function isRefusal(result: object): result is Refusal {
 }
 
 /** The whole message, for the operation that was asked: `kernel: …`. */
-export function refusalMessage(operation: string, refused: Refusal, source = refused.source): string {
-  return withCaret(`${operation}: ${refused.reason}`, source, refused.span, refused.remedy);
+export function refusalMessage(operation: string, refused: Refusal, more: RefusalMore = {}): string {
+  const { source = refused.source, fact = "", remedy = "" } = more;
+  const own = refused.remedy?.replace(/kernel\(fn, (\{[^}]*\})\)/, passing(operation));
+  const all = [own, remedy].filter((text) => text).join("\n  ");
+  return withCaret(`${operation}: ${refused.reason}${fact}`, source, refused.span, all);
 }
+
+/** What a caller adds to a refusal: another source to show, a fact, a remedy. */
+export interface RefusalMore {
+  readonly source?: string;
+  readonly fact?: string;
+  readonly remedy?: string;
+}
+
+/** How captured values are passed to an operation. */
+const passing = (operation: string): string =>
+  ["map", "zip", "reduce", "scan", "mapReduce"].includes(operation)
+    ? `${operation}(…, { with: $1 })`
+    : "kernel(fn, $1)";
 
 /** A fact, the offending line of the source with a caret under the span, and the remedy below. */
 export function withCaret(

@@ -9,7 +9,7 @@ import { allocate } from "../ops/strided.ts";
 import { ceilTo, type GemmLane, type GemmTile, laneBytes, laneOf } from "../optimize/gemm.ts";
 import { gemmOf } from "../run/gemm.ts";
 import type { EmitRoutine, Task } from "../run/routine.ts";
-import { Tensor } from "../tensor.ts";
+import { stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
 import type { View } from "../view/view.ts";
 import {
@@ -103,10 +103,10 @@ export function runConvolution(
   const work = out.size * k;
   const method = chooseMethod(plan, lane, k, work);
   const staged = x.dtype !== out.dtype || plan.padding.some(([before, after]) => before + after > 0);
-  const imageBytes = channels * sizeOf(plan.padded) * out.frame.itemBytes;
+  const imageBytes = channels * sizeOf(plan.padded) * stridedOf(out).frame.itemBytes;
   const images = staged ? Math.min(batch, Math.max(1, Math.floor(STAGE_BYTES / imageBytes))) : batch;
   const stage = staged ? stageFor(operation, plan, out.dtype, images, x) : null;
-  const { frame } = stage?.whole ?? x;
+  const { frame } = stridedOf(stage?.whole ?? x);
   const weights =
     method.tile === null ? denseWeights(operation, w.to(out.dtype).reshape(plan.outChannels, k)) : w;
   const lay = layOut(plan, method, images);
@@ -136,14 +136,14 @@ export function runConvolution(
 function denseWeights(operation: string, w: Tensor): Tensor {
   const why = "the weights are read one after the other, so in dense memory";
   if (!w.isContiguous)
-    engine().listener?.({ kind: "copy", operation, bytes: w.size * w.frame.itemBytes, why });
+    engine().listener?.({ kind: "copy", operation, bytes: w.size * stridedOf(w).frame.itemBytes, why });
   return w.contiguous();
 }
 
 /** A few images with zeros around them; the zeros are written once. */
 function stageFor(operation: string, plan: ConvPlan, dtype: DType, images: number, x: Tensor) {
   const { channels, padded, padding } = plan;
-  const whole = new Tensor(allocate(operation, dtype, [images, channels, ...padded], undefined, true));
+  const whole = wrap(allocate(operation, dtype, [images, channels, ...padded], undefined, true));
   const middle = padding.map(([before], d) => [before, before + x.shape[d + 2]] as const);
   engine().listener?.({
     kind: "copy",
@@ -261,11 +261,11 @@ function packWeights(
 ): void {
   const { outChannels, groups } = plan;
   const rows = outChannels / groups;
-  const [row, step] = w.frame.strides;
+  const [row, step] = stridedOf(w).frame.strides;
   const k = w.shape[1];
   const bytes = laneBytes(lane);
   const padded = ceilTo(rows, tile!.mr);
-  const from = w.storage.address + w.frame.offset;
+  const from = stridedOf(w).storage.address + stridedOf(w).frame.offset;
   const tasks: Task[] = [];
   for (let g = 0; g < groups; g++) {
     for (let p = 0; p < k; p += depth) {
@@ -281,7 +281,7 @@ function packWeights(
     outChannels * k,
     {
       operation,
-      inputs: [w],
+      inputs: [stridedOf(w)],
     },
   );
 }
@@ -307,15 +307,17 @@ function runImages(r: Run, first: number, count: number, staged: boolean): void 
   const rows = outChannels / groups;
   const k = (channels / groups) * sizeOf(plan.kernel);
   const pieces: number[] = [];
-  const at = source.storage.address + source.frame.offset;
-  const [imageStep, channelStep] = source.frame.strides;
+  const at = stridedOf(source).storage.address + stridedOf(source).frame.offset;
+  const [imageStep, channelStep] = stridedOf(source).frame.strides;
   const weightsAt =
-    tile === null ? r.weights.storage.address + r.weights.frame.offset : storage.address + lay.weights;
+    tile === null
+      ? stridedOf(r.weights).storage.address + stridedOf(r.weights).frame.offset
+      : storage.address + lay.weights;
   const groupBytes = (tile === null ? rows : ceilTo(rows, tile.mr)) * k * bytes;
   for (let n = 0; n < count; n++) {
     for (let g = 0; g < groups; g++) {
       const image = at + (staged ? n : first + n) * imageStep + g * (channels / groups) * channelStep;
-      const to = out.storage.address + ((first + n) * outChannels + g * rows) * all * bytes;
+      const to = stridedOf(out).storage.address + ((first + n) * outChannels + g * rows) * all * bytes;
       for (let p = 0; p < all; p += windows) {
         const bases = storage.address + lay.bases + 4 * (p / width) * (width + 1);
         pieces.push(bases, Math.min(windows, all - p), image, weightsAt + g * groupBytes, to + p * bytes);
@@ -352,8 +354,8 @@ function runImages(r: Run, first: number, count: number, staged: boolean): void 
     }
     engine().routines.run(name, emit, tasks, NANOSECONDS * pieceWork * share * tasks.length, {
       operation: r.operation,
-      inputs: [source, r.weights],
-      out,
+      inputs: [stridedOf(source), stridedOf(r.weights)],
+      out: stridedOf(out),
       bytes: null,
     });
   }

@@ -9,10 +9,10 @@ import { scope } from "../api.ts";
 import { type DType, dtypes, promote, promoteAll } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
-import { checkOptions } from "../ops/arguments.ts";
+import { readOptions } from "../ops/arguments.ts";
 import { allocate } from "../ops/strided.ts";
 import { laneBytes, laneDType, laneOf } from "../optimize/gemm.ts";
-import { liveTensor, Tensor } from "../tensor.ts";
+import { liveTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
 import { reshape } from "../view/reshape.ts";
 import { type ConvPlan, runConvolution } from "./convolution-run.ts";
@@ -97,12 +97,17 @@ export function correlate(a: Tensor, v: Tensor, options: ConvolveOptions = {}): 
 /** From its end to its start, dense. */
 function turned(t: Tensor): Tensor {
   const why = "the longer one slid along, so the sums come from the last to the first";
-  engine().listener?.({ kind: "copy", operation: "correlate", bytes: t.size * t.frame.itemBytes, why });
+  engine().listener?.({
+    kind: "copy",
+    operation: "correlate",
+    bytes: t.size * stridedOf(t).frame.itemBytes,
+    why,
+  });
   return t.flip().clone();
 }
 
 function signals(operation: string, a: Tensor, v: Tensor, options: ConvolveOptions): [Tensor, Tensor] {
-  checkOptions(operation, options, '{ mode: "same" }', ["mode"]);
+  options = readOptions(operation, options, '{ mode: "same" }', ["mode"]);
   const both = [liveTensor(operation, a), liveTensor(operation, v)] as [Tensor, Tensor];
   for (const t of both) {
     if (t.rank === 1 && t.size > 0) continue;
@@ -147,7 +152,7 @@ function transposed(
   weight: Tensor,
   options: ConvTransposeOptions,
 ): Tensor {
-  checkOptions(operation, options, "{ stride: 2 }", [...optionNames, "outputPadding"]);
+  options = readOptions(operation, options, "{ stride: 2 }", [...optionNames, "outputPadding"]);
   const x = liveTensor(operation, input);
   const w = liveTensor(operation, weight);
   const { groups = 1, bias } = options;
@@ -205,11 +210,11 @@ function spread(
   const full = sizes.map(
     (n, d) => Math.max(0, (n - 1) * stride[d] + 1) + Math.max(0, reach[d]) + Math.max(0, after[d]),
   );
-  const wide = new Tensor(allocate(operation, x.dtype, [...x.shape.slice(0, 2), ...full], undefined, true));
+  const wide = wrap(allocate(operation, x.dtype, [...x.shape.slice(0, 2), ...full], undefined, true));
   engine().listener?.({
     kind: "copy",
     operation,
-    bytes: wide.storage.bytes,
+    bytes: stridedOf(wide).storage.bytes,
     why: "zeros are put between the elements and around them",
   });
   const places = sizes.map((n, d) => {
@@ -346,7 +351,7 @@ function convolution(
   weight: Tensor,
   options: ConvOptions,
 ): Tensor {
-  checkOptions(operation, options, "{ stride: 2, padding: 1 }", optionNames);
+  options = readOptions(operation, options, "{ stride: 2, padding: 1 }", optionNames);
   const given = liveTensor(operation, input);
   const w = liveTensor(operation, weight);
   const bias = options.bias === undefined ? null : liveTensor(operation, options.bias);
@@ -391,7 +396,7 @@ function sumWindows(
     return product;
   }
   const isEmpty = plan.channels === 0;
-  const out = new Tensor(allocate(operation, sums, shape, undefined, isEmpty && column === null));
+  const out = wrap(allocate(operation, sums, shape, undefined, isEmpty && column === null));
   if (column !== null) out.assign(column);
   if (out.size > 0 && !isEmpty) runConvolution(operation, plan, out, x, w, column !== null);
   return out.to(dtype);
@@ -403,7 +408,7 @@ function pointwise(plan: ConvPlan, x: Tensor, w: Tensor, dtype: DType): Tensor |
   if (plan.kernel.some((k) => k !== 1) || plan.stride.some((s) => s !== 1)) return null;
   if (plan.padding.some(([p]) => p > 0) || x.dtype !== dtype || w.dtype !== dtype) return null;
   const pixels = [batch, groups, channels / groups, sizeOf(plan.out)];
-  if (reshape(x.frame, pixels) === null) return null;
+  if (reshape(stridedOf(x).frame, pixels) === null) return null;
   const weights = w.reshape(groups, outChannels / groups, channels / groups);
   return weights.matmul(x.view(pixels)).view(batch, outChannels, ...plan.out);
 }

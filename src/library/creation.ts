@@ -4,13 +4,13 @@ import { checkDType, type DType, dtypes, isInteger } from "../dtype.ts";
 import { describe, fail, list } from "../errors.ts";
 import { TemplateBuilder } from "../frontend/template.ts";
 import type { Template } from "../ir/node.ts";
-import { checkFlag, checkOptions } from "../ops/arguments.ts";
+import { checkFlag, readOptions } from "../ops/arguments.ts";
 import { assign, copyTo } from "../ops/copy.ts";
 import { fromData, full as fullOf, type Nested, type Scalar, shapeOf } from "../ops/create.ts";
 import { elementwise } from "../ops/elementwise.ts";
 import { Callable, callableOf } from "../ops/function.ts";
 import { allocate, filled, type Strided } from "../ops/strided.ts";
-import { liveTensor, Tensor } from "../tensor.ts";
+import { liveTensor, stridedOf, Tensor, wrap } from "../tensor.ts";
 import { normalizeAxis } from "../view/layout.ts";
 import { kOrderPermutation, viewInOrder } from "../view/loops.ts";
 import { indexTensor } from "./offsets.ts";
@@ -55,15 +55,15 @@ export function emptyLike<D extends DType, E extends DType = D>(
 
 function like<E extends DType>(op: string, t: Tensor, value: Scalar | null, options: LikeOptions): Tensor<E> {
   liveTensor(op, t);
-  checkOptions(op, options, '{ dtype: "f64" }', ["dtype", "shape"]);
+  options = readOptions(op, options, '{ dtype: "f64" }', ["dtype", "shape"]);
   const dtype = checkDType(op, options.dtype ?? t.dtype);
   const shape = options.shape === undefined ? t.shape : shapeOf(op, options.shape);
   const made = value === null ? allocate(op, dtype, shape) : fullOf(op, shape, value, dtype);
   const frame =
     options.shape === undefined
-      ? viewInOrder(shape, dtypes[dtype].bytes, kOrderPermutation([t.frame], shape))
+      ? viewInOrder(shape, dtypes[dtype].bytes, kOrderPermutation([stridedOf(t).frame], shape))
       : made.frame;
-  return new Tensor({ ...made, frame }) as Tensor as Tensor<E>;
+  return wrap({ ...made, frame }) as Tensor as Tensor<E>;
 }
 
 /** A tensor is taken as it is (another handle on it) or converted; everything else goes to `tensor`. */
@@ -72,8 +72,8 @@ export function asarray(
   options: { readonly dtype?: DType } = {},
 ): Tensor {
   const op = "asarray";
-  checkOptions(op, options, '{ dtype: "f64" }', ["dtype"]);
-  if (!(data instanceof Tensor)) return new Tensor(fromData(data, options, op));
+  options = readOptions(op, options, '{ dtype: "f64" }', ["dtype"]);
+  if (!(data instanceof Tensor)) return wrap(fromData(data, options, op));
   liveTensor(op, data);
   return data.to(options.dtype ?? data.dtype);
 }
@@ -86,11 +86,11 @@ export function astype<E extends DType>(
 ): Tensor<E> {
   const op = "astype";
   liveTensor(op, t);
-  checkOptions(op, options, "{ copy: false }", ["copy"]);
+  options = readOptions(op, options, "{ copy: false }", ["copy"]);
   checkFlag(op, "copy", options.copy);
   checkDType(op, dtype);
   if (options.copy === false) return t.to(dtype);
-  return new Tensor(copyTo(op, t, dtype, true));
+  return wrap(copyTo(op, stridedOf(t), dtype, true));
 }
 
 /* Triangles and diagonals ------------------------------------------------------------------------------ */
@@ -111,7 +111,7 @@ export function triu<D extends DType>(t: Tensor<D>, options: TriangleOptions = {
 
 function triangle<D extends DType>(op: "tril" | "triu", t: Tensor<D>, options: TriangleOptions): Tensor<D> {
   liveTensor(op, t);
-  checkOptions(op, options, "{ k: 1 }", ["k"]);
+  options = readOptions(op, options, "{ k: 1 }", ["k"]);
   const k = diagonalOf(op, options.k);
   if (t.rank < 2) fail("shape", op, `${list(t.shape)} is no matrix.`, "It needs two axes at least.");
   const [rows, columns] = t.shape.slice(-2);
@@ -120,7 +120,13 @@ function triangle<D extends DType>(op: "tril" | "triu", t: Tensor<D>, options: T
   return scope(() => {
     const i = arange(shift, shift + rows, { dtype: "i32" }).reshape(rows, 1);
     const j = arange(columns, { dtype: "i32" });
-    return new Tensor(elementwise(op, chosenWhere(op === "tril" ? "ge" : "le", t.dtype), [i, j, t]));
+    return wrap(
+      elementwise(op, chosenWhere(op === "tril" ? "ge" : "le", t.dtype), [
+        stridedOf(i),
+        stridedOf(j),
+        stridedOf(t),
+      ]),
+    );
   }) as Tensor as Tensor<D>;
 }
 
@@ -157,7 +163,7 @@ function diagonalOf(op: string, k: unknown): number {
 export function diag<D extends DType>(t: Tensor<D>, options: TriangleOptions = {}): Tensor<D> {
   const op = "diag";
   liveTensor(op, t);
-  checkOptions(op, options, "{ k: 1 }", ["k"]);
+  options = readOptions(op, options, "{ k: 1 }", ["k"]);
   const k = diagonalOf(op, options.k);
   if (t.rank === 2) return t.diagonal({ offset: k });
   if (t.rank !== 1) fail("shape", op, `${list(t.shape)} is neither vector nor matrix.`, "Use diagonal.");
@@ -171,7 +177,7 @@ export function diag<D extends DType>(t: Tensor<D>, options: TriangleOptions = {
     strides: [strides[0] + strides[1]],
     offset: t.size === 0 ? 0 : offset,
   };
-  return new Tensor(filled(out, () => assign(op, { ...out, frame: line }, t)));
+  return wrap(filled(out, () => assign(op, { ...out, frame: line }, stridedOf(t))));
 }
 
 /* Grids ------------------------------------------------------------------------------------------------ */
@@ -192,7 +198,7 @@ export function meshgrid<const T extends readonly Tensor[]>(
   if (!Array.isArray(vectors)) {
     fail("value", op, `expected an array of vectors, got ${describe(vectors)}.`, `Give one: ${op}([x, y]).`);
   }
-  checkOptions(op, options, '{ indexing: "ij" }', ["indexing", "sparse"]);
+  options = readOptions(op, options, '{ indexing: "ij" }', ["indexing", "sparse"]);
   checkFlag(op, "sparse", options.sparse);
   const { indexing = "xy", sparse = false } = options;
   if (indexing !== "xy" && indexing !== "ij") {
@@ -220,7 +226,7 @@ export function fromFunction<E extends DType = DType>(
   options: { readonly dtype?: E } = {},
 ): Tensor<E> {
   const op = "fromFunction";
-  checkOptions(op, options, '{ dtype: "f64" }', ["dtype"]);
+  options = readOptions(op, options, '{ dtype: "f64" }', ["dtype"]);
   const callable = callableOf(op, fn);
   const sizes = shapeOf(op, shape);
   const asked = options.dtype === undefined ? undefined : checkDType(op, options.dtype);
@@ -239,7 +245,7 @@ export function fromFunction<E extends DType = DType>(
             op,
           );
     const dtype = asked ?? (compiled?.dtype === "f64" ? "f32" : undefined);
-    const out = new Tensor(elementwise(op, callable, indices, dtype === undefined ? {} : { dtype }));
+    const out = wrap(elementwise(op, callable, indices.map(stridedOf), dtype === undefined ? {} : { dtype }));
     const made = asked === undefined && out.dtype === "f64" ? out.to("f32") : out;
     return sizes.length === 0 ? made.reshape([]) : made;
   }) as Tensor as Tensor<E>;
@@ -261,22 +267,21 @@ export function oneHot<E extends DType = "f32">(
   options: OneHotOptions<E> = {},
 ): Tensor<E> {
   const op = "oneHot";
-  checkOptions(op, options, "{ axis: 1 }", ["axis", "on", "off", "dtype"]);
+  options = readOptions(op, options, "{ axis: 1 }", ["axis", "on", "off", "dtype"]);
   if (!(Number.isSafeInteger(depth) && depth >= 0 && depth < 2 ** 31)) {
     fail("value", op, `the depth is ${describe(depth)}.`, "Use a whole number from 0 to 2147483647.");
   }
   const dtype = checkDType(op, options.dtype ?? "f32");
   const { on = 1, off = 0 } = options;
   return scoped(op, () => {
-    const index =
-      indices instanceof Tensor ? liveTensor(op, indices) : new Tensor(indexTensor(op, indices).index);
+    const index = indices instanceof Tensor ? liveTensor(op, indices) : wrap(indexTensor(op, indices).index);
     if (!isInteger(index.dtype)) {
       fail("dtype", op, `the indices are ${index.dtype}.`, 'Indices are integers: convert with to("i64").');
     }
     const axis = normalizeAxis(op, options.axis ?? -1, index.rank + 1);
     const places = arange(depth, { dtype: "i32" }).reshape([depth, ...new Array(index.rank - axis).fill(1)]);
     const callable = hot(dtype).withValues([on, off].map((x) => scalarOf(op, x, dtype)));
-    return new Tensor(elementwise(op, callable, [index.expandDims(axis), places]));
+    return wrap(elementwise(op, callable, [stridedOf(index.expandDims(axis)), stridedOf(places)]));
   }) as Tensor as Tensor<E>;
 }
 

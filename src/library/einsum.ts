@@ -8,7 +8,7 @@ import { type DType, promoteAll } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { copyTo } from "../ops/copy.ts";
-import { liveTensor, Tensor, type Together } from "../tensor.ts";
+import { liveTensor, stridedOf, type Tensor, type Together, wrap } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
 import { reshape } from "../view/reshape.ts";
 import type { View } from "../view/view.ts";
@@ -318,7 +318,9 @@ function bestOrder(a: Term, b: Term, summed: readonly Label[]): readonly Label[]
   if (summed.length === 1) return summed;
   const byStride = ({ t, labels }: Term) =>
     [...summed].sort(
-      (x, y) => Math.abs(t.frame.strides[labels.indexOf(y)]) - Math.abs(t.frame.strides[labels.indexOf(x)]),
+      (x, y) =>
+        Math.abs(stridedOf(t).frame.strides[labels.indexOf(y)]) -
+        Math.abs(stridedOf(t).frame.strides[labels.indexOf(x)]),
     );
   const copied = (order: readonly Label[]) =>
     [a, b].reduce((bytes, term) => bytes + (joined(term, order) === null ? term.t.size : 0), 0);
@@ -330,8 +332,8 @@ function bestOrder(a: Term, b: Term, summed: readonly Label[]): readonly Label[]
 function joined({ t, labels }: Term, group: readonly Label[]): View | null {
   const axes = group.map((label) => labels.indexOf(label));
   const shape = axes.map((d) => t.shape[d]);
-  const strides = axes.map((d) => t.frame.strides[d]);
-  return reshape({ ...t.frame, shape, strides }, [sizeOf(shape)]);
+  const strides = axes.map((d) => stridedOf(t).frame.strides[d]);
+  return reshape({ ...stridedOf(t).frame, shape, strides }, [sizeOf(shape)]);
 }
 
 /** The term as (…batch, first, second), each group one axis: a view where strides allow it, else a copy. */
@@ -348,12 +350,12 @@ function grouped(
     sizeOf(view.shape.slice(batch.length, batch.length + first.length)),
     sizeOf(view.shape.slice(batch.length + first.length)),
   ];
-  if (reshape(view.frame, shape) !== null) return view.view(shape);
+  if (reshape(stridedOf(view).frame, shape) !== null) return view.view(shape);
   engine().listener?.({
     kind: "copy",
     operation: "einsum",
-    bytes: view.size * view.frame.itemBytes,
+    bytes: view.size * stridedOf(view).frame.itemBytes,
     why: `no strides lay ${list(view.shape)} with strides ${list(view.strides)} out as ${list(shape)}`,
   });
-  return new Tensor(copyTo("einsum", view, view.dtype)).view(shape);
+  return wrap(copyTo("einsum", stridedOf(view), view.dtype)).view(shape);
 }

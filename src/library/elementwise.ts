@@ -3,20 +3,22 @@ import { all, equal, isnan, logicalAnd, logicalOr } from "../api.ts";
 import { checkDType, type DType, dtypes, isFloat, promoteAll } from "../dtype.ts";
 import { describe, fail } from "../errors.ts";
 import { TemplateBuilder } from "../frontend/template.ts";
-import { checkFlag, checkOptions } from "../ops/arguments.ts";
+import { checkFlag, readOptions } from "../ops/arguments.ts";
 import { sameShape } from "../ops/copy.ts";
 import { full } from "../ops/create.ts";
 import { elementwise } from "../ops/elementwise.ts";
 import { Callable } from "../ops/function.ts";
 import { type Strided, share } from "../ops/strided.ts";
 import {
-  checkOutput,
+  isTensor,
   liveTensor,
   type NamedOptions,
   namedOp,
   type Operand,
   outputNames,
-  Tensor,
+  stridedOf,
+  type Tensor,
+  wrap,
 } from "../tensor.ts";
 import { scoped } from "./scoped.ts";
 
@@ -53,7 +55,8 @@ function neighbourOf(bits: DType): Callable {
 /** The float next to x on the way to y; y itself where they are equal. */
 export function nextafter(x: Operand, y: Operand, options: NamedOptions = {}): Tensor {
   const op = "nextafter";
-  checkOutput(op, options, outputNames);
+  options = readOptions(op, options, "{ out }", outputNames);
+  if (options.out !== undefined) liveTensor(op, options.out);
   const tensors = [x, y].filter((t) => typeof t === "object").map((t) => liveTensor(op, t));
   if (tensors.length === 0) {
     fail("value", op, "no operand is a tensor.", "Make one with tensor(…).");
@@ -66,16 +69,18 @@ export function nextafter(x: Operand, y: Operand, options: NamedOptions = {}): T
   return scoped(op, () => {
     const isBig = tensors.some((t) => dtypes[t.dtype].big);
     const operands = [x, y].map((t) => {
-      if (t instanceof Tensor) return t.to(dtype);
-      return new Tensor(full(op, [], isBig && typeof t === "bigint" ? Number(t) : t, dtype));
+      if (isTensor(t)) return t.to(dtype);
+      return wrap(full(op, [], isBig && typeof t === "bigint" ? Number(t) : t, dtype));
     });
-    const inputs = [...operands, ...operands.map((t) => new Tensor(asBits(t)))];
+    const inputs = [...operands, ...operands.map((t) => wrap(asBits(stridedOf(t))))];
     const { out } = options;
     if (out?.dtype === dtype) {
-      elementwise(op, neighbourOf(bits), inputs, { out: { ...plainOf(out), dtype: bits } });
+      elementwise(op, neighbourOf(bits), inputs.map(stridedOf), {
+        out: { ...plainOf(stridedOf(out)), dtype: bits },
+      });
       return out;
     }
-    const made = new Tensor({ ...elementwise(op, neighbourOf(bits), inputs), dtype });
+    const made = wrap({ ...elementwise(op, neighbourOf(bits), inputs.map(stridedOf)), dtype });
     return out === undefined ? made : namedOp("positive", [made], { out });
   });
 }
@@ -103,8 +108,8 @@ export interface NanToNumOptions {
 /** A copy in which NaN and the infinities have become numbers. */
 export function nanToNum(x: Tensor, options: NanToNumOptions = {}): Tensor {
   const op = "nanToNum";
+  options = readOptions(op, options, "{ out }", ["nan", "posinf", "neginf", "out"]);
   const { dtype } = liveTensor(op, x);
-  checkOutput(op, options, ["nan", "posinf", "neginf", "out"]);
   const { nan = 0, posinf = dtypes[dtype].max, neginf = dtypes[dtype].min, out } = options;
   const into = out === undefined ? {} : { out };
   if (!isFloat(dtype)) return out === undefined ? x.clone() : namedOp("maximum", [x, x], into);
@@ -137,7 +142,7 @@ export function allclose(a: Operand, b: Operand, options: CloseOptions = {}): bo
 }
 
 function closeness(operation: string, a: Operand, b: Operand, options: CloseOptions): Tensor<"bool"> {
-  checkOptions(operation, options, "{ rtol: 1e-3 }", ["rtol", "atol", "equalNan"]);
+  options = readOptions(operation, options, "{ rtol: 1e-3 }", ["rtol", "atol", "equalNan"]);
   const { rtol = 1e-5, atol = 1e-8, equalNan = false } = options;
   for (const [name, value] of Object.entries({ rtol, atol })) {
     if (typeof value === "number" && value >= 0) continue;
@@ -150,7 +155,7 @@ function closeness(operation: string, a: Operand, b: Operand, options: CloseOpti
 /** The same shape and the same elements? */
 export function arrayEqual(a: Tensor, b: Tensor, options: { readonly equalNan?: boolean } = {}): boolean {
   const op = "arrayEqual";
-  checkOptions(op, options, "{ equalNan: true }", ["equalNan"]);
+  options = readOptions(op, options, "{ equalNan: true }", ["equalNan"]);
   const { equalNan = false } = options;
   checkFlag(op, "equalNan", equalNan);
   if (!sameShape(liveTensor(op, a).shape, liveTensor(op, b).shape)) return false;

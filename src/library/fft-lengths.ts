@@ -13,7 +13,7 @@ import { engine } from "../engine.ts";
 import { createStorage } from "../memory/storage.ts";
 import { allocate } from "../ops/strided.ts";
 import type { RoutineAbout, Task } from "../run/routine.ts";
-import { Tensor } from "../tensor.ts";
+import { stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
 import type { FftLane } from "../wasm/fft-kit.ts";
 import { emitComplexProduct } from "../wasm/fft-lines.ts";
@@ -54,7 +54,12 @@ const complexToComplex = { inverse: false, from: "complex", to: "complex" } as c
 const MOST_CELLS = 2048;
 
 /** For whoever listens. */
-const aboutOf = ({ operation, t, out }: Job): RoutineAbout => ({ operation, inputs: [t], out, bytes: null });
+const aboutOf = ({ operation, t, out }: Job): RoutineAbout => ({
+  operation,
+  inputs: [stridedOf(t)],
+  out: stridedOf(out),
+  bytes: null,
+});
 
 const laneOf = ({ t }: Job) => t.dtype as FftLane;
 /** Elements that come out of n, and those that are there to go in. */
@@ -115,8 +120,8 @@ function lengthened(job: Job, n: number, why: string): Tensor {
   const { operation, t, axis } = job;
   const shape = [...t.shape];
   shape[axis] = n;
-  const full = new Tensor(allocate(operation, t.dtype, shape, undefined, true));
-  engine().listener?.({ kind: "copy", operation, bytes: full.storage.bytes, why });
+  const full = wrap(allocate(operation, t.dtype, shape, undefined, true));
+  engine().listener?.({ kind: "copy", operation, bytes: stridedOf(full).storage.bytes, why });
   const part = [...new Array(axis).fill(":"), [0, haveOf(job)], "..."];
   full.slice(...part).assign(t.slice(...part));
   return full;
@@ -280,7 +285,7 @@ function convolved(job: Job): void {
   }
   scope(() => {
     const chirp = chirpOf(n);
-    const work = new Tensor(
+    const work = wrap(
       allocate(operation, "f64", [...others.map((d) => t.shape[d]), length, 2], undefined, true),
     );
     const head = work.slice("...", [0, n], ":");
@@ -312,13 +317,13 @@ function multiplyLines(operation: string, work: Tensor, by: Float64Array, count:
     const tasks: Task[] = [];
     for (let line = 0; line < lines; line++) {
       for (let i = 0; i < count; i += 8192) {
-        const at = work.storage.address + line * lineBytes + 16 * i;
+        const at = stridedOf(work).storage.address + line * lineBytes + 16 * i;
         tasks.push([at, table.address + 16 * i, Math.min(8192, count - i)]);
       }
     }
     engine().routines.run("complex product", emitComplexProduct, tasks, lines * count, {
       operation,
-      out: work,
+      out: stridedOf(work),
     });
   } finally {
     table.release();

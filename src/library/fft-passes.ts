@@ -6,7 +6,7 @@ import { dtypes } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { createStorage } from "../memory/storage.ts";
 import type { RoutineAbout, Task } from "../run/routine.ts";
-import type { Tensor } from "../tensor.ts";
+import { stridedOf, type Tensor } from "../tensor.ts";
 import { emitFft, FFT_WORDS, fftTask } from "../wasm/fft.ts";
 import { CELL, type FftLane, linesOf } from "../wasm/fft-kit.ts";
 import { emitPairUpLines } from "../wasm/fft-lines.ts";
@@ -28,13 +28,13 @@ export interface Side {
 }
 
 export function sideOf(t: Tensor, axis: number, isReal: boolean, count: number, swap: boolean): Side {
-  const { strides, offset, itemBytes, shape } = t.frame;
+  const { strides, offset, itemBytes, shape } = stridedOf(t).frame;
   const rank = shape.length - (isReal ? 0 : 1);
   const others = range(rank).filter((d) => d !== axis);
   const im = isReal ? 0 : strides[rank];
   return {
     lines: addresses(
-      t.storage.address + offset,
+      stridedOf(t).storage.address + offset,
       others.map((d) => shape[d]),
       others.map((d) => strides[d]),
     ),

@@ -5,9 +5,9 @@
 import { arange, empty, scope } from "../api.ts";
 import type { DType } from "../dtype.ts";
 import { describe, fail, list } from "../errors.ts";
-import { checkFlag, checkOptions } from "../ops/arguments.ts";
+import { checkFlag, readOptions } from "../ops/arguments.ts";
 import { allocate } from "../ops/strided.ts";
-import { liveTensor, Tensor } from "../tensor.ts";
+import { liveTensor, type Tensor, wrap } from "../tensor.ts";
 import { conj, floatOf, pairs } from "./complex.ts";
 import { type Form, transform } from "./fft-lengths.ts";
 import { range } from "./fft-passes.ts";
@@ -68,7 +68,7 @@ export function ihfft<D extends DType>(x: Tensor<D>, options: FftOptions = {}): 
 
 /** hfft is made of an inverse transform, ihfft of a forward one: what scales the one does not scale the other. */
 function turned(operation: string, options: FftOptions): FftOptions {
-  checkOptions(operation, options, '{ norm: "ortho" }');
+  options = readOptions(operation, options, '{ norm: "ortho" }');
   checkNorm(operation, options.norm);
   const other = { backward: "forward", ortho: "ortho", forward: "backward" } as const;
   return { ...options, norm: other[options.norm ?? "backward"] };
@@ -102,7 +102,7 @@ export function irfft2<D extends DType>(z: Tensor<D>, options: FftnOptions = {})
 }
 
 function lastTwo(operation: string, options: FftnOptions): FftnOptions {
-  checkOptions(operation, options, '{ norm: "ortho" }', ["shape", "axes", "norm"]);
+  options = readOptions(operation, options, '{ norm: "ortho" }', ["shape", "axes", "norm"]);
   return options.axes === undefined ? { ...options, axes: [-2, -1] } : options;
 }
 
@@ -136,7 +136,7 @@ export function rfftfreq<D extends DType = "f64">(
 }
 
 function frequencyStep(operation: string, n: number, options: { readonly d?: number }): number {
-  checkOptions(operation, options, "{ d: 0.01 }", ["d", "dtype"]);
+  options = readOptions(operation, options, "{ d: 0.01 }", ["d", "dtype"]);
   checkLength(operation, n);
   const { d = 1 } = options;
   if (typeof d !== "number" || !(d !== 0)) {
@@ -162,7 +162,7 @@ export function ifftshift<D extends DType>(x: Tensor<D>, options: ShiftOptions =
 }
 
 function shifted(operation: string, x: Tensor, options: ShiftOptions, by: (n: number) => number): Tensor {
-  checkOptions(operation, options, "{ axes: [0, 1] }", ["axes", "pairs"]);
+  options = readOptions(operation, options, "{ axes: [0, 1] }", ["axes", "pairs"]);
   checkFlag(operation, "pairs", options.pairs);
   const t = options.pairs ? pairs(operation, x) : liveTensor(operation, x);
   const rank = t.rank - (options.pairs ? 1 : 0);
@@ -170,7 +170,7 @@ function shifted(operation: string, x: Tensor, options: ShiftOptions, by: (n: nu
   const given = typeof axes === "number" ? [axes] : axes;
   const chosen = new Set(given === undefined ? range(rank) : axesOf(operation, given, rank));
   return scope(() => {
-    const out = new Tensor(allocate(operation, t.dtype, t.shape));
+    const out = wrap(allocate(operation, t.dtype, t.shape));
     /** The two pieces of each axis, or all of it: [from, to] in the input, and where it goes. */
     const pieces = t.shape.map((n, d) => {
       const s = n > 0 ? by(n) % n : 0;
@@ -241,7 +241,7 @@ function axesOf(operation: string, axes: unknown, rank: number): number[] {
 }
 
 function alongOne(operation: string, given: Tensor, options: FftOptions, form: Form): Tensor {
-  checkOptions(operation, options, '{ axis: 0, norm: "ortho" }', ["n", "axis", "norm"]);
+  options = readOptions(operation, options, '{ axis: 0, norm: "ortho" }', ["n", "axis", "norm"]);
   checkNorm(operation, options.norm);
   const t = form.from === "real" ? liveTensor(operation, given) : pairs(operation, given);
   const rank = t.rank - (form.from === "real" ? 0 : 1);
@@ -258,7 +258,7 @@ function alongOne(operation: string, given: Tensor, options: FftOptions, form: F
     const shape = t.shape.slice(0, rank);
     shape.splice(axis, 1, form.to === "half" ? (n >> 1) + 1 : n);
     const whole = form.to === "real" ? shape : [...shape, 2];
-    const out = new Tensor(allocate(operation, lane, whole));
+    const out = wrap(allocate(operation, lane, whole));
     const scale = scaleOf(options.norm, n, form.inverse);
     transform({ ...form, operation, t: source, out, axis, n, scale });
     return out;
@@ -272,7 +272,7 @@ function failShort(operation: string, t: Tensor, axis: number, remedy: string): 
 
 /** Axes and lengths of a transform along several. */
 function several(operation: string, t: Tensor, rank: number, options: FftnOptions, half = false) {
-  checkOptions(operation, options, "{ axes: [0, 1] }", ["shape", "axes", "norm"]);
+  options = readOptions(operation, options, "{ axes: [0, 1] }", ["shape", "axes", "norm"]);
   checkNorm(operation, options.norm);
   const { shape } = options;
   if (shape !== undefined && !Array.isArray(shape)) {

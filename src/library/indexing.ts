@@ -9,11 +9,11 @@ import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { Builder } from "../ir/build.ts";
 import type { Program } from "../ir/node.ts";
-import { checkOptions } from "../ops/arguments.ts";
+import { readOptions } from "../ops/arguments.ts";
 import { assign, copyTo } from "../ops/copy.ts";
 import type { Nested } from "../ops/create.ts";
 import { allocate, checkWritable, filled, type Strided } from "../ops/strided.ts";
-import { liveTensor, Tensor } from "../tensor.ts";
+import { live, liveTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { broadcastShapes } from "../view/broadcast.ts";
 import { normalizeAxis, sizeOf } from "../view/layout.ts";
 import { reshape } from "../view/reshape.ts";
@@ -59,15 +59,15 @@ export interface AxisOption {
 export function take<D extends DType>(t: Tensor<D>, indices: Indices, options: TakeOptions = {}): Tensor<D> {
   const op = "take";
   liveTensor(op, t);
-  checkOptions(op, options, "{ axis: 0 }", ["axis", "mode"]);
+  options = readOptions(op, options, "{ axis: 0 }", ["axis", "mode"]);
   const mode = checkMode(op, options.mode);
   if (options.axis === undefined && t.rank !== 1) {
     return scope(() => {
       const flat = t.reshape(-1);
-      return read(op, flat, choose(op, flat, indices, 0, mode));
+      return read(op, flat, choose(op, stridedOf(flat), indices, 0, mode));
     });
   }
-  return read(op, t, choose(op, t, indices, options.axis ?? 0, mode));
+  return read(op, t, choose(op, stridedOf(t), indices, options.axis ?? 0, mode));
 }
 
 /** One element for each index: out[…, i, …] = t[…, indices[…, i, …], …]; the other axes broadcast. */
@@ -78,15 +78,15 @@ export function takeAlongAxis<D extends DType>(
 ): Tensor<D> {
   const op = "takeAlongAxis";
   liveTensor(op, t);
-  checkOptions(op, options, "{ axis: 1 }", ["axis"]);
-  return read(op, t, alongAxis(op, t, indices, options.axis ?? -1, "read"));
+  options = readOptions(op, options, "{ axis: 1 }", ["axis"]);
+  return read(op, t, alongAxis(op, stridedOf(t), indices, options.axis ?? -1, "read"));
 }
 
 /** t[i, j, …]: one index tensor for each leading axis, broadcast together. */
 export function gather<D extends DType>(t: Tensor<D>, indices: readonly Indices[]): Tensor<D> {
   const op = "gather";
   liveTensor(op, t);
-  return read(op, t, chooseAll(op, t, indices));
+  return read(op, t, chooseAll(op, stridedOf(t), indices));
 }
 
 /* Writing ---------------------------------------------------------------------------------------------- */
@@ -100,9 +100,9 @@ export function assignTake<D extends DType>(
 ): Tensor<D> {
   const op = "assignTake";
   checkDestination(op, t);
-  checkOptions(op, options, "{ axis: 0 }", ["axis", "mode"]);
+  options = readOptions(op, options, "{ axis: 0 }", ["axis", "mode"]);
   const mode = checkMode(op, options.mode);
-  write(op, t, values, choose(op, t, indices, options.axis ?? 0, mode), null);
+  write(op, stridedOf(t), values, choose(op, stridedOf(t), indices, options.axis ?? 0, mode), null);
   return t;
 }
 
@@ -115,8 +115,8 @@ export function putAlongAxis<D extends DType>(
 ): Tensor<D> {
   const op = "putAlongAxis";
   checkDestination(op, t);
-  checkOptions(op, options, "{ axis: 1 }", ["axis"]);
-  write(op, t, values, alongAxis(op, t, indices, options.axis ?? -1, "write"), null);
+  options = readOptions(op, options, "{ axis: 1 }", ["axis"]);
+  write(op, stridedOf(t), values, alongAxis(op, stridedOf(t), indices, options.axis ?? -1, "write"), null);
   return t;
 }
 
@@ -128,7 +128,7 @@ export function assignAt<D extends DType>(
 ): Tensor<D> {
   const op = "assignAt";
   checkDestination(op, t);
-  write(op, t, values, chooseAll(op, t, indices), null);
+  write(op, stridedOf(t), values, chooseAll(op, stridedOf(t), indices), null);
   return t;
 }
 
@@ -145,7 +145,7 @@ export function scatterAdd<D extends DType>(
 ): Tensor<D> {
   const op = "scatterAdd";
   checkDestination(op, t);
-  checkOptions(op, options, "{ axis: 0 }", ["axis"]);
+  options = readOptions(op, options, "{ axis: 0 }", ["axis"]);
   if (Array.isArray(indices) && options.axis !== undefined) {
     fail(
       "value",
@@ -155,9 +155,9 @@ export function scatterAdd<D extends DType>(
     );
   }
   const chosen = Array.isArray(indices)
-    ? chooseAll(op, t, indices)
-    : choose(op, t, indices as Tensor, options.axis ?? 0, "raise");
-  write(op, t, values, chosen, addition(t.dtype));
+    ? chooseAll(op, stridedOf(t), indices)
+    : choose(op, stridedOf(t), indices as Tensor, options.axis ?? 0, "raise");
+  write(op, stridedOf(t), values, chosen, addition(t.dtype));
   return t;
 }
 
@@ -173,19 +173,20 @@ export function put<D extends DType>(
 ): Tensor<D> {
   const op = "put";
   checkDestination(op, t);
-  checkOptions(op, options, '{ mode: "clip" }', ["mode"]);
+  options = readOptions(op, options, '{ mode: "clip" }', ["mode"]);
   const mode = checkMode(op, options.mode);
-  const view = reshape(t.frame, [t.size]);
+  const view = reshape(stridedOf(t).frame, [t.size]);
   if (view === null) {
     engine().listener?.({
       kind: "copy",
       operation: op,
-      bytes: t.size * t.frame.itemBytes,
+      bytes: t.size * stridedOf(t).frame.itemBytes,
       why: "no strides number these elements from 0, so a copy is changed and copied back",
     });
   }
-  const flat: Strided = view === null ? copyTo(op, t, t.dtype) : { ...t, frame: view, readOnly: false };
-  const line = { ...flat, frame: view ?? contiguousView([t.size], t.frame.itemBytes) };
+  const flat: Strided =
+    view === null ? copyTo(op, stridedOf(t), t.dtype) : { ...stridedOf(t), frame: view, readOnly: false };
+  const line = { ...flat, frame: view ?? contiguousView([t.size], stridedOf(t).frame.itemBytes) };
   try {
     const { source, made } = valuesTensor(op, values, t.dtype);
     try {
@@ -194,7 +195,8 @@ export function put<D extends DType>(
     } finally {
       if (made) source.storage.release();
     }
-    if (view === null) assign(op, t, { ...flat, frame: contiguousView(t.shape, t.frame.itemBytes) });
+    if (view === null)
+      assign(op, stridedOf(t), { ...flat, frame: contiguousView(t.shape, stridedOf(t).frame.itemBytes) });
   } finally {
     if (view === null) flat.storage.release();
   }
@@ -226,9 +228,9 @@ function putValues(op: string, line: Strided, source: Strided, chosen: Chosen): 
   }
   const rounds = count === 0 ? 1 : Math.ceil(count / have);
   scope(() => {
-    const once = new Tensor(copyTo(op, source, line.dtype)).reshape(1, have);
+    const once = wrap(copyTo(op, source, line.dtype)).reshape(1, have);
     const values = once.broadcastTo(rounds, have).reshape(-1).slice([0, count]);
-    scatterTo(op, line, values, chosen.offsets, chosen.places, null);
+    scatterTo(op, line, stridedOf(values), chosen.offsets, chosen.places, null);
   });
 }
 
@@ -348,7 +350,7 @@ function read<D extends DType>(op: string, t: Tensor<D>, chosen: Chosen): Tensor
   const { places, offsets } = chosen;
   return releasing(chosen, () => {
     const out = allocate(op, t.dtype, places.shape);
-    return new Tensor(filled(out, () => gatherTo(op, out, t, offsets, places)));
+    return wrap(filled(out, () => gatherTo(op, out, stridedOf(t), offsets, places)));
   });
 }
 
@@ -359,8 +361,8 @@ function write(op: string, t: Strided, values: unknown, chosen: Chosen, fold: Pr
   );
 }
 
-function checkDestination(op: string, t: unknown): void {
-  checkWritable(op, liveTensor(op, t));
+function checkDestination(op: string, t: Tensor): void {
+  checkWritable(op, live(op, t));
 }
 
 /** x + y in the dtype; on bool, or. */

@@ -3,11 +3,11 @@ import { tensor } from "../api.ts";
 import { checkDType, type DType, isInteger, promoteAll } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
-import { checkOptions, numberList } from "../ops/arguments.ts";
+import { numberList, readOptions } from "../ops/arguments.ts";
 import { assign } from "../ops/copy.ts";
 import { absolute, allocate, filled, type Strided } from "../ops/strided.ts";
 import type { RoutineAbout, Task } from "../run/routine.ts";
-import { liveTensor, Tensor } from "../tensor.ts";
+import { liveTensor, stridedOf, Tensor, wrap } from "../tensor.ts";
 import { checkShape, normalizeAxis, sizeOf } from "../view/layout.ts";
 import { type LoopNest, planLoops } from "../view/loops.ts";
 import { contiguousView, expandDims as expandView, type View } from "../view/view.ts";
@@ -34,7 +34,7 @@ export function concat<T extends readonly Tensor[], E extends DType = Joined<T>>
 ): Tensor<E> {
   const op = "concat";
   const all = tensorList(op, tensors);
-  checkOptions(op, options, "{ axis: 1 }", ["axis", "dtype"]);
+  options = readOptions(op, options, "{ axis: 1 }", ["axis", "dtype"]);
   if (options.axis === null) return flatJoin(op, all, options.dtype) as Tensor<E>;
   const axis = normalizeAxis(op, options.axis ?? 0, rankOf(op, all));
   const { shape } = all[0];
@@ -49,8 +49,8 @@ export function concat<T extends readonly Tensor[], E extends DType = Joined<T>>
   }
   return join(
     op,
-    all.map((t) => t.frame),
-    all,
+    all.map((t) => stridedOf(t).frame),
+    all.map(stridedOf),
     axis,
     options.dtype,
   ) as Tensor<E>;
@@ -68,7 +68,7 @@ export function stack<T extends readonly Tensor[], E extends DType = Joined<T>>(
 ): Tensor<E> {
   const op = "stack";
   const all = tensorList(op, tensors);
-  checkOptions(op, options, "{ axis: 1 }", ["axis", "dtype"]);
+  options = readOptions(op, options, "{ axis: 1 }", ["axis", "dtype"]);
   const { shape } = all[0];
   const wrong = all.findIndex((t) => t.rank !== shape.length || t.shape.some((n, d) => n !== shape[d]));
   if (wrong >= 0) {
@@ -80,8 +80,8 @@ export function stack<T extends readonly Tensor[], E extends DType = Joined<T>>(
     );
   }
   const axis = normalizeAxis(op, options.axis ?? 0, shape.length + 1);
-  const frames = all.map((t) => expandView(t.frame, axis));
-  return join(op, frames, all, axis, options.dtype) as Tensor<E>;
+  const frames = all.map((t) => expandView(stridedOf(t).frame, axis));
+  return join(op, frames, all.map(stridedOf), axis, options.dtype) as Tensor<E>;
 }
 
 /** Rows upon rows: vectors count as rows. */
@@ -129,7 +129,7 @@ function join(
     if (!interleaved(parts, { operation: op, inputs: parts.map((p) => p.from), out }))
       for (const { to, from } of parts) assign(op, to, from);
   };
-  return new Tensor(filled(out, fill));
+  return wrap(filled(out, fill));
 }
 
 interface Part {
@@ -182,13 +182,15 @@ function rowsOf({ to, from }: Part): LoopNest | null {
 
 /** Elements in row-major order, tensor after tensor. */
 function flatJoin(op: string, all: readonly Tensor[], dtype?: DType): Tensor {
-  const out = allocate(op, dtypeFor(op, all, dtype), [all.reduce((sum, t) => sum + t.size, 0)]);
-  return new Tensor(
+  const out = allocate(op, dtypeFor(op, all.map(stridedOf), dtype), [
+    all.reduce((sum, t) => sum + t.size, 0),
+  ]);
+  return wrap(
     filled(out, () => {
       let start = 0;
       for (const t of all) {
         const line = rangeOf(out.frame, 0, start, t.size);
-        assign(op, { ...out, frame: shaped(line, t.shape) }, t);
+        assign(op, { ...out, frame: shaped(line, t.shape) }, stridedOf(t));
         start += t.size;
       }
     }),
@@ -210,7 +212,7 @@ export function tile<D extends DType>(t: Tensor<D>, reps: number | readonly numb
   const rank = Math.max(t.rank, given.length);
   const times = [...new Array<number>(rank - given.length).fill(1), ...given];
   const sizes = [...new Array<number>(rank - t.rank).fill(1), ...t.shape];
-  const strides = [...new Array<number>(rank - t.rank).fill(0), ...t.frame.strides];
+  const strides = [...new Array<number>(rank - t.rank).fill(0), ...stridedOf(t).frame.strides];
   const out = allocate(
     op,
     t.dtype,
@@ -219,11 +221,11 @@ export function tile<D extends DType>(t: Tensor<D>, reps: number | readonly numb
   // Every axis as two, [times, size]: the source has only the second of them.
   const pairs = sizes.flatMap((n, d) => [times[d], n]);
   const source: View = {
-    ...t.frame,
+    ...stridedOf(t).frame,
     shape: sizes.flatMap((n) => [1, n]),
     strides: strides.flatMap((s) => [0, s]),
   };
-  return new Tensor(filled(out, () => pairwise(op, out, pairs, t, source)));
+  return wrap(filled(out, () => pairwise(op, out, pairs, stridedOf(t), source)));
 }
 
 /** Every element (or slice along the axis) so many times in place: one count for all, or one for each. */
@@ -234,7 +236,7 @@ export function repeat<D extends DType>(
 ): Tensor<D> {
   const op = "repeat";
   liveTensor(op, t);
-  checkOptions(op, options, "{ axis: 0 }", ["axis"]);
+  options = readOptions(op, options, "{ axis: 0 }", ["axis"]);
   if (options.axis === undefined && t.rank !== 1) {
     const flat = t.reshape(-1);
     try {
@@ -249,7 +251,9 @@ export function repeat<D extends DType>(
   const shape = t.shape.map((n, d) => (d === axis ? n * repeats : n));
   const out = allocate(op, t.dtype, shape);
   const pairs = [...t.shape.slice(0, axis + 1), repeats, ...t.shape.slice(axis + 1)];
-  return new Tensor(filled(out, () => pairwise(op, out, pairs, t, expandView(t.frame, axis + 1))));
+  return wrap(
+    filled(out, () => pairwise(op, out, pairs, stridedOf(t), expandView(stridedOf(t).frame, axis + 1))),
+  );
 }
 
 /** The dense output, seen with more axes, is the source broadcast. */

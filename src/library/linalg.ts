@@ -4,7 +4,7 @@
  */
 import { matmul as product } from "../api.ts";
 import type { DType } from "../dtype.ts";
-import { checkOptions } from "../ops/arguments.ts";
+import { readOptions } from "../ops/arguments.ts";
 import { liveTensor, type Tensor, type Wide } from "../tensor.ts";
 import { type TraceOptions, trace as traceOf } from "./products.ts";
 
@@ -33,7 +33,7 @@ export function trace<D extends DType, E extends DType = Wide<D>>(
   a: Tensor<D>,
   options: Pick<TraceOptions<E>, "offset" | "dtype"> = {},
 ): Tensor<E> {
-  checkOptions("trace", options, "{ offset: 1 }", ["offset", "dtype"]);
+  options = readOptions("trace", options, "{ offset: 1 }", ["offset", "dtype"]);
   return traceOf(a, { ...options, axis1: -2, axis2: -1 });
 }
 
@@ -42,7 +42,7 @@ export function diagonal<D extends DType>(
   a: Tensor<D>,
   options: { readonly offset?: number } = {},
 ): Tensor<D> {
-  checkOptions("diagonal", options, "{ offset: 1 }", ["offset"]);
+  options = readOptions("diagonal", options, "{ offset: 1 }", ["offset"]);
   return liveTensor("diagonal", a).diagonal({ ...options, axis1: -2, axis2: -1 }) as Tensor<D>;
 }
 

@@ -5,10 +5,10 @@
 import type { DType } from "../dtype.ts";
 import { describe, fail, list } from "../errors.ts";
 import { checkReach } from "../memory/storage.ts";
-import { axisList, checkOptions, numberList } from "../ops/arguments.ts";
+import { axisList, numberList, readOptions } from "../ops/arguments.ts";
 import { assign } from "../ops/copy.ts";
 import { allocate, filled, type Strided, share } from "../ops/strided.ts";
-import { liveTensor, Tensor } from "../tensor.ts";
+import { liveTensor, liveTensors, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { broadcastShapes } from "../view/broadcast.ts";
 import { normalizeAxes, normalizeAxis } from "../view/layout.ts";
 import * as views from "../view/view.ts";
@@ -17,8 +17,8 @@ import { named } from "./scoped.ts";
 
 /** Another view of t's memory. */
 function viewOf<D extends DType>(op: string, t: Tensor<D>, view: View, readOnly = t.readOnly): Tensor<D> {
-  checkReach(op, view, t.storage);
-  return new Tensor(share(t, view, readOnly));
+  checkReach(op, view, stridedOf(t).storage);
+  return wrap(share(stridedOf(t), view, readOnly));
 }
 
 /** `count` indices of an axis from `start` on, every step-th. */
@@ -29,17 +29,8 @@ export function rangeOf(view: View, axis: number, start: number, count: number, 
 }
 
 /** Tensors in an array, one at least. */
-export function tensorList(op: string, tensors: unknown): Tensor[] {
-  if (!Array.isArray(tensors) || tensors.length === 0) {
-    fail(
-      "value",
-      op,
-      Array.isArray(tensors) ? "no tensors." : `expected an array of tensors, got ${describe(tensors)}.`,
-      `Give one at least: ${op}([a, b]).`,
-    );
-  }
-  return Array.from(tensors, (t) => liveTensor(op, t));
-}
+export const tensorList = (op: string, tensors: unknown): Tensor[] =>
+  liveTensors(op, tensors, `Give one at least: ${op}([a, b]).`);
 
 /* Shape ------------------------------------------------------------------------------------------------ */
 
@@ -52,8 +43,8 @@ export const ravel = <D extends DType>(t: Tensor<D>): Tensor<D> => typed("ravel"
 export function flatten<D extends DType>(t: Tensor<D>): Tensor<D> {
   const op = "flatten";
   const out = allocate(op, typed(op, t).dtype, t.shape);
-  filled(out, () => assign(op, out, t));
-  return new Tensor({ ...out, frame: views.contiguousView([t.size], t.frame.itemBytes) });
+  filled(out, () => assign(op, out, stridedOf(t)));
+  return wrap({ ...out, frame: views.contiguousView([t.size], stridedOf(t).frame.itemBytes) });
 }
 export const expandDims = <D extends DType>(t: Tensor<D>, axes: number | readonly number[]): Tensor<D> =>
   typed("expandDims", t).expandDims(axes);
@@ -84,15 +75,15 @@ export const atleast3d = <D extends DType>(t: Tensor<D>): Tensor<D> => atLeast("
 function atLeast<D extends DType>(op: string, t: Tensor<D>, rank: 1 | 2 | 3): Tensor<D> {
   typed(op, t);
   const { length } = t.shape;
-  if (length >= rank) return viewOf(op, t, t.frame);
+  if (length >= rank) return viewOf(op, t, stridedOf(t).frame);
   const front = rank === 3 ? (length === 2 ? 0 : 1) : rank - length;
   const back = rank - length - front;
   const ones = (count: number) => new Array<number>(count).fill(1);
   const zeros = (count: number) => new Array<number>(count).fill(0);
   return viewOf(op, t, {
-    ...t.frame,
+    ...stridedOf(t).frame,
     shape: [...ones(front), ...t.shape, ...ones(back)],
-    strides: [...zeros(front), ...t.frame.strides, ...zeros(back)],
+    strides: [...zeros(front), ...stridedOf(t).frame.strides, ...zeros(back)],
   });
 }
 
@@ -129,7 +120,7 @@ export interface Rot90Options {
 export function rot90<D extends DType>(t: Tensor<D>, options: Rot90Options = {}): Tensor<D> {
   const op = "rot90";
   typed(op, t);
-  checkOptions(op, options, "{ k: 2 }", ["k", "axes"]);
+  options = readOptions(op, options, "{ k: 2 }", ["k", "axes"]);
   const { k = 1 } = options;
   if (!Number.isSafeInteger(k)) fail("value", op, `k is ${describe(k)}.`, "Use a whole number of turns.");
   const plane = numberList(op, "axes", options.axes ?? [0, 1]);
@@ -141,7 +132,7 @@ export function rot90<D extends DType>(t: Tensor<D>, options: Rot90Options = {})
     (v: View) => views.flip(v, [a, b]),
     (v: View) => views.flip(views.swapAxes(v, a, b), b),
   ][((k % 4) + 4) % 4];
-  return viewOf(op, t, turned(t.frame));
+  return viewOf(op, t, turned(stridedOf(t).frame));
 }
 
 /* Taking apart ----------------------------------------------------------------------------------------- */
@@ -156,7 +147,7 @@ export function unstack<D extends DType>(t: Tensor<D>, options: AxisChoice = {})
   const op = "unstack";
   const axis = axisOf(op, t, options);
   return Array.from({ length: t.shape[axis] }, (_, i) =>
-    viewOf(op, t, views.squeeze(rangeOf(t.frame, axis, i, 1), axis)),
+    viewOf(op, t, views.squeeze(rangeOf(stridedOf(t).frame, axis, i, 1), axis)),
   );
 }
 
@@ -212,7 +203,7 @@ function splitAxis<D extends DType>(
   return ends.map((end, i) => {
     const start = i === 0 ? 0 : inside(ends[i - 1]);
     const count = Math.max(0, inside(end) - start);
-    return viewOf(op, t, rangeOf(t.frame, axis, start, count));
+    return viewOf(op, t, rangeOf(stridedOf(t).frame, axis, start, count));
   });
 }
 
@@ -245,7 +236,7 @@ export function roll<D extends DType>(
 ): Tensor<D> {
   const op = "roll";
   typed(op, t);
-  checkOptions(op, options, "{ axis: 0 }", ["axis"]);
+  options = readOptions(op, options, "{ axis: 0 }", ["axis"]);
   const shifts = typeof shift === "number" ? [shift] : numberList(op, "the shift", shift);
   for (const s of shifts) {
     if (!Number.isSafeInteger(s)) fail("value", op, `the shift is ${describe(s)}.`, wholeRemedy);
@@ -262,16 +253,16 @@ export function roll<D extends DType>(
     total[normalizeAxis(op, axes[axes.length === 1 ? 0 : k], t.rank)] += shifts[shifts.length === 1 ? 0 : k];
   }
   const out = allocate(op, t.dtype, t.shape);
-  return new Tensor(filled(out, () => rollInto(op, out, t, total)));
+  return wrap(filled(out, () => rollInto(op, out, stridedOf(t), total)));
 }
 
 function rollFlat<D extends DType>(op: string, t: Tensor<D>, shifts: readonly number[]): Tensor<D> {
   const flat = t.reshape(-1);
   const out = allocate(op, t.dtype, t.shape);
-  const line = { ...out, frame: views.contiguousView([t.size], t.frame.itemBytes) };
+  const line = { ...out, frame: views.contiguousView([t.size], stridedOf(t).frame.itemBytes) };
   const total = shifts.reduce((a, b) => a + b, 0);
   try {
-    return new Tensor(filled(out, () => rollInto(op, line, flat, [total])));
+    return wrap(filled(out, () => rollInto(op, line, stridedOf(flat), [total])));
   } finally {
     flat.dispose();
   }
@@ -302,6 +293,6 @@ function typed<D extends DType>(op: string, t: Tensor<D>): Tensor<D> {
 /** The axis that the options name, of a tensor that may be used. */
 function axisOf(op: string, t: Tensor, options: AxisChoice): number {
   liveTensor(op, t);
-  checkOptions(op, options, "{ axis: 1 }", ["axis"]);
+  options = readOptions(op, options, "{ axis: 1 }", ["axis"]);
   return normalizeAxis(op, options.axis ?? 0, t.rank);
 }

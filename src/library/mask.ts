@@ -3,12 +3,12 @@ import { type DType, dtypes } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { fail, list } from "../errors.ts";
 import { createStorage } from "../memory/storage.ts";
-import { checkOptions } from "../ops/arguments.ts";
+import { readOptions } from "../ops/arguments.ts";
 import { copyTo, sameShape } from "../ops/copy.ts";
 import { fromData, type Nested } from "../ops/create.ts";
 import { allocate, checkWritable, filled, type Strided, share } from "../ops/strided.ts";
 import type { EmitRoutine, RoutineAbout, Task } from "../run/routine.ts";
-import { liveTensor, Tensor } from "../tensor.ts";
+import { live, liveTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { normalizeAxis, sizeOf } from "../view/layout.ts";
 import { planLoops } from "../view/loops.ts";
 import { contiguousView, isContiguous, type View } from "../view/view.ts";
@@ -27,18 +27,20 @@ const WRITE_NS = 1;
 export function booleanMask<D extends DType>(t: Tensor<D>, mask: Tensor): Tensor<D> {
   const op = "booleanMask";
   liveTensor(op, t);
-  return withMask(maskOf(op, t, mask), (m) => new Tensor(masked(op, t, m)));
+  return withMask(maskOf(op, stridedOf(t), mask), (m) => wrap(masked(op, stridedOf(t), m)));
 }
 
 /** t[mask] = values, in row-major order; broadcast to what the mask chooses. Changes t and gives it back. */
 export function assignMask<D extends DType>(t: Tensor<D>, mask: Tensor, values: Values): Tensor<D> {
   const op = "assignMask";
-  checkWritable(op, liveTensor(op, t));
-  withMask(maskOf(op, t, mask), (m) => {
-    const { offsets, count } = positionsIn(op, t.frame, m);
+  checkWritable(op, live(op, t));
+  withMask(maskOf(op, stridedOf(t), mask), (m) => {
+    const { offsets, count } = positionsIn(op, stridedOf(t).frame, m);
     try {
-      const places = placesAt(t.frame, 0, m.frame.shape.length, [count]);
-      withValues(op, t, values, places.shape, (source) => scatterOnce(op, t, source, offsets, places));
+      const places = placesAt(stridedOf(t).frame, 0, m.frame.shape.length, [count]);
+      withValues(op, stridedOf(t), values, places.shape, (source) =>
+        scatterOnce(op, stridedOf(t), source, offsets, places),
+      );
     } finally {
       offsets.storage.release();
     }
@@ -52,12 +54,12 @@ export function nonzero(t: Tensor): Tensor<"i64">[] {
   if (liveTensor(op, t).rank === 0) {
     fail("shape", op, "a 0-d tensor has no indices.", "Give it an axis: reshape(1).");
   }
-  return withMask(truth(op, t), (m) => {
-    if (t.rank === 1) return [new Tensor(ordinals(op, m))];
+  return withMask(truth(op, stridedOf(t)), (m) => {
+    if (t.rank === 1) return [wrap(ordinals(op, m))];
     const { offsets, count } = positionsIn(op, contiguousView(t.shape, 1), m);
     try {
       const along = (d: number) => indicesAlong(op, offsets, count, t.shape, [d]);
-      return t.shape.map((_, d) => new Tensor({ ...along(d), frame: contiguousView([count], 8) }));
+      return t.shape.map((_, d) => wrap({ ...along(d), frame: contiguousView([count], 8) }));
     } finally {
       offsets.storage.release();
     }
@@ -68,11 +70,11 @@ export function nonzero(t: Tensor): Tensor<"i64">[] {
 export function argwhere(t: Tensor): Tensor<"i64"> {
   const op = "argwhere";
   liveTensor(op, t);
-  return withMask(truth(op, t), (m) => {
+  return withMask(truth(op, stridedOf(t)), (m) => {
     const { offsets, count } = positionsIn(op, contiguousView(t.shape, 1), m);
     const axes = t.shape.map((_, d) => d);
     try {
-      return new Tensor(indicesAlong(op, offsets, count, t.shape, axes));
+      return wrap(indicesAlong(op, offsets, count, t.shape, axes));
     } finally {
       offsets.storage.release();
     }
@@ -82,7 +84,7 @@ export function argwhere(t: Tensor): Tensor<"i64"> {
 /** Indices into the elements in row-major order of those that are not 0. */
 export function flatnonzero(t: Tensor): Tensor<"i64"> {
   const op = "flatnonzero";
-  return withMask(truth(op, liveTensor(op, t)), (m) => new Tensor(ordinals(op, m)));
+  return withMask(truth(op, live(op, t)), (m) => wrap(ordinals(op, m)));
 }
 
 /**
@@ -95,24 +97,23 @@ export function compress<D extends DType>(
   options: { readonly axis?: number } = {},
 ): Tensor<D> {
   const op = "compress";
+  options = readOptions(op, options, "{ axis: 0 }", ["axis"]);
   liveTensor(op, t);
-  checkOptions(op, options, "{ axis: 0 }", ["axis"]);
   if (options.axis !== undefined) normalizeAxis(op, options.axis, t.rank);
-  const given = Array.isArray(condition)
-    ? fromData(condition as Nested, { dtype: "bool" }, op)
-    : liveTensor(op, condition);
+  const made = Array.isArray(condition);
+  const given = made ? fromData(condition as Nested, { dtype: "bool" }, op) : live(op, condition as Tensor);
   try {
     if (given.frame.shape.length !== 1) {
       fail("shape", op, `the condition has shape ${list(given.frame.shape)}.`, "It is a vector.");
     }
-    const chosen = withMask(truth(op, given), (m) => new Tensor(ordinals(op, m)));
+    const chosen = withMask(truth(op, given), (m) => wrap(ordinals(op, m)));
     try {
       return named(op, () => take(t, chosen, options.axis === undefined ? {} : { axis: options.axis }));
     } finally {
       chosen.dispose();
     }
   } finally {
-    if (Array.isArray(condition)) given.storage.release();
+    if (made) given.storage.release();
   }
 }
 
@@ -157,7 +158,7 @@ function maskOf(op: string, t: Strided, mask: Tensor): Strided<"bool"> {
       "A mask has the shape of the tensor, or of its leading axes.",
     );
   }
-  return truth(op, mask);
+  return truth(op, stridedOf(mask));
 }
 
 /** The leading axes of a view that a mask covers, as bytes. */

@@ -12,7 +12,7 @@ import { copyTo, sameShape } from "../ops/copy.ts";
 import { fromData, type Nested } from "../ops/create.ts";
 import { absolute, filled, type Strided } from "../ops/strided.ts";
 import type { EmitRoutine, RoutineAbout } from "../run/routine.ts";
-import { liveTensor, Tensor } from "../tensor.ts";
+import { isTensor, live, type Tensor } from "../tensor.ts";
 import { MAX_RANK, sizeOf, unravel } from "../view/layout.ts";
 import { type LoopNest, planLoops } from "../view/loops.ts";
 import { overlaps } from "../view/overlap.ts";
@@ -34,7 +34,7 @@ export type Indices = Tensor | Nested;
 
 /** The indices as a tensor of integers; `made` tells whether it is ours to release. */
 export function indexTensor(operation: string, indices: unknown): { index: Strided; made: boolean } {
-  if (!(indices instanceof Tensor)) {
+  if (!isTensor(indices)) {
     if (typeof indices !== "number" && typeof indices !== "bigint" && !Array.isArray(indices)) {
       fail(
         "value",
@@ -46,7 +46,7 @@ export function indexTensor(operation: string, indices: unknown): { index: Strid
     const whole = wholeIndices(operation, indices as Nested, 0);
     return { index: fromData(whole, { dtype: "i64" }, operation), made: true };
   }
-  liveTensor(operation, indices);
+  const index = live(operation, indices);
   if (!isInteger(indices.dtype)) {
     fail(
       "dtype",
@@ -57,7 +57,7 @@ export function indexTensor(operation: string, indices: unknown): { index: Strid
         : 'Indices are integers: convert with to("i64"), or make them with { dtype: "i64" }.',
     );
   }
-  return { index: indices, made: false };
+  return { index, made: false };
 }
 
 /** Numbers beyond 2^53 as bigints, so that the check of the axis judges them; what no i64 holds fits no axis. */
@@ -364,10 +364,10 @@ export function valuesTensor(
   values: unknown,
   dtype: DType,
 ): { source: Strided; made: boolean } {
-  if (!(values instanceof Tensor)) {
+  if (!isTensor(values)) {
     return { source: fromData(values as Nested, { dtype }, operation), made: true };
   }
-  return { source: liveTensor(operation, values), made: false };
+  return { source: live(operation, values), made: false };
 }
 
 function broadcastValues(operation: string, view: View, shape: readonly number[]): View {

@@ -1,11 +1,11 @@
 /** Padding: the tensor in the middle of a larger one, and rules for what lies around it. */
 import type { DType } from "../dtype.ts";
 import { describe, fail, list } from "../errors.ts";
-import { checkOptions, numberList } from "../ops/arguments.ts";
+import { numberList, readOptions } from "../ops/arguments.ts";
 import { assign } from "../ops/copy.ts";
 import { fromData, type Scalar } from "../ops/create.ts";
 import { allocate, filled, type Strided } from "../ops/strided.ts";
-import { liveTensor, Tensor } from "../tensor.ts";
+import { liveTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import type { View } from "../view/view.ts";
 import { rangeOf } from "./manipulate.ts";
 
@@ -38,7 +38,7 @@ export interface PadOptions {
 export function pad<D extends DType>(t: Tensor<D>, width: PadWidth, options: PadOptions = {}): Tensor<D> {
   const op = "pad";
   liveTensor(op, t);
-  checkOptions(op, options, '{ mode: "edge" }', ["mode", "value"]);
+  options = readOptions(op, options, '{ mode: "edge" }', ["mode", "value"]);
   const { mode = "constant", value = 0 } = options;
   if (mode !== "constant" && !(typeof mode === "string" && Object.hasOwn(rules, mode))) {
     fail("value", op, `mode is ${describe(mode)}.`, `Use one of constant ${Object.keys(rules).join(" ")}.`);
@@ -53,10 +53,10 @@ export function pad<D extends DType>(t: Tensor<D>, width: PadWidth, options: Pad
     t.dtype,
     t.shape.map((n, d) => n + widths[d][0] + widths[d][1]),
   );
-  return new Tensor(
+  return wrap(
     filled(out, () => {
       const middle = inner(out.frame, widths, 0);
-      assign(op, { ...out, frame: middle }, t);
+      assign(op, { ...out, frame: middle }, stridedOf(t));
       if (mode === "constant") fillAround(op, out, widths, value);
       else for (let d = 0; d < t.rank; d++) extend(op, out, widths, d, rules[mode]);
     }),

@@ -7,8 +7,8 @@ import { full, scope } from "../api.ts";
 import { type DType, dtypes, isFloat } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { fail, list } from "../errors.ts";
-import { checkFlag, checkOptions } from "../ops/arguments.ts";
-import { liveTensor, type Tensor } from "../tensor.ts";
+import { checkFlag, readOptions } from "../ops/arguments.ts";
+import { liveTensor, stridedOf, type Tensor } from "../tensor.ts";
 import { type PerAxis, perAxis } from "./convolution.ts";
 
 interface PoolOptions {
@@ -66,7 +66,7 @@ function planPool(
   options: MaxPoolOptions & AvgPoolOptions,
   names: readonly string[],
 ): PoolAxis[] {
-  checkOptions(operation, options, "{ stride: 2 }", names);
+  options = readOptions(operation, options, "{ stride: 2 }", names);
   if (x.rank !== rank + 1 && x.rank !== rank + 2) {
     fail(
       "shape",
@@ -201,7 +201,7 @@ function padded(operation: string, x: Tensor, axes: readonly PoolAxis[], fill: n
   engine().listener?.({
     kind: "copy",
     operation,
-    bytes: out.storage.bytes,
+    bytes: stridedOf(out).storage.bytes,
     why: "windows reach beyond the input, so it is copied with a margin",
   });
   const middle = axes.map(({ before, size }) => [before, before + size] as const);

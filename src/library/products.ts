@@ -4,7 +4,7 @@ import { empty, mapReduce, matmul, mul, scope, sub, sum } from "../api.ts";
 import { type DType, promote } from "../dtype.ts";
 import { within } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
-import { checkOptions } from "../ops/arguments.ts";
+import { readOptions } from "../ops/arguments.ts";
 import { liveTensor, type Tensor, type Together, type Wide } from "../tensor.ts";
 import { broadcastShapes } from "../view/broadcast.ts";
 import { normalizeAxes, normalizeAxis } from "../view/layout.ts";
@@ -43,7 +43,7 @@ export function tensordot<D extends DType, E extends DType>(
   b: Tensor<E>,
   options: TensordotOptions = {},
 ): Product<D, E> {
-  checkOptions("tensordot", options, "{ axes: [[1], [0]] }", ["axes"]);
+  options = readOptions("tensordot", options, "{ axes: [[1], [0]] }", ["axes"]);
   const [left, right] = [liveTensor("tensordot", a), liveTensor("tensordot", b)];
   const [aAxes, bAxes] = tensordotAxes(left, right, options.axes ?? 2);
   aAxes.forEach((d, i) => {
@@ -132,7 +132,7 @@ export function vecdot<D extends DType, E extends DType>(
   b: Tensor<E>,
   options: { readonly axis?: number } = {},
 ): Product<D, E> {
-  checkOptions("vecdot", options, "{ axis: 0 }", ["axis"]);
+  options = readOptions("vecdot", options, "{ axis: 0 }", ["axis"]);
   const [left, right] = [liveTensor("vecdot", a), liveTensor("vecdot", b)];
   return scoped("vecdot", () => {
     const [x, y] = [left, right].map((t) => {
@@ -191,7 +191,7 @@ export function cross<D extends DType, E extends DType>(
   b: Tensor<E>,
   options: { readonly axis?: number } = {},
 ): Product<D, E> {
-  checkOptions("cross", options, "{ axis: 0 }", ["axis"]);
+  options = readOptions("cross", options, "{ axis: 0 }", ["axis"]);
   const [left, right] = [liveTensor("cross", a), liveTensor("cross", b)];
   const axis = options.axis ?? -1;
   return scoped("cross", () => {
@@ -235,7 +235,7 @@ export function trace<D extends DType, E extends DType = Wide<D>>(
   a: Tensor<D>,
   options: TraceOptions<E> = {},
 ): Tensor<E> {
-  checkOptions("trace", options, "{ offset: 1 }", ["offset", "axis1", "axis2", "dtype"]);
+  options = readOptions("trace", options, "{ offset: 1 }", ["offset", "axis1", "axis2", "dtype"]);
   const t = liveTensor("trace", a);
   if (t.rank < 2) {
     fail("shape", "trace", `the tensor is ${list(t.shape)}.`, "A diagonal needs two axes.");

@@ -9,11 +9,11 @@ import { scope } from "../api.ts";
 import { checkDType, type DType, dtypes, isFloat, isInteger } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail } from "../errors.ts";
-import { checkFlag, checkOptions } from "../ops/arguments.ts";
+import { checkFlag, readOptions } from "../ops/arguments.ts";
 import { fromData, type Nested, shapeOf } from "../ops/create.ts";
 import { allocate, checkWritable, filled, type Strided } from "../ops/strided.ts";
 import type { Task } from "../run/routine.ts";
-import { type FloatDType, liveTensor, namedOp, Tensor } from "../tensor.ts";
+import { type FloatDType, live, liveTensor, namedOp, stridedOf, Tensor, wrap } from "../tensor.ts";
 import { normalizeAxis, sizeOf } from "../view/layout.ts";
 import {
   type Distribution,
@@ -137,7 +137,7 @@ class RandomGenerator {
   /** Raw words: all 32 or 64 bits are random. */
   bits<D extends "u32" | "u64" = "u32">(shape: Shape, options: BitsOptions<D> = {}): Tensor<D> {
     const op = "bits";
-    checkOptions(op, options, '{ dtype: "u64" }', ["dtype"]);
+    options = readOptions(op, options, '{ dtype: "u64" }', ["dtype"]);
     const { dtype = "u32" as D } = options;
     if (dtype !== "u32" && dtype !== "u64")
       fail(
@@ -146,13 +146,13 @@ class RandomGenerator {
         `bits are u32 or u64, not ${describe(dtype)}.`,
         "Use integers(low, high) for others.",
       );
-    return new Tensor(this.#draw(op, "bits", dtype, shapeOf(op, shape))) as Tensor<D>;
+    return wrap(this.#draw(op, "bits", dtype, shapeOf(op, shape))) as Tensor<D>;
   }
 
   /** Evenly from [low, high). */
   uniform<D extends FloatDType = "f32">(shape: Shape, options: UniformOptions<D> = {}): Tensor<D> {
     const op = "uniform";
-    checkOptions(op, options, "{ low: -1, high: 1 }", ["low", "high", "dtype"]);
+    options = readOptions(op, options, "{ low: -1, high: 1 }", ["low", "high", "dtype"]);
     const { low = 0, high = 1, dtype = "f32" as D } = options;
     checkNumbers(op, { low, high });
     const { wrap, max } = dtypes[checkFloat(op, dtype)];
@@ -171,7 +171,7 @@ class RandomGenerator {
   /** The bell curve around `mean`. */
   normal<D extends FloatDType = "f32">(shape: Shape, options: NormalOptions<D> = {}): Tensor<D> {
     const op = "normal";
-    checkOptions(op, options, "{ mean: 5, std: 2 }", ["mean", "std", "dtype"]);
+    options = readOptions(op, options, "{ mean: 5, std: 2 }", ["mean", "std", "dtype"]);
     const { mean = 0, std = 1, dtype = "f32" as D } = options;
     checkNumbers(op, { mean, std });
     checkSize(op, "std", std);
@@ -181,7 +181,7 @@ class RandomGenerator {
   /** Waiting times: exp(-x / scale) / scale. */
   exponential<D extends FloatDType = "f32">(shape: Shape, options: ExponentialOptions<D> = {}): Tensor<D> {
     const op = "exponential";
-    checkOptions(op, options, "{ scale: 2 }", ["scale", "dtype"]);
+    options = readOptions(op, options, "{ scale: 2 }", ["scale", "dtype"]);
     const { scale = 1, dtype = "f32" as D } = options;
     checkNumbers(op, { scale });
     checkSize(op, "scale", scale);
@@ -191,12 +191,12 @@ class RandomGenerator {
   /** true as often as `p` says. */
   bernoulli(shape: Shape, options: BernoulliOptions = {}): Tensor<"bool"> {
     const op = "bernoulli";
-    checkOptions(op, options, "{ p: 0.1 }", ["p"]);
+    options = readOptions(op, options, "{ p: 0.1 }", ["p"]);
     const { p = 0.5 } = options;
     if (!(typeof p === "number" && p >= 0 && p <= 1))
       fail("value", op, `p is ${describe(p)}.`, "Use a number from 0 to 1.");
     return scope(() => {
-      const words = new Tensor(this.#draw(op, "bits", "u32", shapeOf(op, shape)));
+      const words = wrap(this.#draw(op, "bits", "u32", shapeOf(op, shape)));
       return namedOp("less", [words, Math.round(p * 2 ** 32)]) as Tensor<"bool">;
     });
   }
@@ -209,7 +209,7 @@ class RandomGenerator {
     options: IntegersOptions<D> = {},
   ): Tensor<D> {
     const op = "integers";
-    checkOptions(op, options, '{ dtype: "u8" }', ["dtype", "endpoint"]);
+    options = readOptions(op, options, '{ dtype: "u8" }', ["dtype", "endpoint"]);
     checkFlag(op, "endpoint", options.endpoint);
     const { dtype = "i32" as D, endpoint = false } = options;
     if (!isInteger(checkDType(op, dtype)))
@@ -230,7 +230,7 @@ class RandomGenerator {
       );
     }
     return scope(() => {
-      const offsets = new Tensor(this.#below(op, to - from, dtype, shapeOf(op, shape)));
+      const offsets = wrap(this.#below(op, to - from, dtype, shapeOf(op, shape)));
       return shifted(offsets, from, dtype) as Tensor<D>;
     });
   }
@@ -240,7 +240,7 @@ class RandomGenerator {
   permutation<D extends DType>(t: Tensor<D>, options?: ShuffleOptions): Tensor<D>;
   permutation(from: number | Tensor, options: ShuffleOptions = {}): Tensor {
     const op = "permutation";
-    checkOptions(op, options, "{ axis: 1 }", ["axis"]);
+    options = readOptions(op, options, "{ axis: 1 }", ["axis"]);
     if (typeof from === "number") return scope(() => this.#order(op, from).to("i64"));
     return this.#permuted(op, liveTensor(op, from), options.axis);
   }
@@ -248,8 +248,8 @@ class RandomGenerator {
   /** The slices of a tensor change places, in place. */
   shuffle<D extends DType>(t: Tensor<D>, options: ShuffleOptions = {}): Tensor<D> {
     const op = "shuffle";
-    checkOptions(op, options, "{ axis: 1 }", ["axis"]);
-    checkWritable(op, liveTensor(op, t));
+    options = readOptions(op, options, "{ axis: 1 }", ["axis"]);
+    checkWritable(op, live(op, t));
     scope(() => {
       t.assign(this.#permuted(op, t, options.axis));
     });
@@ -261,7 +261,7 @@ class RandomGenerator {
   choice<D extends DType>(t: Tensor<D>, shape?: Shape, options?: ChoiceOptions): Tensor<D>;
   choice(from: number | Tensor, shape: Shape = [], options: ChoiceOptions = {}): Tensor {
     const op = "choice";
-    checkOptions(op, options, "{ replace: false }", ["axis", "replace", "p"]);
+    options = readOptions(op, options, "{ replace: false }", ["axis", "replace", "p"]);
     const sizes = shapeOf(op, shape);
     if (typeof from === "number") checkWhole(op, "the number of choices", from, 0, 2 ** 32);
     const axis = typeof from === "number" ? 0 : axisOf(op, liveTensor(op, from), options.axis);
@@ -290,7 +290,7 @@ class RandomGenerator {
     if (replace)
       return searchsorted(cumulative(op, likely), this.uniform(shape, { dtype: "f64" }), { side: "right" });
     // The first of several waiting times is as likely to be one as its rate is: the order is that of choices.
-    const rates = new Tensor(fromData(likely, {}, op));
+    const rates = wrap(fromData(likely, {}, op));
     const times = this.exponential(n, { dtype: "f64" }).div(rates);
     return argsort(times).slice([0, count]).clone().reshape(shape);
   }
@@ -304,19 +304,19 @@ class RandomGenerator {
   #order(op: string, n: number): Tensor<"u32"> {
     checkWhole(op, "the number of elements", n, 0, 2 ** 32);
     const start = this.#at;
-    const words = new Tensor(this.#draw(op, "bits", "u32", [n]));
+    const words = wrap(this.#draw(op, "bits", "u32", [n]));
     const items = allocate(op, "u32", [n]);
-    return new Tensor(
+    return wrap(
       filled(items, () => {
         for (const piece of this.#pieces(start, Math.ceil(n / GROUP_WORDS))) {
           const first = (piece.group - start) * GROUP_WORDS;
-          const task = this.#task(words.storage.address + 4 * first, piece);
+          const task = this.#task(stridedOf(words).storage.address + 4 * first, piece);
           task[randomTask.groups] = Math.min(piece.groups * GROUP_WORDS, n - first);
           task[randomTask.params] = first;
           task[randomTask.items] = items.storage.address;
           engine().routines.run("random shuffle", emitShuffle, [task], 0, {
             operation: op,
-            inputs: [words],
+            inputs: [stridedOf(words)],
             out: items,
             bytes: null,
           });
@@ -336,8 +336,8 @@ class RandomGenerator {
     const d = dtype === "f64" ? "f64" : "f32";
     const large = params.find((x) => !Number.isFinite(dtypes[dtype].wrap(x)));
     if (large !== undefined) fail("value", op, `${dtype} does not hold ${large}.`, 'Use { dtype: "f64" }.');
-    if (d === dtype) return new Tensor(this.#draw(op, distribution, d, sizes, params)) as Tensor as Tensor<D>;
-    return scope(() => new Tensor(this.#draw(op, distribution, d, sizes, params)).to(dtype));
+    if (d === dtype) return wrap(this.#draw(op, distribution, d, sizes, params)) as Tensor as Tensor<D>;
+    return scope(() => wrap(this.#draw(op, distribution, d, sizes, params)).to(dtype));
   }
 
   /** Numbers below `bound`, as u32, or as u64 where they do not fit. */
@@ -427,7 +427,7 @@ export interface GeneratorOptions {
 /** A generator; the same seed gives the same numbers everywhere. Without a seed it is one nobody has seen before. */
 export function generator(seed?: Seed, options: GeneratorOptions = {}): RandomGenerator {
   const op = "generator";
-  checkOptions(op, options, "{ stream: 1 }", ["stream", "at"]);
+  options = readOptions(op, options, "{ stream: 1 }", ["stream", "at"]);
   const { stream = 0, at = 0 } = options;
   checkWhole(op, "at", at, 0, STREAM_GROUPS);
   const own =
@@ -559,5 +559,5 @@ function cumulative(op: string, p: Float64Array): Tensor {
   }, 0);
   const total = ends[ends.length - 1];
   // The last that can be chosen takes what rounding leaves.
-  return new Tensor(fromData(ends.map((x) => (x === total ? 1 : x / total)) as unknown as Nested, {}, op));
+  return wrap(fromData(ends.map((x) => (x === total ? 1 : x / total)) as unknown as Nested, {}, op));
 }

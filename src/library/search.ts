@@ -3,10 +3,10 @@ import { tensor } from "../api.ts";
 import { type DType, dtypes, isInteger, promote } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
-import { checkFlag, checkOptions } from "../ops/arguments.ts";
+import { checkFlag, readOptions } from "../ops/arguments.ts";
 import { allocate, filled, type Strided } from "../ops/strided.ts";
 import type { Task } from "../run/routine.ts";
-import { liveTensor, namedReduction, type Operand, Tensor } from "../tensor.ts";
+import { liveTensor, namedReduction, type Operand, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { emitKeys, emitSearch, type Search } from "../wasm/sort-search.ts";
 import { scoped } from "./scoped.ts";
 import { denseCopy, gatherLines } from "./sort.ts";
@@ -25,7 +25,7 @@ export interface DigitizeOptions {
 /** Where each value would be inserted to keep a sorted vector sorted. */
 export function searchsorted(sorted: Tensor, values: Operand, options: SearchOptions = {}): Tensor<"i64"> {
   const op = "searchsorted";
-  checkOptions(op, options, '{ side: "right" }', ["side", "sorter"]);
+  options = readOptions(op, options, '{ side: "right" }', ["side", "sorter"]);
   const side = options.side ?? "left";
   if (side !== "left" && side !== "right") {
     fail("value", op, `side is ${describe(side)}.`, 'Use "left" or "right".');
@@ -41,7 +41,7 @@ export function searchsorted(sorted: Tensor, values: Operand, options: SearchOpt
 /** The number of the interval between edges that each value falls into: 0 before the first, edges.size after the last. */
 export function digitize(x: Operand, edges: Tensor, options: DigitizeOptions = {}): Tensor<"i64"> {
   const op = "digitize";
-  checkOptions(op, options, "{ right: true }", ["right"]);
+  options = readOptions(op, options, "{ right: true }", ["right"]);
   checkFlag(op, "right", options.right);
   const line = vector(op, "the edges", edges);
   return scoped(op, () => {
@@ -117,21 +117,21 @@ export function lookUp(op: string, sorted: Tensor, x: Tensor, search: Search): T
   const dtype = promote(sorted.dtype, x.dtype);
   const among = denseCopy(op, sorted.to(dtype), "sorted elements are read from dense memory");
   const wanted = denseCopy(op, x.to(dtype), "elements are looked up in the order of memory");
-  const out = new Tensor(allocate(op, search === "has" ? "bool" : "i64", x.shape));
+  const out = wrap(allocate(op, search === "has" ? "bool" : "i64", x.shape));
   const n = x.size;
   const count = among.size;
   if (n === 0) return out;
   if (count === 0) return out.fill(search === "has" ? false : 0n);
-  const keys = new Tensor(filledKeys(op, among, dtype));
+  const keys = wrap(filledKeys(op, among, dtype));
   const { bytes } = dtypes[dtype];
-  const outBytes = out.frame.itemBytes;
+  const outBytes = stridedOf(out).frame.itemBytes;
   const tasks: Task[] = [];
   for (let i = 0; i < n; i += PIECE) {
     tasks.push([
-      keys.storage.address,
+      stridedOf(keys).storage.address,
       count,
-      wanted.storage.address + wanted.frame.offset + i * bytes,
-      out.storage.address + i * outBytes,
+      stridedOf(wanted).storage.address + stridedOf(wanted).frame.offset + i * bytes,
+      stridedOf(out).storage.address + i * outBytes,
       Math.min(PIECE, n - i),
     ]);
   }
@@ -140,7 +140,7 @@ export function lookUp(op: string, sorted: Tensor, x: Tensor, search: Search): T
     ({ shared }) => emitSearch(dtype, search, shared),
     tasks,
     n * 2 * Math.log2(count + 1),
-    { operation: op, inputs: [among, wanted], out },
+    { operation: op, inputs: [stridedOf(among), stridedOf(wanted)], out: stridedOf(out) },
   );
   return out;
 }
@@ -153,7 +153,7 @@ function filledKeys(op: string, dense: Tensor, dtype: DType): Strided {
   const tasks: Task[] = [];
   for (let i = 0; i < dense.size; i += PIECE) {
     const at = i * bytes;
-    const from = dense.storage.address + dense.frame.offset + at;
+    const from = stridedOf(dense).storage.address + stridedOf(dense).frame.offset + at;
     tasks.push([from, keys.storage.address + at, Math.min(PIECE, dense.size - i)]);
   }
   return filled(keys, () =>
@@ -164,7 +164,7 @@ function filledKeys(op: string, dense: Tensor, dtype: DType): Strided {
       dense.size,
       {
         operation: op,
-        inputs: [dense],
+        inputs: [stridedOf(dense)],
         out: keys,
       },
     ),

@@ -3,10 +3,10 @@ import { arange, ones, scope } from "../api.ts";
 import { type DType, dtypes, promote } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail } from "../errors.ts";
-import { checkFlag, checkOptions } from "../ops/arguments.ts";
+import { checkFlag, readOptions } from "../ops/arguments.ts";
 import { allocate } from "../ops/strided.ts";
 import type { Task } from "../run/routine.ts";
-import { liveTensor, namedReduction, Tensor } from "../tensor.ts";
+import { liveTensor, namedReduction, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { normalizeAxis, sizeOf } from "../view/layout.ts";
 import { emitCompress, emitRuns } from "../wasm/sort-search.ts";
 import { scoped } from "./scoped.ts";
@@ -66,7 +66,7 @@ export function unique<D extends DType, const O extends UniqueOptions = UniqueOp
   t: Tensor<D>,
   options?: O,
 ): UniqueResult<D, O> {
-  checkOptions("unique", options, "{ returnCounts: true }", uniqueOptions);
+  options = readOptions("unique", options, "{ returnCounts: true }", uniqueOptions);
   const { returnIndex, returnInverse, returnCounts, equalNan } = options ?? {};
   for (const [name, value] of Object.entries({ returnIndex, returnInverse, returnCounts, equalNan })) {
     checkFlag("unique", name, value);
@@ -202,7 +202,7 @@ function runsOf(
   const { bytes } = dtypes[sorted.dtype];
   const { heap, routines } = engine();
   const name = `sorted runs ${sorted.dtype}${equalNan ? "" : " NaNs apart"}`;
-  const from = sorted.storage.address + sorted.frame.offset;
+  const from = stridedOf(sorted).storage.address + stridedOf(sorted).frame.offset;
   /** One walk through all elements; gives the number of runs. */
   const walk = (starts: number, where: number, inverse: number): number =>
     withScratch(op, 64, (state) => {
@@ -215,20 +215,20 @@ function runsOf(
       // In order, so in this thread.
       routines.run(name, ({ shared }) => emitRuns(sorted.dtype, equalNan, shared), tasks, 0, {
         operation: op,
-        inputs: [sorted],
+        inputs: [stridedOf(sorted)],
       });
       return heap.view.getInt32(state, true) >>> 0;
     });
-  const starts = new Tensor(allocate(op, "i64", [walk(0, 0, 0)]));
-  const inverse = inverseIndices ? new Tensor(allocate(op, "i64", [n])) : null;
-  const where = inverse === null ? 0 : positions!.storage.address;
-  walk(starts.storage.address, where, inverse?.storage.address ?? 0);
+  const starts = wrap(allocate(op, "i64", [walk(0, 0, 0)]));
+  const inverse = inverseIndices ? wrap(allocate(op, "i64", [n])) : null;
+  const where = inverse === null ? 0 : stridedOf(positions!).storage.address;
+  walk(stridedOf(starts).storage.address, where, inverse === null ? 0 : stridedOf(inverse).storage.address);
   return { starts, inverse };
 }
 
 /** From each start to the next, and from the last to the end. */
 function lengths(starts: Tensor<"i64">, end: number): Tensor<"i64"> {
-  const counts = new Tensor(allocate("unique", "i64", starts.shape));
+  const counts = wrap(allocate("unique", "i64", starts.shape));
   if (starts.size === 0) return counts;
   counts.slice([0, -1]).assign(starts.slice([1, null]));
   counts.set([-1], BigInt(end));
@@ -239,7 +239,7 @@ function lengths(starts: Tensor<"i64">, end: number): Tensor<"i64"> {
 
 /** For each element: is it among those of `test`? A NaN never is. */
 export function isin(t: Tensor, test: Tensor, options: IsinOptions = {}): Tensor<"bool"> {
-  checkOptions("isin", options, "{ invert: true }", ["invert", "assumeUnique"]);
+  options = readOptions("isin", options, "{ invert: true }", ["invert", "assumeUnique"]);
   checkFlag("isin", "invert", options.invert);
   checkFlag("isin", "assumeUnique", options.assumeUnique);
   const [x, among] = [liveTensor("isin", t), liveTensor("isin", test)];
@@ -311,7 +311,7 @@ export function setxor1d(a: Tensor, b: Tensor, options: SetOptions = {}): Tensor
 }
 
 function checkSet(op: string, options: SetOptions, more: readonly string[] = []): void {
-  checkOptions(op, options, "{ assumeUnique: true }", ["assumeUnique", ...more]);
+  options = readOptions(op, options, "{ assumeUnique: true }", ["assumeUnique", ...more]);
   checkFlag(op, "assumeUnique", options.assumeUnique);
 }
 
@@ -324,7 +324,7 @@ const without = (op: string, x: Tensor, y: Tensor): Tensor => compress(op, x, me
 
 /** Both, flattened, one after the other in their common dtype. */
 function join(a: Tensor, b: Tensor): Tensor {
-  const joined = new Tensor(allocate("concat", promote(a.dtype, b.dtype), [a.size + b.size]));
+  const joined = wrap(allocate("concat", promote(a.dtype, b.dtype), [a.size + b.size]));
   joined.slice([0, a.size]).assign(a.reshape(-1));
   joined.slice([a.size, null]).assign(b.reshape(-1));
   return joined;
@@ -334,20 +334,25 @@ function join(a: Tensor, b: Tensor): Tensor {
 function compress(op: string, x: Tensor, mask: Tensor): Tensor {
   const count = Number(namedReduction("countNonzero", mask).item());
   const { bytes } = dtypes[x.dtype];
-  const out = new Tensor(allocate(op, x.dtype, [count]));
+  const out = wrap(allocate(op, x.dtype, [count]));
   withScratch(op, 64, (state) => {
     const { heap, routines } = engine();
-    heap.view.setUint32(state, out.storage.address, true);
+    heap.view.setUint32(state, stridedOf(out).storage.address, true);
     const tasks: Task[] = [];
     for (let i = 0; i < x.size; i += PIECE) {
-      const from = x.storage.address + x.frame.offset + i * bytes;
-      tasks.push([from, mask.storage.address + mask.frame.offset + i, Math.min(PIECE, x.size - i), state]);
+      const from = stridedOf(x).storage.address + stridedOf(x).frame.offset + i * bytes;
+      tasks.push([
+        from,
+        stridedOf(mask).storage.address + stridedOf(mask).frame.offset + i,
+        Math.min(PIECE, x.size - i),
+        state,
+      ]);
     }
     // In order, so in this thread.
     routines.run(`sorted compress ${bytes}`, ({ shared }) => emitCompress(bytes, shared), tasks, 0, {
       operation: op,
-      inputs: [x, mask],
-      out,
+      inputs: [stridedOf(x), stridedOf(mask)],
+      out: stridedOf(out),
     });
   });
   return out;

@@ -5,10 +5,10 @@
 import { type DType, dtypes } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
-import { checkFlag, checkOptions } from "../ops/arguments.ts";
-import { allocate, filled, type Strided } from "../ops/strided.ts";
+import { checkFlag, readOptions } from "../ops/arguments.ts";
+import { allocate, filled } from "../ops/strided.ts";
 import type { EmitRoutine, RoutineAbout, Task } from "../run/routine.ts";
-import { liveTensor, Tensor } from "../tensor.ts";
+import { liveTensor, stridedOf, Tensor, wrap } from "../tensor.ts";
 import { normalizeAxis, sizeOf } from "../view/layout.ts";
 import {
   countBytes,
@@ -51,7 +51,11 @@ export function argsort(t: Tensor, options: SortOptions = {}): Tensor<"i64"> {
 }
 
 function sorted(operation: string, t: Tensor, form: SortForm, options: SortOptions): Tensor {
-  checkOptions(operation, options, "{ axis: 0, descending: true }", ["axis", "descending", "stable"]);
+  options = readOptions(operation, options, "{ axis: 0, descending: true }", [
+    "axis",
+    "descending",
+    "stable",
+  ]);
   checkFlag(operation, "descending", options.descending);
   checkFlag(operation, "stable", options.stable);
   const how = { descending: options.descending ?? false };
@@ -64,7 +68,7 @@ export function topk<D extends DType>(
   k: number,
   options: TopkOptions = {},
 ): { readonly values: Tensor<D>; readonly indices: Tensor<"i64"> } {
-  checkOptions("topk", options, "{ largest: false }", ["axis", "largest", "sorted"]);
+  options = readOptions("topk", options, "{ largest: false }", ["axis", "largest", "sorted"]);
   checkFlag("topk", "largest", options.largest);
   checkFlag("topk", "sorted", options.sorted);
   const live = liveTensor("topk", t);
@@ -158,7 +162,7 @@ export function along<R>(
 
 /** Another handle on a dense tensor, or a copy that explain hears of. */
 export function denseCopy<D extends DType>(operation: string, t: Tensor<D>, why: string): Tensor<D> {
-  const { frame } = t;
+  const { frame } = stridedOf(t);
   const isArray = t.isContiguous && frame.offset % frame.itemBytes === 0;
   if (!isArray) engine().listener?.({ kind: "copy", operation, bytes: t.size * frame.itemBytes, why });
   return t.contiguous();
@@ -182,17 +186,18 @@ const TASK = 1 << 21;
 /** Each line (along the last axis) of a dense tensor, sorted into a new one; positions are i64. */
 export function sortLines(
   operation: string,
-  dense: Strided,
+  of: Tensor,
   form: SortForm,
   { descending, keep }: LineOptions,
 ): Tensor {
+  const dense = stridedOf(of);
   const { shape } = dense.frame;
   const n = shape[shape.length - 1];
   const lines = sizeOf(shape.slice(0, -1));
   const wanted = keep ?? n;
   const dtype = form === "values" ? dense.dtype : "i64";
   const out = allocate(operation, dtype, [...shape.slice(0, -1), wanted]);
-  if (lines * wanted === 0) return new Tensor(out);
+  if (lines * wanted === 0) return wrap(out);
   const job: Job = {
     operation,
     about: { operation, inputs: [dense], out, bytes: null },
@@ -212,7 +217,7 @@ export function sortLines(
     if (shared) for (let i = 0; i < lines; i++) sortLong(job, i);
     else sortGroups(job);
   });
-  return new Tensor(out);
+  return wrap(out);
 }
 
 interface Job {
@@ -423,14 +428,15 @@ function placeBuckets(
 /* Gathering -------------------------------------------------------------------------------------------------------- */
 
 /** dense[…, positions[…, j]] along the last axis; the positions are in range, which the caller knows. */
-export function gatherLines(operation: string, dense: Strided, positions: Strided): Tensor {
+export function gatherLines(operation: string, from: Tensor, at: Tensor): Tensor {
+  const [dense, positions] = [stridedOf(from), stridedOf(at)];
   const { shape } = positions.frame;
   const k = shape[shape.length - 1];
   const lines = sizeOf(shape.slice(0, -1));
   const n = dense.frame.shape[dense.frame.shape.length - 1];
   const { bytes } = dtypes[dense.dtype];
   const out = allocate(operation, dense.dtype, shape);
-  if (k * lines === 0) return new Tensor(out);
+  if (k * lines === 0) return wrap(out);
   filled(out, () => {
     const tasks: Task[] = [];
     const piece = 16384;
@@ -456,5 +462,5 @@ export function gatherLines(operation: string, dense: Strided, positions: Stride
       { operation, inputs: [dense, positions], out },
     );
   });
-  return new Tensor(out);
+  return wrap(out);
 }

@@ -1,7 +1,7 @@
 /** Statistics that leave NaNs out, as if they were not there. Where nothing is left, the result is NaN. */
 import { add, mapReduce, max, min, prod, scope, sqrt, sum, tensor, where, zip } from "../api.ts";
 import { type DType, isFloat } from "../dtype.ts";
-import { axisList, checkFlag, checkOptionalDType, checkOptions } from "../ops/arguments.ts";
+import { axisList, checkFlag, checkOptionalDType, readOptions } from "../ops/arguments.ts";
 import { type AxisOptions, freedomOf, type SumOptions, type VarOptions } from "../ops/reductions.ts";
 import { liveTensor, type Tensor } from "../tensor.ts";
 import { normalizeAxes } from "../view/layout.ts";
@@ -109,7 +109,7 @@ const axesOf = ({ axis, keepdims }: AxisOptions): AxisOptions => ({
 });
 
 function checked(op: string, t: Tensor, options: SumOptions, names: readonly string[]): Tensor {
-  checkOptions(op, options, "{ axis: 0 }", names);
+  options = readOptions(op, options, "{ axis: 0 }", names);
   checkFlag(op, "keepdims", options.keepdims);
   checkOptionalDType(op, options.dtype);
   const live = liveTensor(op, t);

@@ -6,11 +6,11 @@ import { cumprod, cumsum, full, linspace, max, min, scope, tensor, where, zip } 
 import { type DType, dtypes, isFloat, isInteger, promote, promoteAll } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
-import { axisList, checkFlag, checkOptions } from "../ops/arguments.ts";
+import { axisList, checkFlag, readOptions } from "../ops/arguments.ts";
 import type { AxisOptions, CumulativeOptions } from "../ops/reductions.ts";
 import { allocate } from "../ops/strided.ts";
 import type { Task } from "../run/routine.ts";
-import { liveTensor, type Operand, Tensor } from "../tensor.ts";
+import { liveTensor, type Operand, stridedOf, Tensor, wrap } from "../tensor.ts";
 import { normalizeAxes, normalizeAxis, sizeOf } from "../view/layout.ts";
 import { emitBincount } from "../wasm/sort-search.ts";
 import { scoped } from "./scoped.ts";
@@ -85,7 +85,7 @@ export interface QuantileOptions extends AxisOptions {
 /** The middle element along axes, or the mean of the two in the middle; NaN if there is a NaN. */
 export function median(t: Tensor, options: AxisOptions = {}): Tensor {
   const op = "median";
-  checkOptions(op, options, "{ axis: 0 }", ["axis", "keepdims"]);
+  options = readOptions(op, options, "{ axis: 0 }", ["axis", "keepdims"]);
   checkFlag(op, "keepdims", options.keepdims);
   const live = liveTensor(op, t);
   return scoped(op, () => {
@@ -126,7 +126,7 @@ export function quantiles(
   options: QuantileOptions,
   leaveOut = false,
 ): Tensor {
-  checkOptions(op, options, '{ axis: 0, method: "nearest" }', ["axis", "keepdims", "method"]);
+  options = readOptions(op, options, '{ axis: 0, method: "nearest" }', ["axis", "keepdims", "method"]);
   checkFlag(op, "keepdims", options.keepdims);
   const method = options.method ?? "linear";
   if (typeof method !== "string" || !Object.hasOwn(methods, method)) {
@@ -237,7 +237,7 @@ export const shaped = (t: Tensor, from: readonly number[], to: readonly number[]
 
 /** The largest minus the smallest element along axes. */
 export function ptp(t: Tensor, options: AxisOptions = {}): Tensor {
-  checkOptions("ptp", options, "{ axis: 0 }", ["axis", "keepdims"]);
+  options = readOptions("ptp", options, "{ axis: 0 }", ["axis", "keepdims"]);
   const live = liveTensor("ptp", t);
   const { axis } = options;
   const sizes =
@@ -260,7 +260,7 @@ export interface BincountOptions {
 /** How often each of 0, 1, 2 … is in a vector of non-negative integers, or the sum of its weights. */
 export function bincount(t: Tensor, options: BincountOptions = {}): Tensor {
   const op = "bincount";
-  checkOptions(op, options, "{ minlength: 10 }", ["weights", "minlength"]);
+  options = readOptions(op, options, "{ minlength: 10 }", ["weights", "minlength"]);
   const x = vector(op, "the tensor", t);
   if (!isInteger(x.dtype) && x.dtype !== "bool") {
     fail("dtype", op, `the elements are ${x.dtype}.`, 'Counts are of integers: convert with to("i64").');
@@ -293,23 +293,29 @@ function countPositions(op: string, at: Tensor<"i64">, length: number, weights: 
   const apart = weights === null && length <= FEW && routines.isShared(nanoseconds);
   const parts = apart ? 2 * routines.threads : 1;
   const dtype = weights === null ? "i64" : "f64";
-  const counts = new Tensor(allocate(op, dtype, [parts, length], undefined, true));
+  const counts = wrap(allocate(op, dtype, [parts, length], undefined, true));
   const dense = weights?.to("f64").contiguous();
   const each = Math.ceil(n / parts);
   const inOrder: Task[][] = Array.from({ length: parts }, () => []);
   for (let p = 0; p < parts; p++) {
     for (let i = p * each; i < Math.min(n, (p + 1) * each); i += PIECE) {
       inOrder[p].push([
-        at.storage.address + at.frame.offset + 8 * i,
+        stridedOf(at).storage.address + stridedOf(at).frame.offset + 8 * i,
         Math.min(PIECE, n - i, (p + 1) * each - i),
-        counts.storage.address + 8 * p * length,
-        dense === undefined ? 0 : dense.storage.address + dense.frame.offset + 8 * i,
+        stridedOf(counts).storage.address + 8 * p * length,
+        dense === undefined ? 0 : stridedOf(dense).storage.address + stridedOf(dense).frame.offset + 8 * i,
       ]);
     }
   }
   const emit = (options: { readonly shared: boolean }) => emitBincount(weights !== null, options.shared);
   const name = weights === null ? "bincount" : "bincount weighted";
-  const about = { operation: op, inputs: dense === undefined ? [at] : [at, dense], out: counts, bytes: null };
+  const read = dense === undefined ? [at] : [at, dense];
+  const about = {
+    operation: op,
+    inputs: read.map((t) => stridedOf(t as Tensor)),
+    out: stridedOf(counts as Tensor),
+    bytes: null,
+  };
   if (parts === 1) routines.run(name, emit, inOrder[0], 0, about);
   else {
     // Tasks that run together must not share counts: one of each part at a time.
@@ -338,7 +344,7 @@ export function histogram(
   options: HistogramOptions = {},
 ): { readonly counts: Tensor; readonly edges: Tensor } {
   const op = "histogram";
-  checkOptions(op, options, "{ bins: 20, range: [0, 1] }", ["bins", "range", "weights", "density"]);
+  options = readOptions(op, options, "{ bins: 20, range: [0, 1] }", ["bins", "range", "weights", "density"]);
   checkFlag(op, "density", options.density);
   const live = liveTensor(op, t);
   const weights = options.weights === undefined ? null : liveTensor(op, options.weights);
@@ -429,7 +435,7 @@ export interface AverageOptions extends AxisOptions {
 /** The mean along axes, weighted. */
 export function average(t: Tensor, options: AverageOptions = {}): Tensor {
   const op = "average";
-  checkOptions(op, options, "{ axis: 0, weights }", ["axis", "keepdims", "weights"]);
+  options = readOptions(op, options, "{ axis: 0, weights }", ["axis", "keepdims", "weights"]);
   checkFlag(op, "keepdims", options.keepdims);
   const live = liveTensor(op, t);
   const { weights, ...axes } = options;
@@ -497,7 +503,7 @@ export function corrcoef(t: Tensor, options: Pick<CovOptions, "y" | "rowvar"> = 
 }
 
 function checkCov(op: string, options: CovOptions, more: readonly string[] = []): void {
-  checkOptions(op, options, "{ rowvar: false }", ["y", "rowvar", ...more]);
+  options = readOptions(op, options, "{ rowvar: false }", ["y", "rowvar", ...more]);
   checkFlag(op, "rowvar", options.rowvar);
   checkFlag(op, "bias", options.bias);
   if (options.ddof !== undefined && !Number.isInteger(options.ddof)) {
@@ -561,7 +567,7 @@ export interface DiffOptions {
 /** x[i + 1] - x[i] along an axis; of bools, whether they differ. */
 export function diff(t: Tensor, options: DiffOptions = {}): Tensor {
   const op = "diff";
-  checkOptions(op, options, "{ n: 2, axis: 0 }", ["n", "axis", "prepend", "append"]);
+  options = readOptions(op, options, "{ n: 2, axis: 0 }", ["n", "axis", "prepend", "append"]);
   const live = liveTensor(op, t);
   const n = options.n ?? 1;
   if (!Number.isInteger(n) || n < 0) fail("value", op, `n is ${describe(n)}.`, "Use a whole number from 0.");
@@ -621,7 +627,7 @@ function join(op: string, tensors: readonly Tensor[], axis: number): Tensor {
   }
   const sizes = tensors.map((t) => t.shape[axis]);
   const shape = first.shape.map((size, d) => (d === axis ? sizes.reduce((a, b) => a + b, 0) : size));
-  const out = new Tensor(allocate(op, promoteAll(tensors.map((t) => t.dtype)), shape));
+  const out = wrap(allocate(op, promoteAll(tensors.map((t) => t.dtype)), shape));
   let at = 0;
   tensors.forEach((t, i) => {
     along(out, axis, [at, at + sizes[i]]).assign(t);
@@ -643,7 +649,7 @@ export const cumulativeProd = (t: Tensor, options: CumulativeSumOptions = {}): T
   cumulative("cumulativeProd", t, options);
 
 function cumulative(op: "cumulativeSum" | "cumulativeProd", t: Tensor, o: CumulativeSumOptions): Tensor {
-  checkOptions(op, o, "{ axis: 0, includeInitial: true }", ["axis", "dtype", "includeInitial"]);
+  o = readOptions(op, o, "{ axis: 0, includeInitial: true }", ["axis", "dtype", "includeInitial"]);
   checkFlag(op, "includeInitial", o.includeInitial);
   const live = liveTensor(op, t);
   const { includeInitial, ...rest } = o;
@@ -673,7 +679,7 @@ export interface InterpOptions {
 /** Values at x of the line through the points (xp, fp), whose xp rise; in f64. */
 export function interp(x: Operand, xp: Tensor, fp: Tensor, options: InterpOptions = {}): Tensor<"f64"> {
   const op = "interp";
-  checkOptions(op, options, "{ left: 0, right: 0 }", ["left", "right", "period"]);
+  options = readOptions(op, options, "{ left: 0, right: 0 }", ["left", "right", "period"]);
   for (const name of ["left", "right", "period"] as const) {
     const value = options[name];
     if (value === undefined || typeof value === "number") continue;
@@ -707,9 +713,9 @@ function periodic(op: string, x: Tensor, xp: Tensor, fp: Tensor, period: number)
   const order = sortLines(op, inside, "positions", { descending: false });
   const points = gatherLines(op, inside, order);
   const values = gatherLines(op, fp.contiguous(), order);
-  const wrap = (t: Tensor, by: number) =>
+  const around = (t: Tensor, by: number) =>
     join(op, [t.slice([-1, null]).sub(by), t, t.slice([0, 1]).add(by)], 0);
-  return interpolate(op, x.remainder(period), wrap(points, period), wrap(values, 0), {});
+  return interpolate(op, x.remainder(period), around(points, period), around(values, 0), {});
 }
 
 function interpolate(op: string, x: Tensor, xp: Tensor, fp: Tensor, o: InterpOptions): Tensor<"f64"> {

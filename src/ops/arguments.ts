@@ -1,24 +1,82 @@
-/** What callers pass, checked at the border: plain JavaScript has no types to stop a wrong argument. */
+/**
+ * THE border. What callers pass is read here, once, into plain data, before anything is checked: an object may answer
+ * differently the second time, and reading it may run code of the caller's. So: first everything is read, then what was
+ * read is checked, then the tensors are asked whether they still live.
+ */
 import { checkDType, type DType } from "../dtype.ts";
-import { checkKeys, describe, fail, isTensorLike } from "../errors.ts";
+import { describe, fail, failKey, isTensorLike } from "../errors.ts";
+
+/** What was read and nothing else: no key that somebody gave to all objects. */
+class Plain {
+  [key: string]: unknown;
+  static {
+    Object.setPrototypeOf(Plain.prototype, null);
+  }
+}
+const none = Object.freeze(new Plain());
 
 /**
- * Options are an object, or left out: `sum(1)` would otherwise be a sum of everything. With `names`, those are all the
- * options there are: `sum({ axes: 1 })` would otherwise be one too.
+ * Options as plain data: own properties, each read once. They are an object, or left out: `sum(1)` would otherwise be a
+ * sum of everything. With `names`, those are all the options there are: `sum({ axes: 1 })` would otherwise be one too.
  */
-export function checkOptions(
+export function readOptions<O extends object>(
   operation: string,
-  options: unknown,
+  options: O | undefined,
   example: string,
   names?: readonly string[],
-): void {
-  if (options === undefined) return;
-  const isList = Array.isArray(options) || ArrayBuffer.isView(options);
-  if (typeof options === "object" && options !== null && !isList && !isTensorLike(options)) {
-    if (names !== undefined) checkKeys(operation, options, names);
-    return;
+): O {
+  if (options === undefined) return none as O;
+  if (typeof options !== "object" || options === null || isNoOptions(options)) {
+    return fail(
+      "value",
+      operation,
+      `the options are ${describe(options)}.`,
+      `Give an object such as ${example}.`,
+    );
   }
-  fail("value", operation, `the options are ${describe(options)}.`, `Give an object such as ${example}.`);
+  const read = new Plain();
+  for (const key of Object.keys(options)) {
+    if (names !== undefined && !names.includes(key)) failKey(operation, key, names);
+    read[key] = plain(operation, key, (options as Record<string, unknown>)[key], 0);
+  }
+  return read as O;
+}
+
+/** Lists inside of lists that are read, at the most. */
+const MOST_DEPTH = 4;
+
+/** A value, or a copy of a list and the lists in it. */
+function plain(operation: string, name: string, value: unknown, depth: number): unknown {
+  const list = depth < MOST_DEPTH ? readList(operation, name, value) : null;
+  return list === null ? value : list.map((x) => plain(operation, name, x, depth + 1));
+}
+
+const isNoOptions = (value: object): boolean =>
+  Array.isArray(value) || ArrayBuffer.isView(value) || isTensorLike(value);
+
+/** Entries a list may have: what says it has more is no list. */
+const MOST_ENTRIES = 2 ** 24;
+
+/** A list, each entry read once; null: it is none. */
+export function readList(
+  operation: string,
+  name: string,
+  value: unknown,
+  most = MOST_ENTRIES,
+): unknown[] | null {
+  if (!Array.isArray(value)) return null;
+  const { length } = value;
+  if (!(Number.isInteger(length) && length >= 0 && length <= most)) {
+    fail(
+      "value",
+      operation,
+      `${name} has ${describe(length)} as its length.`,
+      `It may have ${most} entries.`,
+    );
+  }
+  const list = new Array<unknown>(length);
+  for (let i = 0; i < length; i++) list[i] = value[i];
+  return list;
 }
 
 /** An option that is true or false, or left out. */
@@ -31,15 +89,16 @@ export function checkOptionalDType(operation: string, dtype: unknown): DType | u
   return dtype === undefined ? undefined : checkDType(operation, dtype);
 }
 
-/** A list of numbers; what the numbers may be is checked where they are used. */
+/** A list of numbers, a copy; what the numbers may be is checked where they are used. */
 export function numberList(operation: string, name: string, value: unknown): readonly number[] {
-  if (Array.isArray(value)) {
-    const wrong = value.findIndex((x) => typeof x !== "number");
-    if (wrong < 0) return value;
+  const list = readList(operation, name, value);
+  if (list !== null) {
+    const wrong = list.findIndex((x) => typeof x !== "number");
+    if (wrong < 0) return list as number[];
     return fail(
       "value",
       operation,
-      `${name}[${wrong}] is ${describe(value[wrong])}.`,
+      `${name}[${wrong}] is ${describe(list[wrong])}.`,
       `Give ${name} as an array of numbers.`,
     );
   }

@@ -6,7 +6,7 @@ import { isFloat } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { sizeOf } from "../view/layout.ts";
 import { contiguousView, type View } from "../view/view.ts";
-import { checkFlag, checkOptions } from "./arguments.ts";
+import { checkFlag, readOptions } from "./arguments.ts";
 import { elementwise } from "./elementwise.ts";
 import type { Callable } from "./function.ts";
 import { type ReduceOptions, reduce, reduceNames, splitShape } from "./reduce.ts";
@@ -31,7 +31,7 @@ export function associativeReduce(
   t: Strided,
   all: AssociativeOptions,
 ): Strided {
-  checkOptions(operation, all, "{ axis: 1 }", [...reduceNames, "associative"]);
+  all = readOptions(operation, all, "{ axis: 1 }", [...reduceNames, "associative"]);
   const { associative, ...options } = all;
   checkFlag(operation, "associative", associative);
   if (associative !== true || !keepsDType(t, options)) return reduce(operation, callable, t, options);
@@ -46,7 +46,7 @@ export function associativeReduce(
   const each = Math.floor(shape[axis] / parts);
   const axes = split.isFolded.flatMap((f, d) => (f ? [d] : []));
   const { init: _, ...startless } = options;
-  const { dtype } = options;
+  const { dtype, compute } = options;
   // Parts become an axis of their own in front of the one that was cut.
   const inParts = { ...t, frame: cutAxis(t.frame, axis, parts, each) };
   const options1 = { ...startless, axis: axes.map((d) => d + 1), keepdims: true };
@@ -72,7 +72,11 @@ export function associativeReduce(
     return withTemporary(result, (before) =>
       withTemporary(
         reduce(operation, callable, { ...t, frame: lastOf(t.frame, axis, rest) }, startless),
-        (after) => elementwise(operation, callable, [before, after], dtype === undefined ? {} : { dtype }),
+        (after) =>
+          elementwise(operation, callable, [before, after], {
+            ...(dtype === undefined ? {} : { dtype }),
+            ...(compute === undefined ? {} : { compute }),
+          }),
       ),
     );
   });

@@ -19,6 +19,8 @@ export interface ElementwiseOptions {
   readonly dtype?: DType;
   /** Write here instead of into a new tensor; results are converted to its dtype. */
   readonly out?: Strided;
+  /** Operands are converted to it first: the function computes in it, called or compiled. */
+  readonly compute?: DType;
 }
 
 /** The call, if it needs no plan; null where it does, or where somebody wants to hear of the plan. */

@@ -1,5 +1,6 @@
 /** New tensors: from values, from rules, and from foreign memory with byte strides. */
 import {
+  arrayFacts,
   checkDType,
   type DType,
   dtypeOfArray,
@@ -19,7 +20,7 @@ import type { LoopNest } from "../view/loops.ts";
 import { selfOverlaps } from "../view/overlap.ts";
 import { resolveShape } from "../view/reshape.ts";
 import { extent, type View } from "../view/view.ts";
-import { checkOptionalDType, checkOptions, numberList } from "./arguments.ts";
+import { checkOptionalDType, numberList, readList, readOptions } from "./arguments.ts";
 import { assign } from "./copy.ts";
 import { allocate, filled, type Strided, withTemporary } from "./strided.ts";
 
@@ -34,19 +35,11 @@ export interface TensorOptions extends CreateOptions {
 }
 
 /** From a scalar, nested arrays (all rows of one length) or a typed array. */
-export function fromData(data: Nested | ArrayBufferView, options: TensorOptions, op = "tensor"): Strided {
-  checkOptions(op, options, '{ dtype: "f64" }', ["dtype", "shape"]);
+export function fromData(data: Nested | ArrayBufferView, given: TensorOptions, op = "tensor"): Strided {
+  const options = readOptions(op, given, '{ dtype: "f64" }', ["dtype", "shape"]);
   checkOptionalDType(op, options.dtype);
   if (ArrayBuffer.isView(data)) return fromTypedArray(op, data as TypedArray, options);
-  const shape: number[] = [];
-  for (let level: Nested = data; Array.isArray(level); level = level[0] as Nested) {
-    shape.push(level.length);
-    if (level.length === 0) break;
-    // Deeper than any tensor: too many axes, or an array inside itself.
-    if (shape.length > MAX_RANK) checkShape(op, shape);
-  }
-  const flat: Scalar[] = [];
-  flatten(op, data, shape, 0, [], flat);
+  const { shape, flat } = readNested(op, data);
   const dtype = options.dtype ?? guessDType(op, flat);
   const values = flat.map((x) => fromScalar(op, x, dtype));
   const out = allocate(
@@ -58,32 +51,49 @@ export function fromData(data: Nested | ArrayBufferView, options: TensorOptions,
   return out;
 }
 
-function flatten(
-  op: string,
-  level: Nested,
-  shape: readonly number[],
-  d: number,
-  path: readonly number[],
-  into: Scalar[],
-): void {
-  if (!Array.isArray(level)) {
-    if (d < shape.length) failRagged(op, path, describe(level), `an array of length ${shape[d]}`);
-    if (typeof level !== "number" && typeof level !== "bigint" && typeof level !== "boolean") {
-      fail(
-        "dtype",
-        op,
-        `expected numbers, found ${describe(level)}${where(path)}.`,
-        "Elements are numbers, bigints or booleans, in nested arrays or typed arrays.",
-      );
+/** Elements that are read one by one. */
+const MOST_ELEMENTS = 2 ** 28;
+
+/** The elements of nested arrays in their order, and the shape they have. Every length and element is read once. */
+function readNested(op: string, data: unknown): { shape: readonly number[]; flat: Scalar[] } {
+  const shape: number[] = [];
+  const path: number[] = [];
+  const flat: Scalar[] = [];
+  let hasScalar = false;
+  const read = (level: unknown): void => {
+    const d = path.length;
+    const row = readList(op, "an array", level, MOST_ELEMENTS);
+    if (row === null) {
+      if (d < shape.length) failRagged(op, path, describe(level), `an array of length ${shape[d]}`);
+      if (typeof level !== "number" && typeof level !== "bigint" && typeof level !== "boolean") {
+        fail(
+          "dtype",
+          op,
+          `expected numbers, found ${describe(level)}${where(path)}.`,
+          "Elements are numbers, bigints or booleans, in nested arrays or typed arrays.",
+        );
+      }
+      hasScalar = true;
+      flat.push(level);
+      return;
     }
-    into.push(level);
-    return;
-  }
-  if (d >= shape.length) failRagged(op, path, `an array of length ${level.length}`, "a scalar");
-  if (level.length !== shape[d]) {
-    failRagged(op, path, `an array of length ${level.length}`, `one of length ${shape[d]}`);
-  }
-  for (let i = 0; i < level.length; i++) flatten(op, level[i] as Nested, shape, d + 1, [...path, i], into);
+    const { length } = row;
+    if (d === shape.length) {
+      if (hasScalar) failRagged(op, path, `an array of length ${length}`, "a scalar");
+      shape.push(length);
+      // Deeper than any tensor: too many axes, or an array inside itself.
+      if (shape.length > MAX_RANK) checkShape(op, shape);
+    } else if (length !== shape[d]) {
+      failRagged(op, path, `an array of length ${length}`, `one of length ${shape[d]}`);
+    }
+    for (let i = 0; i < length; i++) {
+      path.push(i);
+      read(row[i]);
+      path.pop();
+    }
+  };
+  read(data);
+  return { shape, flat };
 }
 
 const where = (path: readonly number[]) => (path.length === 0 ? "" : ` at ${list(path)}`);
@@ -117,14 +127,17 @@ function fromTypedArray(op: string, data: TypedArray, options: TensorOptions): S
     return fail(
       "dtype",
       op,
-      `no dtype holds a ${data.constructor.name}.`,
+      `no dtype holds a ${shown(data.constructor?.name)}.`,
       "Use a typed array, or fromBuffer for raw bytes.",
     );
-  const raw = bytesOf(op, data);
   // Raw 16-bit floats arrive as Uint16Array: asking for f16 or bf16 takes the bits as they are.
-  const bits = data instanceof Uint16Array && (options.dtype === "f16" || options.dtype === "bf16");
+  const bits = own === "u16" && (options.dtype === "f16" || options.dtype === "bf16");
   const dtype = options.dtype ?? own;
-  const shape = options.shape === undefined ? [data.length] : shapeFor(op, options.shape, data.length);
+  const sizes = options.shape === undefined ? undefined : numberList(op, "the shape", options.shape);
+  // From here on nobody else's code runs: the bytes that are counted are the bytes that are copied.
+  const raw = bytesOf(op, data);
+  const count = raw.length / dtypes[own].bytes;
+  const shape = sizes === undefined ? [count] : resolveShape(op, sizes, count);
   const out = allocate(op, dtype, shape);
   if (bits || dtype === own) {
     engine().heap.u8.set(raw, out.storage.address);
@@ -356,8 +369,7 @@ export function fromBuffer(
   buffer: ArrayBufferLike | ArrayBufferView,
   options: BufferOptions,
 ): Strided {
-  const bytes = bytesOf(op, buffer);
-  checkOptions(op, options ?? null, '{ dtype: "f32", shape: [2, 3] }', bufferNames);
+  options = readOptions(op, options ?? null, '{ dtype: "f32", shape: [2, 3] }', bufferNames);
   const dtype = checkDType(op, options.dtype);
   const itemBytes = dtypes[dtype].bytes;
   const shape = numberList(op, "the shape", options.shape);
@@ -374,12 +386,8 @@ export function fromBuffer(
       "Give one byte stride an axis.",
     );
   }
-  const foreign: View = {
-    shape: [...shape],
-    strides: [...strides],
-    offset: options.byteOffset ?? 0,
-    itemBytes,
-  };
+  const bytes = bytesOf(op, buffer);
+  const foreign: View = { shape, strides, offset: options.byteOffset ?? 0, itemBytes };
   checkReach(op, foreign, { bytes: bytes.byteLength });
   const { start, end } = extent(foreign);
   // Copy from a multiple of 8 so that elements aligned in the buffer are aligned in the heap.
@@ -392,7 +400,8 @@ export function fromBuffer(
 
 function bytesOf(op: string, buffer: ArrayBufferLike | ArrayBufferView): Uint8Array {
   if (ArrayBuffer.isView(buffer)) {
-    return bytesIn(op, buffer.buffer, buffer.byteOffset, buffer.byteLength);
+    const { buffer: all, byteOffset, byteLength } = arrayFacts(buffer);
+    return bytesIn(op, all, byteOffset, byteLength);
   }
   const isBuffer =
     buffer instanceof ArrayBuffer || Object.prototype.toString.call(buffer) === "[object SharedArrayBuffer]";
@@ -446,7 +455,7 @@ export interface GgmlTensor {
 /** A ggml tensor: ne[0] is the fastest axis, so the shape is ne reversed. */
 export function fromGgml(t: GgmlTensor): Strided {
   const op = "fromGgml";
-  checkOptions(op, t ?? null, '{ type: "f32", ne: [4, 3], data }');
+  t = readOptions(op, t ?? null, '{ type: "f32", ne: [4, 3], data }');
   const ne = numberList(op, "ne", t.ne);
   const name = typeof t.type === "number" ? ggmlTypes[t.type] : shown(t.type).toLowerCase();
   if (name === undefined || !Object.hasOwn(dtypes, name)) {

@@ -2,15 +2,16 @@
  * map and zip: out[…] = f(in0[…], in1[…], …) over operands that broadcast together. The output is new, laid out
  * in its inputs' memory order, or an existing tensor (`out`).
  */
-import { type DType, dtypes, isFloat, promoteAll, toScalar, type Value } from "../dtype.ts";
+import { convert, type DType, dtypes, isFloat, promoteAll, type Value } from "../dtype.ts";
 import { engine } from "../engine.ts";
-import { describe, fail, list } from "../errors.ts";
+import { describe, fail, list, TensorError } from "../errors.ts";
 import { paramValue } from "../frontend/infer.ts";
 import { refusalMessage } from "../frontend/refusal.ts";
 import type { Evaluator } from "../ir/eval.ts";
 import type { Program } from "../ir/node.ts";
 import { printTemplate } from "../ir/print.ts";
 import { interpretElementwise } from "../run/interpret.ts";
+import { advance, isEmpty } from "../run/odometer.ts";
 import { broadcastShapes } from "../view/broadcast.ts";
 import { kOrderPermutation, planLoops, viewInOrder } from "../view/loops.ts";
 import { broadcastTo, contiguousView, isContiguous, type View } from "../view/view.ts";
@@ -31,12 +32,14 @@ import {
 
 export function elementwise(
   operation: string,
-  callable: Callable,
+  plain: Callable,
   operands: readonly Strided[],
   options: ElementwiseOptions = {},
 ): Strided {
-  checkOperands(operation, callable, operands);
+  checkOperands(operation, plain, operands);
   checkOptionalDType(operation, options.dtype);
+  const compute = checkOptionalDType(operation, options.compute);
+  const callable = compute === undefined ? plain : plain.computed(compute);
   const done = callAgain(operation, callable, operands, options);
   if (done !== null) return done;
   // A function that is called may dispose what it is called for.
@@ -56,7 +59,7 @@ function planned(
   );
   const { out } = options;
   if (out !== undefined) checkOut(operation, out, shape);
-  const work = bind(operation, callable, operands, options.dtype);
+  const work = bind(operation, callable, operands, views, options);
   if (out === undefined) {
     const { bytes } = dtypes[work.dtype];
     const layout = views.every(isContiguous)
@@ -69,8 +72,9 @@ function planned(
     });
   }
   const clash = operands.some((t, i) => clashes(out, t, views[i]));
-  // A function that is called may throw halfway: the output is written only when all of it is there.
-  if (!clash && work.program !== null) {
+  // A function that was called has seen all operands already, and may have disposed the output.
+  checkAlive(operation, out);
+  if (!clash || work.program === null) {
     remember(callable, operands, options, out, run(operation, work, out, operands, views));
     return out;
   }
@@ -79,9 +83,7 @@ function planned(
     kind: "copy",
     operation,
     bytes: copy.storage.bytes,
-    why: clash
-      ? "the output overlaps an operand, so the result is made aside first"
-      : "the function is called and may throw, so the result is made aside first",
+    why: "the output overlaps an operand, so the result is made aside first",
   });
   withTemporary(copy, () => {
     run(operation, work, copy, operands, views);
@@ -100,7 +102,13 @@ type Work = { readonly source: string; readonly dtype: DType } & (
   | { readonly program: null; readonly produces: DType; readonly evaluate: Evaluator }
 );
 
-function bind(operation: string, callable: Callable, operands: readonly Strided[], dtype?: DType): Work {
+function bind(
+  operation: string,
+  callable: Callable,
+  operands: readonly Strided[],
+  views: readonly View[],
+  { dtype, compute }: ElementwiseOptions,
+): Work {
   const program = callable.program(
     operands.map((t) => t.dtype),
     dtype,
@@ -111,37 +119,78 @@ function bind(operation: string, callable: Callable, operands: readonly Strided[
     return { source: sourceOf(callable), values: valuesOf(callable), dtype: program.dtype, program, params };
   }
   engine().listener?.({ kind: "fallback", operation, why: refusalMessage(operation, callable.refusal!) });
-  return callFunction(operation, callable, operands, dtype);
+  return callFunction(operation, callable, operands, views, dtype, compute);
 }
 
 /**
- * The fallback: calls the function with JavaScript values, once an element, in C order. Its result's dtype is the
- * operands' promoted float dtype (f64 when they are integers) for numbers, bool for booleans, i64 for bigints, judged
- * by the first element.
+ * What a function that is called computes in. It computes as JavaScript does, in floats; integers and bool would come out
+ * otherwise than from a compiled function, so they are refused unless a float dtype is asked for.
+ */
+export function calledIn(
+  operation: string,
+  { refusal }: Callable,
+  operands: readonly DType[],
+  compute: DType | undefined,
+): DType {
+  const whole = (compute === undefined ? operands : [compute]).find((d) => !isFloat(d));
+  if (whole === undefined) return compute ?? promoteAll(operands);
+  throw new TensorError(
+    "kernel",
+    refusalMessage(operation, refusal!, {
+      fact: ` A function that is called computes as JavaScript does, not in ${whole}.`,
+      remedy: `${refusal!.remedy === null ? "Compute" : "Or compute"} in floats, called or compiled: { compute: "f64" }.`,
+    }),
+  );
+}
+
+/**
+ * The fallback: calls the function with JavaScript values, once an element, in C order, before anything is made of the
+ * results: it may throw halfway. Their dtype is bool if all are booleans, i64 if all are bigints, and what the function
+ * computes in otherwise, a boolean among numbers being 1 or 0.
  */
 function callFunction(
   operation: string,
   callable: Callable,
   operands: readonly Strided[],
-  dtype?: DType,
+  views: readonly View[],
+  dtype: DType | undefined,
+  compute: DType | undefined,
 ): Work {
-  const fn = callable.fn as (...args: unknown[]) => unknown;
   const inputs = operands.map((t) => t.dtype);
-  const args: unknown[] = new Array(inputs.length);
-  const call = (values: readonly Value[]) => {
-    for (let k = 0; k < args.length; k++) args[k] = toScalar(values[k], inputs[k]);
-    return callChecked(operation, fn, args);
-  };
-  const values = firstValues(operands);
-  const first = values === null ? 0 : call(values);
-  const produces = dtypeOfResult(operation, first, promoteAll(inputs));
-  let isFirst = true;
-  const evaluate: Evaluator = (values) => {
-    const result = isFirst ? first : call(values);
-    isFirst = false;
-    return resultValue(operation, result, produces);
-  };
+  const working = calledIn(operation, callable, inputs, compute);
+  const results = callEach(operation, callable, operands, views, compute);
+  const kinds = new Set(results.map((x) => typeof x));
+  const of = kinds.size > 1 && !kinds.has("bigint") ? 0 : (results[0] ?? 0);
+  const produces = dtypeOfResult(operation, of, working);
+  let next = 0;
+  const evaluate: Evaluator = () => resultValue(operation, results[next++], produces);
   return { source: sourceOf(callable), dtype: dtype ?? produces, produces, program: null, evaluate };
+}
+
+/** What the function returns for every element. It may make tensors, so memory is looked up afresh for each. */
+function callEach(
+  operation: string,
+  callable: Callable,
+  operands: readonly Strided[],
+  views: readonly View[],
+  compute: DType | undefined,
+): unknown[] {
+  const fn = callable.fn as (...args: unknown[]) => unknown;
+  const { heap } = engine();
+  const nest = absolute(planLoops(views, { keepOrder: true }), operands);
+  const results: unknown[] = [];
+  if (isEmpty(nest)) return results;
+  const types = operands.map((t) => t.dtype);
+  const index = new Array<number>(nest.shape.length).fill(0);
+  const pointers = [...nest.offsets];
+  do {
+    const args = types.map((d, k) => {
+      const value = dtypes[d].read(heap.view, pointers[k]);
+      return compute === undefined ? value : convert(value, d, compute);
+    });
+    results.push(callChecked(operation, fn, args));
+  } while (advance(nest, nest.shape.length, index, pointers));
+  return results;
 }
 
 /** A call of the user's function. Its own errors pass; what cannot be called so is said in our words. */
@@ -197,8 +246,9 @@ export function dtypeOfResult(operation: string, result: unknown, operands: DTyp
 /** A called function's result as a value of `produces`; it must go on returning what it began with. */
 export function resultValue(operation: string, result: unknown, produces: DType): Value {
   const kind = produces === "bool" ? "boolean" : dtypes[produces].big ? "bigint" : "number";
+  if (typeof result === "boolean" && kind !== "bigint") return Number(result);
   if (typeof result !== kind) failResult(operation, result);
-  return dtypes[produces].wrap(typeof result === "boolean" ? Number(result) : (result as Value));
+  return dtypes[produces].wrap(result as Value);
 }
 
 function failResult(operation: string, result: unknown): never {
@@ -208,13 +258,6 @@ function failResult(operation: string, result: unknown): never {
     `the function returned ${describe(result)}.`,
     "It must return a number for every element (or always a boolean, or always a bigint).",
   );
-}
-
-/** The values at index [0, …, 0], or null when an operand is empty. */
-function firstValues(operands: readonly Strided[]): Value[] | null {
-  if (operands.some((t) => t.frame.shape.includes(0))) return null;
-  const memory = engine().heap.view;
-  return operands.map((t) => dtypes[t.dtype].read(memory, t.storage.address + t.frame.offset));
 }
 
 /** null: no kernel walked. */

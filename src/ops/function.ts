@@ -6,15 +6,15 @@
 import { type DType, dtypeNames, type Value } from "../dtype.ts";
 import { describe, fail, TensorError } from "../errors.ts";
 import { paramKind, specialize } from "../frontend/infer.ts";
-import { lowerFunction } from "../frontend/lower.ts";
+import { capturedArguments, lowerFunction } from "../frontend/lower.ts";
 import { isRefusal, type Refusal, refusalMessage } from "../frontend/refusal.ts";
 import { captureValues, inlineTemplate, TemplateBuilder } from "../frontend/template.ts";
-import type { Program, Template } from "../ir/node.ts";
+import type { Id, Program, Template } from "../ir/node.ts";
 import { fastRules, simplify } from "../optimize/rules.ts";
 import type { PlannedWalk } from "../run/kernel.ts";
 import type { RecordedFold } from "../run/reduce.ts";
 import type { View } from "../view/view.ts";
-import { checkFunction, checkOptions } from "./arguments.ts";
+import { checkFunction, readOptions } from "./arguments.ts";
 
 export type Captured = number | bigint | boolean;
 export type ScalarFunction = (...args: never[]) => unknown;
@@ -79,6 +79,8 @@ export class Callable {
   readonly fn: ScalarFunction | null;
   /** Captured values, by param index. */
   readonly values: readonly Captured[];
+  /** What a kernel was given by name: values, functions, other kernels. */
+  readonly captures: Captures;
   readonly #kinds: string;
   /** The kinds of the captured values as digits, and how many there are. */
   readonly #kindsCode: number;
@@ -94,8 +96,10 @@ export class Callable {
     programs = new Map<string, Program>(),
     quick = new Map<number, Program>(),
     fastMath = false,
+    captures: Captures = {},
   ) {
     this.#fastMath = fastMath;
+    this.captures = captures;
     this.template = template;
     this.refusal = refusal;
     this.fn = fn;
@@ -117,20 +121,52 @@ export class Callable {
       this.#programs,
       this.#quick,
       this.#fastMath,
+      this.captures,
     );
+  }
+
+  readonly #computed = new Map<DType, Callable>();
+
+  /** The same function of operands that are converted to this dtype first; one that is called stays as it is. */
+  computed(dtype: DType): Callable {
+    if (this.template === null) return this;
+    let callable = this.#computed.get(dtype);
+    if (callable === undefined) {
+      callable = this.#rebuilt((b, inputs, inline) => inline(inputs.map((x) => b.cast(dtype, x))));
+      this.#computed.set(dtype, callable);
+    }
+    return callable;
   }
 
   /** The same function with its result as this dtype; one that is called stays as it is. */
   converted(dtype: DType): Callable {
-    const { template } = this;
-    if (template === null) return this;
+    if (this.template === null) return this;
+    return this.#rebuilt((b, inputs, inline) => b.cast(dtype, inline(inputs)));
+  }
+
+  /** Another template around this one. */
+  #rebuilt(
+    make: (b: TemplateBuilder, inputs: readonly Id[], inline: (args: readonly Id[]) => Id) => Id,
+  ): Callable {
+    const template = this.template!;
     const b = new TemplateBuilder();
     const inputs = Array.from({ length: template.inputs }, (_, i) => b.input(i));
-    const params = template.params.map((_, i) => b.param(i));
-    const result = b.cast(dtype, inlineTemplate(b, template, inputs, params));
+    const params = template.params.map((_, i) =>
+      b.param(i, typeof this.values[i] === "boolean" ? "boolean" : "number"),
+    );
+    const result = make(b, inputs, (args) => inlineTemplate(b, template, args, params));
     const { params: names, source, name } = template;
     const made = b.finish(result, { inputs: template.inputs, params: names, source, name });
-    return new Callable(made, null, this.fn, this.values, undefined, undefined, this.#fastMath);
+    return new Callable(
+      made,
+      null,
+      this.fn,
+      this.values,
+      undefined,
+      undefined,
+      this.#fastMath,
+      this.captures,
+    );
   }
 
   /** As `program`, found by a number; for functions that have a template. */
@@ -181,7 +217,7 @@ const byText = new Map<string, Callable>();
 const MOST_TEXTS = 1000;
 
 /** The callable behind a plain function or a kernel. Never throws for a function that cannot be compiled. */
-export function callableOf(operation: string, fn: unknown): Callable {
+export function callableOf(operation: string, fn: unknown, given?: Captures): Callable {
   if (typeof fn !== "function") {
     return fail(
       "kernel",
@@ -190,6 +226,7 @@ export function callableOf(operation: string, fn: unknown): Callable {
       "Pass a plain function of scalars such as x => x + 1, or a kernel.",
     );
   }
+  if (given !== undefined) return withCaptures(operation, fn as ScalarFunction, given);
   const known = byIdentity.get(fn);
   if (known !== undefined) return known;
   const text = Function.prototype.toString.call(fn);
@@ -200,12 +237,60 @@ export function callableOf(operation: string, fn: unknown): Callable {
     callable = isRefusal(lowered)
       ? new Callable(null, lowered, fn as ScalarFunction)
       : new Callable(lowered, null, fn as ScalarFunction);
-    if (byText.size >= MOST_TEXTS) byText.clear();
-    byText.set(text, callable);
+    keepText(text, callable);
   }
   byIdentity.set(fn, callable);
   return callable;
 }
+
+export type Captures = Readonly<Record<string, unknown>>;
+
+/** A function that is given captured values beside its operands: called with them, where it cannot be compiled. */
+function withCaptures(operation: string, fn: ScalarFunction, given: Captures): Callable {
+  const captures = readCaptures(operation, given);
+  const key = `${signatureOf(captures)}\n${Function.prototype.toString.call(fn)}`;
+  let callable = byText.get(key);
+  if (callable === undefined) {
+    const lowered = lowerFunction(fn, captures);
+    if (isRefusal(lowered)) {
+      if (lowered.binding) throw new TensorError("kernel", refusalMessage(operation, lowered));
+      const more = capturedArguments(fn, captures);
+      const call = fn as (...args: unknown[]) => unknown;
+      return new Callable(null, lowered, (...args: unknown[]) => call(...args, ...more));
+    }
+    callable = new Callable(lowered, null, fn);
+    keepText(key, callable);
+  }
+  return callable.withValues(captureValues(callable.template!, captures) as Captured[]);
+}
+
+const ids = new WeakMap<object, number>();
+let lastId = 0;
+
+/** What a template depends on, of its captured values: their names and types, and which functions there are. */
+function signatureOf(captures: Captures): string {
+  return Object.entries(captures)
+    .map(([name, value]) => {
+      if (typeof value !== "function" && (typeof value !== "object" || value === null))
+        return `${name} ${typeof value}`;
+      let id = ids.get(value);
+      if (id === undefined) {
+        id = ++lastId;
+        ids.set(value, id);
+      }
+      return `${name} ${id}`;
+    })
+    .join();
+}
+
+function keepText(text: string, callable: Callable): void {
+  if (byText.size >= MOST_TEXTS) byText.clear();
+  byText.set(text, callable);
+}
+
+/** Captured values as plain data, each read once. */
+const readCaptures = (operation: string, captures: Captures): Captures =>
+  Object.freeze({ ...readOptions(operation, captures ?? null, "{ k: 0.01 }") });
 
 /** Lets `callableOf` find the callable of a kernel, which is a function of tensors. */
 export function registerCallable(fn: object, callable: Callable): void {
@@ -216,11 +301,11 @@ export function registerCallable(fn: object, callable: Callable): void {
 export function compileStrict(
   operation: string,
   fn: ScalarFunction,
-  captures: Readonly<Record<string, unknown>> = {},
+  given: Captures = {},
   fastMath = false,
 ): Callable {
   checkFunction(operation, fn, "kernel(x => x * 2)");
-  checkOptions(operation, captures ?? null, "{ k: 0.01 }");
+  const captures = readCaptures(operation, given);
   const lowered = lowerFunction(fn, captures);
   if (isRefusal(lowered)) throw new TensorError("kernel", refusalMessage(operation, lowered));
   if (lowered.inputs === 0 && fn.length > 0) {
@@ -232,5 +317,5 @@ export function compileStrict(
     );
   }
   const values = captureValues(lowered, captures) as Captured[];
-  return new Callable(lowered, null, fn, values, undefined, undefined, fastMath);
+  return new Callable(lowered, null, fn, values, undefined, undefined, fastMath, captures);
 }

@@ -6,7 +6,7 @@ import { checkDType, type DType, dtypes, fromScalar, type Value } from "../dtype
 import { engine } from "../engine.ts";
 import { describe, fail } from "../errors.ts";
 import { checkShape, sizeOf } from "../view/layout.ts";
-import { numberList } from "./arguments.ts";
+import { numberList, readList } from "./arguments.ts";
 import type { Scalar } from "./create.ts";
 import { allocate, filled, type Strided } from "./strided.ts";
 
@@ -44,10 +44,12 @@ function checkJSON(json: unknown): TensorJSON {
   if (typeof json !== "object" || json === null || Array.isArray(json)) {
     return fail("value", op, `expected an object, got ${describe(json)}.`, example);
   }
-  const { dtype, shape, data } = json as TensorJSON;
+  const { dtype, shape: sizes, data: elements } = json as TensorJSON;
   checkDType(op, dtype);
-  checkShape(op, numberList(op, "the shape", shape));
-  if (!Array.isArray(data)) fail("value", op, `the data is ${describe(data)}.`, example);
+  const shape = numberList(op, "the shape", sizes);
+  checkShape(op, shape);
+  const data = readList(op, "the data", elements, 2 ** 28) as TensorJSON["data"] | null;
+  if (data === null) return fail("value", op, `the data is ${describe(elements)}.`, example);
   if (data.length !== sizeOf(shape)) {
     fail(
       "shape",
@@ -56,7 +58,7 @@ function checkJSON(json: unknown): TensorJSON {
       "The text was cut or edited.",
     );
   }
-  return { dtype, shape: [...shape], data };
+  return { dtype, shape, data };
 }
 
 const named: ReadonlySet<unknown> = new Set(["NaN", "Infinity", "-Infinity", "-0"]);

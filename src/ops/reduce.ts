@@ -14,6 +14,7 @@ import { describe, fail, list } from "../errors.ts";
 import { paramValue } from "../frontend/infer.ts";
 import { refusalMessage } from "../frontend/refusal.ts";
 import { inlineTemplate, TemplateBuilder } from "../frontend/template.ts";
+import { Builder } from "../ir/build.ts";
 import { type Evaluator, evaluator } from "../ir/eval.ts";
 import type { Program } from "../ir/node.ts";
 import { createStorage } from "../memory/storage.ts";
@@ -27,9 +28,17 @@ import { broadcastViews } from "../view/broadcast.ts";
 import { normalizeAxes, normalizeAxis, sizeOf } from "../view/layout.ts";
 import { planLoops } from "../view/loops.ts";
 import { contiguousView } from "../view/view.ts";
-import { axisList, checkFlag, checkOptionalDType, checkOptions } from "./arguments.ts";
+import { axisList, checkFlag, checkOptionalDType, readOptions } from "./arguments.ts";
 import { sameStrides } from "./copy.ts";
-import { callChecked, dtypeOfResult, elementwise, resultValue, sourceOf, valuesOf } from "./elementwise.ts";
+import {
+  callChecked,
+  calledIn,
+  dtypeOfResult,
+  elementwise,
+  resultValue,
+  sourceOf,
+  valuesOf,
+} from "./elementwise.ts";
 import { foldOf, foldRunner, pick, type RanFold, runFold } from "./fold.ts";
 import { Callable, type FoldCall } from "./function.ts";
 import { absolute, allocate, checkAlive, filled, holding, type Strided } from "./strided.ts";
@@ -43,14 +52,18 @@ export interface ReduceOptions {
   readonly keepdims?: boolean;
   /** dtype of the accumulator and of the result. */
   readonly dtype?: DType;
+  /** Elements are converted to it first: the function computes in it, called or compiled. */
+  readonly compute?: DType;
 }
 
-export const reduceNames = ["axis", "init", "keepdims", "dtype"] as const;
+export const reduceNames = ["axis", "init", "keepdims", "dtype", "compute"] as const;
 
 export interface ScanOptions {
   readonly axis?: number;
   readonly init?: number | bigint | boolean;
   readonly dtype?: DType;
+  /** Elements are converted to it first: the function computes in it, called or compiled. */
+  readonly compute?: DType;
 }
 
 /** Which axes are folded, and the shapes that come of it. */
@@ -89,26 +102,30 @@ export interface ReduceExtras {
   readonly result?: DType;
   /** What is done with the accumulator at the end. It follows from the operation, the shape and the axis: see isSameFold. */
   readonly ending?: { readonly key: string; readonly with: Ending; readonly params: readonly Value[] };
+  /** What elements are converted to before anything else. */
+  readonly compute?: DType | undefined;
 }
 
 export function reduce(
   operation: string,
-  callable: Callable,
+  plain: Callable,
   t: Strided,
-  options: ReduceOptions = {},
+  given: ReduceOptions = {},
   extras: ReduceExtras = {},
 ): Strided {
+  const options = readOptions(operation, given, "{ axis: 1 }", reduceNames);
   checkAlive(operation, t);
-  checkOptions(operation, options, "{ axis: 1 }", reduceNames);
+  const compute = checkOptionalDType(operation, options.compute);
+  const callable = compute === undefined ? plain : plain.computed(compute);
   const known = callable.folds.get(operation);
   if (known !== undefined && isSameFold(known, t, options, extras)) return foldAgain(operation, known, t);
   checkOptionalDType(operation, options.dtype);
   const split = splitShape(operation, t.frame.shape, options.axis, options.keepdims ?? false);
-  const bound = bindFold(operation, callable, [t.dtype], t.dtype, options);
+  const bound = bindFold(operation, callable, [t.dtype], compute ?? t.dtype, options);
   checkNotEmpty(operation, bound.init, split, t.frame.shape);
   const out = allocate(operation, extras.result ?? bound.result ?? bound.dtype, split.shape);
   return filled(out, () => {
-    const ran = fillReduce(operation, sourceOf(callable), bound, t, split, out, extras);
+    const ran = fillReduce(operation, sourceOf(callable), bound, t, split, out, { ...extras, compute });
     if (ran !== null) remember(operation, callable, t, options, extras, out, ran);
   });
 }
@@ -176,10 +193,15 @@ function fillReduce(
   const outView = contiguousView(split.keptShape, dtypes[out.dtype].bytes);
   const e = engine();
   if (bound.program !== null) {
-    const { ending } = extras;
+    const { ending, compute } = extras;
     const startless = bound.init === null;
-    const making = { startless, ...(ending ? { ending: ending.with } : {}) };
-    const fold = foldOf(bound.program, out.dtype, making, `${ending?.key ?? ""}${startless ? " first" : ""}`);
+    const making = {
+      startless,
+      ...(ending ? { ending: ending.with } : {}),
+      ...(compute === undefined ? {} : { first: conversion(t.dtype, compute) }),
+    };
+    const key = `${ending?.key ?? ""}${startless ? " first" : ""}${compute ?? ""}`;
+    const fold = foldOf(bound.program, out.dtype, making, key);
     if (canCompile(fold)) {
       return runFold({
         operation,
@@ -214,6 +236,12 @@ function fillReduce(
   );
   e.listener?.({ kind: "kernel", operation, backend, detail: { kept, folded } });
   return null;
+}
+
+/** x as another dtype. */
+function conversion(from: DType, to: DType): Program {
+  const b = new Builder();
+  return b.finish(b.cast(to, b.input(0, from)), [from]);
 }
 
 export function checkNotEmpty(
@@ -256,8 +284,8 @@ export const wideDType = (d: DType): DType => (isFloat(d) ? d : dtypes[d].kind =
 export function mapReduce(
   operation: string,
   tensors: readonly Strided[],
-  map: Callable,
-  options: MapReduceOptions = {},
+  plain: Callable,
+  given: MapReduceOptions = {},
 ): Strided {
   if (!Array.isArray(tensors) || tensors.length === 0) {
     fail(
@@ -267,9 +295,11 @@ export function mapReduce(
       "Give at least one.",
     );
   }
+  const all = readOptions(operation, given, '{ reduce: "sum", axis: 1 }', ["reduce", ...reduceNames]);
+  const { compute, ...options } = all;
   for (const t of tensors) checkAlive(operation, t);
-  checkOptions(operation, options, '{ reduce: "sum", axis: 1 }', ["reduce", ...reduceNames]);
   checkOptionalDType(operation, options.dtype);
+  const map = checkOptionalDType(operation, compute) === undefined ? plain : plain.computed(compute!);
   const how = options.reduce ?? "sum";
   if (!(how instanceof Callable) && !(typeof how === "string" && Object.hasOwn(namedFolds, how))) {
     fail(
@@ -289,7 +319,8 @@ export function mapReduce(
     );
   }
   return (
-    fusedReduce(operation, tensors, map, how, options) ?? plainReduce(operation, tensors, map, how, options)
+    fusedReduce(operation, tensors, map, how, options) ??
+    plainReduce(operation, tensors, map, how, options, compute)
   );
 }
 
@@ -348,8 +379,9 @@ function plainReduce(
   map: Callable,
   how: NamedFold | Callable,
   options: ReduceOptions,
+  compute: DType | undefined,
 ): Strided {
-  const mapped = elementwise(operation, map, tensors);
+  const mapped = elementwise(operation, map, tensors, compute === undefined ? {} : { compute });
   try {
     engine().listener?.({
       kind: "copy",
@@ -443,17 +475,21 @@ function fuse(map: Callable, how: NamedFold | Callable, converted: DType | null)
 
 /* Scan ------------------------------------------------------------------------------------------------------- */
 
-export function scan(operation: string, callable: Callable, t: Strided, options: ScanOptions = {}): Strided {
+export const scanNames = ["axis", "init", "dtype", "compute"] as const;
+
+export function scan(operation: string, plain: Callable, t: Strided, given: ScanOptions = {}): Strided {
+  const options = readOptions(operation, given, "{ axis: 1 }", scanNames);
   checkAlive(operation, t);
-  checkOptions(operation, options, "{ axis: 1 }", ["axis", "init", "dtype"]);
   checkOptionalDType(operation, options.dtype);
+  const compute = checkOptionalDType(operation, options.compute);
+  const callable = compute === undefined ? plain : plain.computed(compute);
   const rank = t.frame.shape.length;
   if (rank === 0) fail("axis", operation, "a 0-d tensor has no axis to scan.", "Reshape it to [1] first.");
   if (options.axis === undefined && rank > 1) {
     fail("axis", operation, `the tensor has ${rank} axes.`, "Say which one to scan: { axis: 0 }.");
   }
   const axis = normalizeAxis(operation, options.axis ?? 0, rank);
-  const bound = bindFold(operation, callable, [t.dtype], t.dtype, options);
+  const bound = bindFold(operation, callable, [t.dtype], compute ?? t.dtype, options);
   const out = allocate(operation, bound.result ?? bound.dtype, t.frame.shape);
   engine().listener?.({
     kind: "operation",
@@ -536,7 +572,7 @@ function bindFold(
   element: DType,
   options: ReduceOptions & { readonly result?: DType },
 ): BoundFold {
-  if (callable.template === null) return callFold(operation, callable, element, options);
+  if (callable.template === null) return callFold(operation, callable, inputs[0], options);
   if (callable.template.inputs !== inputs.length + 1) {
     fail(
       "kernel",
@@ -602,13 +638,13 @@ function initValue(operation: string, init: ReduceOptions["init"], dtype: DType)
 /** The fallback: the accumulator starts as `init`, or as an element, and has the dtype of what comes back. */
 function callFold(operation: string, callable: Callable, element: DType, options: ReduceOptions): BoundFold {
   engine().listener?.({ kind: "fallback", operation, why: refusalMessage(operation, callable.refusal!) });
+  const working = calledIn(operation, callable, [element], options.compute);
   const fn = callable.fn as (...args: unknown[]) => unknown;
-  const kind = options.init ?? (element === "bool" ? false : dtypes[element].big ? 0n : 0);
-  const result = options.dtype ?? dtypeOfResult(operation, kind, element);
+  const result = options.dtype ?? dtypeOfResult(operation, options.init ?? 0, working);
   // As in compiled folds, halves are rounded once, at the end.
   const dtype = result === "f16" || result === "bf16" ? "f32" : result;
   const evaluate: Evaluator = (values) => {
-    const args = [toScalar(values[0], dtype), toScalar(values[1], element)];
+    const args = [toScalar(values[0], dtype), convert(values[1], element, working)];
     return resultValue(operation, callChecked(operation, fn, args), dtype);
   };
   return {

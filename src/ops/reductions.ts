@@ -15,7 +15,7 @@ import { type LoopNest, planLoops } from "../view/loops.ts";
 import { contiguousView, type View } from "../view/view.ts";
 import { detectFeatures } from "../wasm/features.ts";
 import { emitSoftmax, type SoftmaxKind } from "../wasm/softmax.ts";
-import { checkOptionalDType, checkOptions } from "./arguments.ts";
+import { checkOptionalDType, readOptions } from "./arguments.ts";
 import { foldOf, runFold, type Source } from "./fold.ts";
 import { Callable } from "./function.ts";
 import {
@@ -113,7 +113,7 @@ function callableFor(name: Reduction, converted: DType | null = null): Callable 
 
 export function namedReduce(name: Reduction, t: Strided, options: SumOptions = {}): Strided {
   const row = table[name];
-  checkOptions(name, options, "{ axis: 1 }", sumNames);
+  options = readOptions(name, options, "{ axis: 1 }", sumNames);
   const dtype = checkOptionalDType(name, options.dtype) ?? row.result(t.dtype);
   const start = row.init === null ? {} : { init: row.init };
   // Float sums and products are carried in f64 and rounded once.
@@ -138,7 +138,7 @@ export interface CumulativeOptions {
 
 export function namedScan(name: Scan, t: Strided, options: CumulativeOptions = {}): Strided {
   const base = name === "cumsum" ? "sum" : "prod";
-  checkOptions(name, options, "{ axis: 1 }", ["axis", "dtype"]);
+  options = readOptions(name, options, "{ axis: 1 }", ["axis", "dtype"]);
   const dtype = checkOptionalDType(name, options.dtype) ?? table[base].result(t.dtype);
   const axis = options.axis === undefined ? {} : { axis: options.axis };
   return scan(name, callableFor(base, conversionOf(base, t.dtype, options)), t, {
@@ -165,7 +165,7 @@ const endings = {
 
 /** Sum over count, carried in f64; integers give f64. */
 export function mean(t: Strided, options: SumOptions = {}): Strided {
-  checkOptions("mean", options, "{ axis: 1 }", sumNames);
+  options = readOptions("mean", options, "{ axis: 1 }", sumNames);
   checkAlive("mean", t);
   const result = checkOptionalDType("mean", options.dtype) ?? floatOf(t.dtype);
   const split = splitShape("mean", t.frame.shape, options.axis, false);
@@ -199,7 +199,7 @@ export function freedomOf(op: string, { ddof, correction }: VarOptions): number 
 }
 
 function spread(name: "var" | "variance" | "std", t: Strided, options: VarOptions): Strided {
-  checkOptions(name, options, "{ axis: 1 }", ["ddof", "correction", ...sumNames]);
+  options = readOptions(name, options, "{ axis: 1 }", ["ddof", "correction", ...sumNames]);
   checkAlive(name, t);
   const result = checkOptionalDType(name, options.dtype) ?? floatOf(t.dtype);
   const ddof = freedomOf(name, options);
@@ -238,7 +238,7 @@ function spread(name: "var" | "variance" | "std", t: Strided, options: VarOption
 
 /** Length of vectors along the axes, carried in f64. */
 export function norm(t: Strided, options: NormOptions = {}): Strided {
-  checkOptions("norm", options, "{ axis: 1, ord: 1 }", ["ord", ...sumNames]);
+  options = readOptions("norm", options, "{ axis: 1, ord: 1 }", ["ord", ...sumNames]);
   checkAlive("norm", t);
   const result = checkOptionalDType("norm", options.dtype) ?? floatOf(t.dtype);
   const ord = options.ord ?? 2;
@@ -274,7 +274,7 @@ export function norm(t: Strided, options: NormOptions = {}): Strided {
 /** Position of the largest (smallest) element, the first of equals; a NaN is larger and smaller than anything. */
 export function argReduce(name: "argmax" | "argmin", t: Strided, options: ArgOptions = {}): Strided {
   checkAlive(name, t);
-  checkOptions(name, options, "{ axis: 1 }", ["axis", "keepdims"]);
+  options = readOptions(name, options, "{ axis: 1 }", ["axis", "keepdims"]);
   if (options.axis !== undefined && typeof options.axis !== "number") {
     fail("axis", name, `the axis is ${describe(options.axis)}.`, "Give one axis, or none for all elements.");
   }
@@ -314,7 +314,7 @@ export function argReduce(name: "argmax" | "argmin", t: Strided, options: ArgOpt
 
 /** log Σ exp(x), without overflow: -Infinity of nothing. */
 export function logsumexp(t: Strided, options: SumOptions = {}): Strided {
-  checkOptions("logsumexp", options, "{ axis: 1 }", sumNames);
+  options = readOptions("logsumexp", options, "{ axis: 1 }", sumNames);
   checkAlive("logsumexp", t);
   const result = checkOptionalDType("logsumexp", options.dtype) ?? floatOf(t.dtype);
   const as = programs.workingFloat(t.dtype);
@@ -347,7 +347,7 @@ export const logSoftmax = (t: Strided, options: SoftmaxOptions = {}): Strided =>
  * A fold that is longer than the cache is read twice.
  */
 function normalized(name: "softmax" | "logSoftmax", t: Strided, options: SoftmaxOptions): Strided {
-  checkOptions(name, options, "{ axis: 1 }", ["axis", "dtype"]);
+  options = readOptions(name, options, "{ axis: 1 }", ["axis", "dtype"]);
   checkAlive(name, t);
   const result = checkOptionalDType(name, options.dtype) ?? floatOf(t.dtype);
   const as = programs.workingFloat(t.dtype);

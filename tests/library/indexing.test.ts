@@ -14,6 +14,7 @@ import {
 } from "../../src/index.ts";
 import * as ix from "../../src/library/indexing.ts";
 import * as mask from "../../src/library/mask.ts";
+import { stridedOf } from "../../src/tensor.ts";
 import { emitUnravel } from "../../src/wasm/compress.ts";
 import { testReference } from "./reference.ts";
 
@@ -222,13 +223,20 @@ it("row-major numbers become indices exactly, up to 2^32", () => {
   const emit = (options: { shared: boolean }) => emitUnravel({ divides: true, reduces: true }, options);
   for (const divisor of [1, 2, 3, 7, 10, 641, 65_535, 65_536, 1_813, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1]) {
     for (const size of [1, 3, 1000, 65_537, 7_823_971, 2 ** 32 - 1]) {
-      const cells = new Uint32Array(heap.buffer, numbers.storage.address, count);
+      const cells = new Uint32Array(heap.buffer, stridedOf(numbers).storage.address, count);
       // Multiples of the divisor and their neighbours, where a quotient could slip.
       for (let i = 0; i < count; i += 3) {
         const multiple = Math.floor(Math.floor(2 ** 32 / divisor) * (i / count)) * divisor;
         cells.set([Math.max(0, multiple - 1), multiple, multiple + 1], i);
       }
-      const task = [count, numbers.storage.address, indices.storage.address, 8, divisor, size];
+      const task = [
+        count,
+        stridedOf(numbers).storage.address,
+        stridedOf(indices).storage.address,
+        8,
+        divisor,
+        size,
+      ];
       routines.run("unravel divided reduced", emit, [task], 0);
       const got = indices.data;
       expect(cells.every((x, i) => Number(got[i]) === Math.floor(x / divisor) % size)).toBe(true);

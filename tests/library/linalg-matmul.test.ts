@@ -1,8 +1,12 @@
 /** Matrix products into what is there: matmul with { out }, and the updates that blocked algorithms are made of. */
 import { describe, expect, it } from "vitest";
 import { engine } from "../../src/engine.ts";
-import { arange, memory, ones, scope, type Tensor, zeros } from "../../src/index.ts";
-import { accumulateProduct, matmul } from "../../src/ops/matmul.ts";
+import { arange, matmul, memory, ones, scope, type Tensor, zeros } from "../../src/index.ts";
+import * as products from "../../src/ops/matmul.ts";
+import { stridedOf } from "../../src/tensor.ts";
+
+const accumulateProduct = (how: "add" | "subtract", out: Tensor, a: Tensor, b: Tensor) =>
+  products.accumulateProduct(how, stridedOf(out), stridedOf(a), stridedOf(b));
 
 type Float = "f32" | "f64";
 /** Small whole numbers: sums are exact. */
@@ -11,7 +15,7 @@ const make = (shape: readonly number[], dtype: Float, step: number) =>
     shape.reduce((x, y) => x * y, 1),
     { dtype: "i32" },
   )
-    .map((i) => ((i * step) % 7) - 3)
+    .map((i, { step }) => ((i * step) % 7) - 3, { with: { step } })
     .to(dtype)
     .reshape(shape);
 

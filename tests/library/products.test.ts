@@ -15,6 +15,7 @@ import {
   trace,
   vecdot,
 } from "../../src/library/products.ts";
+import { stridedOf } from "../../src/tensor.ts";
 import { testReference } from "./reference.ts";
 
 describe("products by NumPy's reference values", () => {
@@ -55,7 +56,7 @@ describe("einsum works on views", () => {
 
   it("a permutation or a diagonal is a view of its operand", () => {
     const turned = einsum("ij->ji", matrix);
-    expect(turned.storage).toBe(matrix.storage);
+    expect(stridedOf(turned).storage).toBe(stridedOf(matrix).storage);
     expect(turned.strides).toEqual([1, 4]);
     const square = zeros([3, 3]);
     einsum("ii->i", square).fill(2);

@@ -29,7 +29,7 @@ const kernels: readonly [source: string, captures?: Captures][] = [
   ["x => 0.5 * x * (1 + Math.tanh(0.79788456 * (x + 0.044715 * x * x * x)))"],
   ["(x, slope) => x > 0 ? x : slope * x", { slope: 0.01 }],
   ["(x, { scale, shift }) => x * scale + shift", { scale: 2.5, shift: -1 }],
-  ["(x, y, lo, hi) => Math.min(Math.max(x + y, lo), hi)", { lo: -1, hi: 1 }],
+  ["(x, y, { lo, hi }) => Math.min(Math.max(x + y, lo), hi)", { hi: 1, lo: -1 }],
   ["(x, flag) => flag ? x * x : -x", { flag: true }],
   ["x => { if (x < 0) return 0; if (x > 1) return 1; return x; }"],
   ["x => { if (x < 0) { x = -x; } return Math.sqrt(x); }"],

@@ -4,6 +4,7 @@
  */
 import * as s from "../../src/index.ts";
 import { type DType, fromGgml, type Raw, type SliceItem, type Tensor, tensor } from "../../src/index.ts";
+import { stridedOf } from "../../src/tensor.ts";
 import { broadcastShapes } from "../../src/view/broadcast.ts";
 import { extentOf, normalizeIndex, positionOf, rowMajorStrides, unravel } from "../../src/view/layout.ts";
 import { contiguousView, isContiguous, permute } from "../../src/view/view.ts";
@@ -238,7 +239,7 @@ function sourceBytes(side: CopySource): Uint8Array {
 
 /** The destination's storage holds a window of the foreign buffer: back to where it came from. */
 function writeBack(dst: Tensor, side: CopySide, buffer: Uint8Array): void {
-  const { heap, address, bytes } = dst.storage;
+  const { heap, address, bytes } = stridedOf(dst).storage;
   buffer.set(heap.u8.subarray(address, address + bytes), side.offset - dst.byteOffset);
 }
 
@@ -360,7 +361,7 @@ function runView(c: Case<TensorInput, object, ViewExpected>): string | null {
   const want = c.expected as ViewExpected;
   const base = sourceOf(c.inputs[0]);
   const got = c.inputs[0].views.reduce(applyView, base);
-  const isView = got.storage === base.storage;
+  const isView = stridedOf(got).storage === stridedOf(base).storage;
   if (isView !== (want.is_view ?? isView)) return `is${isView ? "" : " not"} a view`;
   if (got.isContiguous !== (want.contiguous ?? got.isContiguous))
     return `is${got.isContiguous ? "" : " not"} contiguous`;

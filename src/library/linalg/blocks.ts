@@ -9,7 +9,7 @@ import { describe, fail, list } from "../../errors.ts";
 import { accumulateProduct, replaceByProduct } from "../../ops/matmul.ts";
 import type { Strided } from "../../ops/strided.ts";
 import type { EmitRoutine, Task } from "../../run/routine.ts";
-import { liveTensor, Tensor } from "../../tensor.ts";
+import { liveTensor, stridedOf, type Tensor, wrap } from "../../tensor.ts";
 import { sizeOf } from "../../view/layout.ts";
 import type { LinalgDType } from "../../wasm/linalg-kit.ts";
 
@@ -116,12 +116,12 @@ export function copyStack(operation: string, t: Tensor, dtype: LinalgDType): Ten
 
 /** Tells whoever listens why `t` is about to be copied to. */
 export function tellCopy(operation: string, t: Tensor, why: string): void {
-  engine().listener?.({ kind: "copy", operation, bytes: t.size * t.frame.itemBytes, why });
+  engine().listener?.({ kind: "copy", operation, bytes: t.size * stridedOf(t).frame.itemBytes, why });
 }
 
 /** A result as it is handed out: dense, where it was worked on with gaps between rows or lies the other way. */
 export function denseResult(operation: string, t: Tensor): Tensor {
-  if (t.isContiguous && t.storage.bytes === t.size * t.frame.itemBytes) return t;
+  if (t.isContiguous && stridedOf(t).storage.bytes === t.size * stridedOf(t).frame.itemBytes) return t;
   tellCopy(operation, t, "the result is handed out dense, without the gaps and turns it was worked on with");
   return t.clone();
 }
@@ -176,7 +176,7 @@ export const addressOf = (t: Strided, index = 0): number =>
 /** A tensor of a stack's view, for elementwise operations; held by this scope. */
 export function asTensor(t: Stack): Tensor<LinalgDType> {
   t.storage.retain();
-  return new Tensor({ ...part(t), frame: { ...t.frame } });
+  return wrap({ ...part(t), frame: { ...t.frame } });
 }
 
 /** The identity in every matrix of a stack that is zero. */
@@ -194,7 +194,7 @@ export function subtractProduct(c: Stack, a: Stack, b: Stack): void {
 /** A new a·b, for this scope. */
 export function productOf(a: Stack, b: Stack): Tensor<LinalgDType> {
   const out = newStack(a.dtype, [a.frame.shape[0], a.frame.shape[1], b.frame.shape[2]]);
-  replaceByProduct(out, a, b);
+  replaceByProduct(stridedOf(out), a, b);
   return out;
 }
 

@@ -2,8 +2,8 @@
 import { zeros } from "../../api.ts";
 import type { DType } from "../../dtype.ts";
 import { fail, list } from "../../errors.ts";
-import { checkOptions } from "../../ops/arguments.ts";
-import type { Tensor } from "../../tensor.ts";
+import { readOptions } from "../../ops/arguments.ts";
+import { stridedOf, type Tensor } from "../../tensor.ts";
 import { unravel } from "../../view/layout.ts";
 import { emitCholesky, emitTriangle } from "../../wasm/linalg-factor.ts";
 import { scoped } from "../scoped.ts";
@@ -38,7 +38,7 @@ export interface CholeskyOptions {
 
 /** Only the triangle on the side of the result is read. */
 export function cholesky<D extends DType>(a: Tensor<D>, options: CholeskyOptions = {}): Tensor<LinalgOf<D>> {
-  checkOptions("cholesky", options, "{ upper: true }", ["upper"]);
+  options = readOptions("cholesky", options, "{ upper: true }", ["upper"]);
   const t = squareArgument("cholesky", a);
   const upper = flagOption("cholesky", "upper", options.upper, false);
   return scoped("cholesky", () => {
@@ -47,9 +47,9 @@ export function cholesky<D extends DType>(a: Tensor<D>, options: CholeskyOptions
     const [batch, n] = u.shape;
     const info = zeros([batch], { dtype: "i32" });
     if (u.size > 0) {
-      factor(u, info, 0, n);
+      factor(stridedOf(u), info, 0, n);
       checkPositive(info, batchOf(t));
-      clearLower(u);
+      clearLower(stridedOf(u));
     }
     const whole = asBatches(u, batchOf(t));
     return denseResult("cholesky", upper ? whole : whole.swapAxes(-1, -2));
@@ -65,7 +65,7 @@ function factor(a: Stack, info: Tensor, from: number, to: number): void {
       addressOf(own, i),
       own.frame.strides[1],
       n,
-      addressOf(info, i),
+      addressOf(stridedOf(info), i),
       from,
     ]);
     runRoutine("cholesky", emitCholesky, a.dtype, tasks, batch * n * n * n * 0.2, [a]);

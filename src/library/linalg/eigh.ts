@@ -6,8 +6,8 @@ import { empty, scope } from "../../api.ts";
 import type { DType } from "../../dtype.ts";
 import { engine } from "../../engine.ts";
 import { describe, fail } from "../../errors.ts";
-import { checkOptions } from "../../ops/arguments.ts";
-import type { Tensor } from "../../tensor.ts";
+import { readOptions } from "../../ops/arguments.ts";
+import { stridedOf, type Tensor } from "../../tensor.ts";
 import { emitTridiagonal } from "../../wasm/linalg-reduce.ts";
 import { scoped } from "../scoped.ts";
 import {
@@ -68,7 +68,7 @@ function symmetric(
   options: EighOptions,
   wanted: boolean,
 ): { eigenvalues: Tensor; eigenvectors: Tensor | null } {
-  checkOptions(operation, options, '{ uplo: "U" }', ["uplo"]);
+  options = readOptions(operation, options, '{ uplo: "U" }', ["uplo"]);
   const uplo = options.uplo ?? "L";
   if (uplo !== "L" && uplo !== "U") {
     fail("value", operation, `uplo is ${describe(uplo)}.`, 'Use "L" or "U".');
@@ -81,25 +81,25 @@ function symmetric(
   // Row i becomes eigenvector i: first column i of the product of the reflections, then turned by the rotations.
   const rows = wanted ? newStack(dtype, [batch, n, n], { zeroed: true }) : null;
   if (work.size > 0) {
-    mirrorLower(work);
+    mirrorLower(stridedOf(work));
     const factors = scaleNearOne(operation, work, batchOf(t));
     const { d, e, tau } = tridiagonal(work);
     if (rows !== null) {
       setIdentity(rows);
-      const vectors = transposed(block(work, 0, n - 1, 0, n));
-      if (n > 2) scope(() => multiplyAll(vectors, tau, n, 1, transposed(rows)));
+      const vectors = transposed(block(stridedOf(work), 0, n - 1, 0, n));
+      if (n > 2) scope(() => multiplyAll(vectors, tau, n, 1, transposed(stridedOf(rows))));
     }
     for (let i = 0; i < batch; i++) {
       scope(() => {
         const diagonal = d.slice(i * n, (i + 1) * n);
-        const turn = rows === null ? null : new Rotations(matrixOf(rows, i));
+        const turn = rows === null ? null : new Rotations(matrixOf(stridedOf(rows), i));
         iterate(operation, diagonal, e.slice(i * n, (i + 1) * n), epsilonOf(dtype), turn);
         turn?.flush();
         const order = sortedOrder(diagonal, (x, y) => x - y);
         order.forEach((from, to) => {
           eigenvalues.data[i * n + to] = diagonal[from] / factors[i];
         });
-        if (rows !== null) reorderRows(matrixOf(rows, i), order);
+        if (rows !== null) reorderRows(matrixOf(stridedOf(rows), i), order);
       });
     }
   }
@@ -120,16 +120,24 @@ const SHARED_ROWS = 256;
 function tridiagonal(work: Tensor<LinalgDType>): Tridiagonal {
   const [batch, n] = work.shape;
   const out = empty([3, batch, n], { dtype: "f64" });
-  const bytes = work.frame.itemBytes;
+  const bytes = stridedOf(work).frame.itemBytes;
   const room = 64 * Math.ceil((2 * n * bytes + 16) / 64);
   const space = empty([batch, room], { dtype: "u8" });
   const each = 8 * batch * n;
   const tasks = eachMatrix(batch, (i) => {
-    const d = addressOf(out) + 8 * i * n;
-    return [addressOf(work, i), work.frame.strides[1], n, d, d + each, d + 2 * each, addressOf(space, i)];
+    const d = addressOf(stridedOf(out)) + 8 * i * n;
+    return [
+      addressOf(stridedOf(work), i),
+      stridedOf(work).frame.strides[1],
+      n,
+      d,
+      d + each,
+      d + 2 * each,
+      addressOf(stridedOf(space), i),
+    ];
   });
   const nanoseconds = n <= SHARED_ROWS ? batch * (n * n * n * 0.5 + 500) : 0;
-  runRoutine("tridiagonal", emitTridiagonal, work.dtype, tasks, nanoseconds, [work]);
+  runRoutine("tridiagonal", emitTridiagonal, work.dtype, tasks, nanoseconds, [stridedOf(work)]);
   const values = out.toTypedArray();
   const part = (k: number) => values.slice(k * batch * n, (k + 1) * batch * n);
   return { d: part(0), e: part(1), tau: part(2) };

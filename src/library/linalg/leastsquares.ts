@@ -2,7 +2,7 @@
 import { empty, mapReduce, matmul, max, min, norm, scope, sum, where, zeros } from "../../api.ts";
 import type { DType } from "../../dtype.ts";
 import { describe, fail, list } from "../../errors.ts";
-import { axisList, checkOptions } from "../../ops/arguments.ts";
+import { axisList, readOptions } from "../../ops/arguments.ts";
 import { type Floated, liveTensor, type Tensor } from "../../tensor.ts";
 import { normalizeAxes } from "../../view/layout.ts";
 import { scoped } from "../scoped.ts";
@@ -41,7 +41,7 @@ export interface RelativeOptions {
 
 /** The Moore-Penrose inverse. */
 export function pinv<D extends DType>(a: Tensor<D>, options: RelativeOptions = {}): Tensor<LinalgOf<D>> {
-  checkOptions("pinv", options, "{ rtol: 1e-10 }", ["rtol"]);
+  options = readOptions("pinv", options, "{ rtol: 1e-10 }", ["rtol"]);
   const t = matrixArgument("pinv", a);
   const dtype = linalgDType("pinv", [t]);
   const rtol = relativeLimit("pinv", options.rtol, standardLimit(t, dtype));
@@ -66,7 +66,7 @@ const divideBy = (s: Tensor, counts: Tensor<"bool">, t: Tensor): Tensor => where
 
 /** How many singular values are larger than rtol × the largest. */
 export function matrixRank(a: Tensor, options: RelativeOptions = {}): Tensor<"i64"> {
-  checkOptions("matrixRank", options, "{ rtol: 1e-10 }", ["rtol"]);
+  options = readOptions("matrixRank", options, "{ rtol: 1e-10 }", ["rtol"]);
   const live = liveTensor("matrixRank", a);
   if (live.rank < 2) {
     // As NumPy: a vector has rank 1 unless it is zero.
@@ -97,7 +97,7 @@ export function lstsq<A extends DType, B extends DType>(
   b: Tensor<B>,
   options: RelativeOptions = {},
 ): LstsqResult<Tensor<LinalgOf<A, B>>> {
-  checkOptions("lstsq", options, "{ rtol: 1e-10 }", ["rtol"]);
+  options = readOptions("lstsq", options, "{ rtol: 1e-10 }", ["rtol"]);
   const left = matrixArgument("lstsq", a);
   const right = liveTensor("lstsq", b);
   const dtype = linalgDType("lstsq", [left, right]);
@@ -156,7 +156,7 @@ export function matrixNorm<D extends DType>(
   a: Tensor<D>,
   options: MatrixNormOptions = {},
 ): Tensor<LinalgOf<D>> {
-  checkOptions("matrixNorm", options, '{ ord: "nuc" }', ["ord", "keepdims"]);
+  options = readOptions("matrixNorm", options, '{ ord: "nuc" }', ["ord", "keepdims"]);
   const t = matrixArgument("matrixNorm", a);
   const ord = options.ord ?? "fro";
   const keepdims = flagOption("matrixNorm", "keepdims", options.keepdims, false);
@@ -211,7 +211,7 @@ export function vectorNorm<D extends DType>(
   a: Tensor<D>,
   options: VectorNormOptions = {},
 ): Tensor<Floated<D>> {
-  checkOptions("vectorNorm", options, "{ ord: 1, axis: 0 }", ["ord", "axis", "keepdims"]);
+  options = readOptions("vectorNorm", options, "{ ord: 1, axis: 0 }", ["ord", "axis", "keepdims"]);
   const t = liveTensor("vectorNorm", a);
   const ord = options.ord ?? 2;
   if (typeof ord !== "number" || Number.isNaN(ord)) {
@@ -289,7 +289,7 @@ export function cond<D extends DType>(
   a: Tensor<D>,
   options: { readonly ord?: MatrixNorm } = {},
 ): Tensor<LinalgOf<D>> {
-  checkOptions("cond", options, "{ ord: 1 }", ["ord"]);
+  options = readOptions("cond", options, "{ ord: 1 }", ["ord"]);
   const ord = options.ord ?? 2;
   const t = ord === 2 || ord === -2 ? matrixArgument("cond", a) : squareArgument("cond", a);
   if (t.shape.slice(-2).includes(0))

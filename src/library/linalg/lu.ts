@@ -1,6 +1,7 @@
 /** P·A = L·U with partial pivoting: columns are halved down to panels; what lies between is matrix products. */
 import { empty, zeros } from "../../api.ts";
-import type { Tensor } from "../../tensor.ts";
+import type { Strided } from "../../ops/strided.ts";
+import { stridedOf, type Tensor } from "../../tensor.ts";
 import { emitLuPanel, emitSwapRows, PANEL } from "../../wasm/linalg-factor.ts";
 import {
   addressOf,
@@ -33,7 +34,7 @@ export function luOf(operation: string, a: Tensor, dtype: LinalgDType): Lu {
   const lu = { factors, pivots, info };
   if (n > 0 && batch > 0) {
     const buffer = newStack(dtype, [batch, n + 1, PANEL], { dense: true });
-    factorColumns(lu, buffer, 0, n);
+    factorColumns(lu, stridedOf(buffer), 0, n);
   }
   return lu;
 }
@@ -47,35 +48,39 @@ function factorColumns(lu: Lu, buffer: Stack, from: number, to: number): void {
   const n = factors.shape[1];
   const middle = from + PANEL * Math.ceil((to - from) / 2 / PANEL);
   factorColumns(lu, buffer, from, middle);
-  swapRows(factors, lu.pivots, [from, middle], [middle, to]);
-  const right = block(factors, from, middle, middle, to);
-  solveLower(block(factors, from, middle, from, middle), right, { unit: true });
-  subtractProduct(block(factors, middle, n, middle, to), block(factors, middle, n, from, middle), right);
+  swapRows(stridedOf(factors), stridedOf(lu.pivots), [from, middle], [middle, to]);
+  const right = block(stridedOf(factors), from, middle, middle, to);
+  solveLower(block(stridedOf(factors), from, middle, from, middle), right, { unit: true });
+  subtractProduct(
+    block(stridedOf(factors), middle, n, middle, to),
+    block(stridedOf(factors), middle, n, from, middle),
+    right,
+  );
   factorColumns(lu, buffer, middle, to);
-  swapRows(factors, lu.pivots, [middle, to], [from, middle]);
+  swapRows(stridedOf(factors), stridedOf(lu.pivots), [middle, to], [from, middle]);
 }
 
 function factorPanel({ factors, pivots, info }: Lu, buffer: Stack, from: number, to: number): void {
   const [batch, n] = factors.shape;
   const [columns, rows] = [to - from, n - from];
-  const panel = block(factors, from, n, from, to);
+  const panel = block(stridedOf(factors), from, n, from, to);
   const tasks = eachMatrix(batch, (i) => [
     addressOf(panel, i),
     panel.frame.strides[1],
     rows,
     columns,
     addressOf(buffer, i),
-    addressOf(pivots, i) + 4 * from,
-    addressOf(info, i),
+    addressOf(stridedOf(pivots), i) + 4 * from,
+    addressOf(stridedOf(info), i),
     from,
   ]);
-  runRoutine("lu panel", emitLuPanel, factors.dtype, tasks, batch * rows * columns * 6, [factors]);
+  runRoutine("lu panel", emitLuPanel, factors.dtype, tasks, batch * rows * columns * 6, [stridedOf(factors)]);
 }
 
 /** The exchanges of rows `from` to `to`, in columns c0 to c1. pivots of one matrix serve all if its stride is 0. */
 function swapRows(
   t: Stack,
-  pivots: Pick<Tensor, "storage" | "frame" | "dtype" | "readOnly">,
+  pivots: Strided,
   [from, to]: readonly [number, number],
   [c0, c1]: readonly [number, number],
 ): void {
@@ -103,9 +108,9 @@ export function solveWith({ factors, pivots }: Lu, b: Stack): void {
   solveUpper(t as Stack, b);
 }
 
-function spread(t: Tensor, batch: number): Pick<Tensor, "storage" | "frame" | "dtype" | "readOnly"> {
-  if (t.shape[0] === batch) return t;
-  const { dtype, storage, readOnly, frame } = t;
+function spread(t: Tensor, batch: number): Strided {
+  if (t.shape[0] === batch) return stridedOf(t);
+  const { dtype, storage, readOnly, frame } = stridedOf(t);
   const shape = [batch, ...frame.shape.slice(1)];
   return { dtype, storage, readOnly, frame: { ...frame, shape, strides: [0, ...frame.strides.slice(1)] } };
 }

@@ -2,8 +2,8 @@
 import { empty, scope } from "../../api.ts";
 import type { DType } from "../../dtype.ts";
 import { describe, fail } from "../../errors.ts";
-import { checkOptions } from "../../ops/arguments.ts";
-import type { Tensor } from "../../tensor.ts";
+import { readOptions } from "../../ops/arguments.ts";
+import { stridedOf, type Tensor } from "../../tensor.ts";
 import { emitQrPanel, PANEL } from "../../wasm/linalg-factor.ts";
 import { scoped } from "../scoped.ts";
 import {
@@ -39,7 +39,7 @@ export interface QrResult<T extends Tensor = Tensor> {
 
 /** Q with orthonormal columns, R upper triangular; R's diagonal may have any sign. */
 export function qr<D extends DType>(a: Tensor<D>, options: QrOptions = {}): QrResult<Tensor<LinalgOf<D>>> {
-  checkOptions("qr", options, '{ mode: "complete" }', ["mode"]);
+  options = readOptions("qr", options, '{ mode: "complete" }', ["mode"]);
   const t = matrixArgument("qr", a);
   const mode = options.mode ?? "reduced";
   if (mode !== "reduced" && mode !== "complete") {
@@ -50,8 +50,8 @@ export function qr<D extends DType>(a: Tensor<D>, options: QrOptions = {}): QrRe
     const rows = mode === "complete" ? m : Math.min(m, n);
     const work = qrOf("qr", t, linalgDType("qr", [t]));
     const q = asBatches(orthogonal(work, rows), batchOf(t));
-    const triangle = asTensor(block(work.r, 0, rows, 0, n));
-    clearLower(triangle);
+    const triangle = asTensor(block(stridedOf(work.r), 0, rows, 0, n));
+    clearLower(stridedOf(triangle));
     return { q: denseResult("qr", q), r: denseResult("qr", asBatches(triangle, batchOf(t))) };
   }) as QrResult<Tensor<LinalgOf<D>>>;
 }
@@ -79,17 +79,21 @@ export function qrOf(operation: string, a: Tensor, dtype: LinalgDType): Qr {
   const buffer = newStack(dtype, [batch, m + 2, PANEL], { dense: true });
   for (let from = 0; from < k; from += TOGETHER) {
     const to = Math.min(k, from + TOGETHER);
-    factorColumns(qr, buffer, from, to);
+    factorColumns(qr, stridedOf(buffer), from, to);
     if (to === n) break;
     qr.blocks.push(together(qr, from, to));
-    scope(() => applyReflections(qr.blocks[qr.blocks.length - 1], block(r, from, m, to, n), true));
+    scope(() => applyReflections(qr.blocks[qr.blocks.length - 1], block(stridedOf(r), from, m, to, n), true));
   }
   return qr;
 }
 
 /** The reflections of some columns. */
 function together({ r, v, tau }: Qr, from: number, to: number): Reflections {
-  return reflectionsOf(block(v, from, r.shape[1], from, to), tau.data.subarray(from), tau.shape[1]);
+  return reflectionsOf(
+    block(stridedOf(v), from, r.shape[1], from, to),
+    tau.data.subarray(from),
+    tau.shape[1],
+  );
 }
 
 /** Columns `from` to `to`, panel by panel. */
@@ -98,8 +102,8 @@ function factorColumns(qr: Qr, buffer: Stack, from: number, to: number): void {
   const [batch, m] = r.shape;
   for (let at = from; at < to; at += PANEL) {
     const end = Math.min(to, at + PANEL);
-    const panel = block(r, at, m, at, end);
-    const vectors = block(v, at, m, at, end);
+    const panel = block(stridedOf(r), at, m, at, end);
+    const vectors = block(stridedOf(v), at, m, at, end);
     const tasks = eachMatrix(batch, (i) => [
       addressOf(panel, i),
       panel.frame.strides[1],
@@ -108,10 +112,11 @@ function factorColumns(qr: Qr, buffer: Stack, from: number, to: number): void {
       addressOf(buffer, i),
       addressOf(vectors, i),
       vectors.frame.strides[1],
-      addressOf(tau, i) + 8 * at,
+      addressOf(stridedOf(tau), i) + 8 * at,
     ]);
-    runRoutine("qr panel", emitQrPanel, r.dtype, tasks, batch * (m - at) * (end - at) * 12, [r]);
-    if (end < to) scope(() => applyReflections(together(qr, at, end), block(r, at, m, end, to), true));
+    runRoutine("qr panel", emitQrPanel, r.dtype, tasks, batch * (m - at) * (end - at) * 12, [stridedOf(r)]);
+    if (end < to)
+      scope(() => applyReflections(together(qr, at, end), block(stridedOf(r), at, m, end, to), true));
   }
 }
 
@@ -127,7 +132,7 @@ export function orthogonal(qr: Qr, columns: number): Tensor<LinalgDType> {
     scope(() => {
       const some = qr.blocks[i] ?? together(qr, from, Math.min(k, from + TOGETHER));
       // What lies left of these columns is still the identity's, and zero in these rows.
-      applyReflections(some, block(q, from, m, from, columns), false);
+      applyReflections(some, block(stridedOf(q), from, m, from, columns), false);
     });
   }
   return q;

@@ -3,7 +3,7 @@
  * them is three matrix products.
  */
 import { empty } from "../../api.ts";
-import type { Tensor } from "../../tensor.ts";
+import { stridedOf, type Tensor } from "../../tensor.ts";
 import { block, type LinalgDType, productOf, type Stack, subtractProduct, transposed } from "./blocks.ts";
 
 /** Reflections that are applied together. */
@@ -45,8 +45,8 @@ export function reflectionsOf(v: Stack, tau: Float64Array, tauStep: number): Ref
 export function applyReflections({ v, t }: Reflections, c: Stack, inverse: boolean): void {
   if (c.frame.shape[2] === 0 || v.frame.shape[2] === 0) return;
   const inner = productOf(transposed(v), c);
-  const scaled = productOf(inverse ? transposed(t) : t, inner);
-  subtractProduct(c, v, scaled);
+  const scaled = productOf(inverse ? transposed(stridedOf(t)) : stridedOf(t), stridedOf(inner));
+  subtractProduct(c, v, stridedOf(scaled));
 }
 
 /**

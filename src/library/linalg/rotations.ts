@@ -1,7 +1,7 @@
 /** Plane rotations of the rows of a matrix, collected and then applied many at a time, block of columns by block. */
 import { empty } from "../../api.ts";
 import { engine } from "../../engine.ts";
-import type { Tensor } from "../../tensor.ts";
+import { stridedOf, type Tensor } from "../../tensor.ts";
 import { emitRotations, ROTATION_BYTES } from "../../wasm/linalg-reduce.ts";
 import { addressOf, runRoutine, type Stack } from "./blocks.ts";
 
@@ -26,7 +26,7 @@ export class Rotations {
   /** (row i, row j) = (c·i + s·j, c·j - s·i). */
   add(i: number, j: number, c: number, s: number): void {
     const view = engine().heap.view;
-    const at = addressOf(this.#list) + this.#count * ROTATION_BYTES;
+    const at = addressOf(stridedOf(this.#list)) + this.#count * ROTATION_BYTES;
     view.setInt32(at, i, true);
     view.setInt32(at + 4, j, true);
     view.setFloat64(at + 8, c, true);
@@ -41,7 +41,13 @@ export class Rotations {
     const tasks: number[][] = [];
     for (let from = 0; from < columns; from += strip) {
       const at = addressOf(this.#target) + from * frame.strides[2];
-      tasks.push([at, frame.strides[1], Math.min(strip, columns - from), addressOf(this.#list), this.#count]);
+      tasks.push([
+        at,
+        frame.strides[1],
+        Math.min(strip, columns - from),
+        addressOf(stridedOf(this.#list)),
+        this.#count,
+      ]);
     }
     runRoutine("rotations", emitRotations, dtype, tasks, this.#count * columns, [this.#target]);
     this.#count = 0;

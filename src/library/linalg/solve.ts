@@ -2,7 +2,7 @@
 import { empty, eye, matmul } from "../../api.ts";
 import type { DType } from "../../dtype.ts";
 import { describe, fail, list } from "../../errors.ts";
-import { liveTensor, type Tensor } from "../../tensor.ts";
+import { liveTensor, stridedOf, type Tensor } from "../../tensor.ts";
 import { broadcastShapes } from "../../view/broadcast.ts";
 import { sizeOf, unravel } from "../../view/layout.ts";
 import { scoped } from "../scoped.ts";
@@ -47,7 +47,7 @@ export function solve<A extends DType, B extends DType>(a: Tensor<A>, b: Tensor<
     const x = newStack(dtype, [count, n, columns.shape[columns.rank - 1]]);
     tellCopy("solve", x, "the right side is solved in place, so on a copy");
     asBatches(x, batch).assign(columns);
-    solveWith(lu, x);
+    solveWith(lu, stridedOf(x));
     return result("solve", x, batch, vector);
   }) as Tensor<LinalgOf<A, B>>;
 }
@@ -88,7 +88,7 @@ function inverseOf(lu: Lu, batch: readonly number[]): Tensor {
   const [count, n] = lu.factors.shape;
   const x = newStack(lu.factors.dtype, [count, n, n], { zeroed: true });
   setIdentity(x);
-  solveWith(lu, x);
+  solveWith(lu, stridedOf(x));
   return result("inv", x, batch);
 }
 

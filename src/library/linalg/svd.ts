@@ -4,8 +4,8 @@
  */
 import { empty, scope } from "../../api.ts";
 import type { DType } from "../../dtype.ts";
-import { checkOptions } from "../../ops/arguments.ts";
-import type { Tensor } from "../../tensor.ts";
+import { readOptions } from "../../ops/arguments.ts";
+import { stridedOf, type Tensor } from "../../tensor.ts";
 import { emitBidiagonal } from "../../wasm/linalg-reduce.ts";
 import { scoped } from "../scoped.ts";
 import { diagonalize } from "./bidiagonal.ts";
@@ -52,7 +52,7 @@ export interface SvdResult<T extends Tensor = Tensor> {
 }
 
 export function svd<D extends DType>(a: Tensor<D>, options: SvdOptions = {}): SvdResult<Tensor<LinalgOf<D>>> {
-  checkOptions("svd", options, "{ fullMatrices: false }", ["fullMatrices"]);
+  options = readOptions("svd", options, "{ fullMatrices: false }", ["fullMatrices"]);
   const t = matrixArgument("svd", a);
   const full = flagOption("svd", "fullMatrices", options.fullMatrices, true);
   return scoped("svd", () => {
@@ -111,13 +111,13 @@ function tallSvd(operation: string, t: Tensor, full: boolean): SvdResult {
   setIdentity(vt);
   if (ut.size > 0) {
     scope(() => {
-      multiplyAll(transposed(left), tauLeft, n, 0, transposed(ut));
-      const vectors = transposed(block(right, 0, n - 1, 0, n));
-      if (n > 1) multiplyAll(vectors, tauRight, n, 1, transposed(vt));
+      multiplyAll(transposed(stridedOf(left)), tauLeft, n, 0, transposed(stridedOf(ut)));
+      const vectors = transposed(block(stridedOf(right), 0, n - 1, 0, n));
+      if (n > 1) multiplyAll(vectors, tauRight, n, 1, transposed(stridedOf(vt)));
     });
   }
   eachReduced(reduced, (i, d, e) => {
-    const [u, v] = [matrixOf(ut, i), matrixOf(vt, i)];
+    const [u, v] = [matrixOf(stridedOf(ut), i), matrixOf(stridedOf(vt), i)];
     const turn = { left: new Rotations(u), right: new Rotations(v) };
     diagonalize(operation, d, e, epsilonOf(dtype), turn);
     turn.left.flush();
@@ -191,8 +191,8 @@ function reduce(operation: string, t: Tensor): Reduced {
     factors =
       scaled.size === 0 ? new Float64Array(scaled.shape[0]) : scaleNearOne(operation, scaled, batchOf(t));
     qr = qrOf(operation, scaled, dtype);
-    right = asTensor(block(qr.r, 0, n, 0, n));
-    if (right.size > 0) clearLower(right);
+    right = asTensor(block(stridedOf(qr.r), 0, n, 0, n));
+    if (right.size > 0) clearLower(stridedOf(right));
   }
   const count = right.shape[0];
   const left = newStack(dtype, [count, n, n], { zeroed: true });
@@ -208,26 +208,29 @@ const SHARED_ROWS = 200;
 
 function bidiagonal(right: Tensor<LinalgDType>, left: Tensor<LinalgDType>, out: Tensor<"f64">): void {
   const [count, n] = right.shape;
-  const room = 64 * Math.ceil((2 * n * right.frame.itemBytes + 16) / 64);
+  const room = 64 * Math.ceil((2 * n * stridedOf(right).frame.itemBytes + 16) / 64);
   const space = empty([count, room], { dtype: "u8" });
   const each = 8 * count * n;
   const tasks = eachMatrix(count, (i) => {
-    const d = addressOf(out) + 8 * i * n;
+    const d = addressOf(stridedOf(out)) + 8 * i * n;
     return [
-      addressOf(right, i),
-      right.frame.strides[1],
+      addressOf(stridedOf(right), i),
+      stridedOf(right).frame.strides[1],
       n,
-      addressOf(left, i),
-      left.frame.strides[1],
+      addressOf(stridedOf(left), i),
+      stridedOf(left).frame.strides[1],
       d,
       d + each,
       d + 2 * each,
       d + 3 * each,
-      addressOf(space, i),
+      addressOf(stridedOf(space), i),
     ];
   });
   const nanoseconds = n <= SHARED_ROWS ? count * (n * n * n + 500) : 0;
-  runRoutine("bidiagonal", emitBidiagonal, right.dtype, tasks, nanoseconds, [right, left]);
+  runRoutine("bidiagonal", emitBidiagonal, right.dtype, tasks, nanoseconds, [
+    stridedOf(right),
+    stridedOf(left),
+  ]);
 }
 
 /** For each matrix, in a scope of its own. */
