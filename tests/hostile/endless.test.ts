@@ -1,0 +1,14 @@
+/** Hostile arguments that a careless loop never gets to the end of: the watchdog names the call and ends the process. */
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { endless, expectNone, runGroup } from "./findings.ts";
+import { startWatchdog } from "./watch.ts";
+
+let stop: () => Promise<unknown>;
+beforeAll(async () => {
+  stop = await startWatchdog(10_000);
+});
+afterAll(() => stop());
+
+describe("every export and member, with", () => {
+  it.each(endless)("%s", (group) => expectNone(runGroup(group)));
+});

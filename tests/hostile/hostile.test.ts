@@ -1,0 +1,143 @@
+/**
+ * Every export and every member, called with hostile arguments among canaries. A finding is a line such as
+ * `zeros:0 0=changes@4 → …`: runLine("zeros:0 0=changes@4") in hostile.ts runs it again.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import * as strided from "../../src/index.ts";
+import { corpus } from "./corpus.ts";
+import { endless, expectNone, groups, runGroup } from "./findings.ts";
+import { optionNames, pollutants, runHostile, runLine, runPolluted, targets, validCall } from "./hostile.ts";
+import {
+  exported,
+  generator,
+  iterationMembers,
+  kernelMembers,
+  members,
+  namespaces,
+  plain,
+  reportMembers,
+} from "./recipes.ts";
+import { startWatchdog } from "./watch.ts";
+import { World } from "./world.ts";
+
+let stop: () => Promise<unknown>;
+beforeAll(async () => {
+  stop = await startWatchdog();
+});
+afterAll(() => stop());
+
+const SEEDS = 2000;
+
+describe("recipes", () => {
+  it("there is one for every export", () => {
+    const without = Object.keys(strided).filter((name) => !(name in exported) && !(name in plain));
+    expect(without.map((name) => `no recipe for ${name}`)).toEqual([]);
+    expect(Object.keys({ ...exported, ...plain }).filter((name) => !(name in strided))).toEqual([]);
+  });
+
+  it("there is one for everything in a namespace", () => {
+    const spaces = Object.entries(strided).filter(([, x]) => typeof x === "object" && !Array.isArray(x));
+    expect(spaces.map(([name]) => name).sort()).toEqual(Object.keys(namespaces).sort());
+    for (const [name, space] of spaces) {
+      const recipes = namespaces[name as keyof typeof namespaces];
+      expect(Object.keys(recipes).sort(), name).toEqual(Object.keys(space).sort());
+    }
+  });
+
+  it("there is one for every member of a tensor, a generator, a kernel, a report and an iteration", () => {
+    const without = Object.entries(members).filter(([, recipe]) => recipe === undefined);
+    expect(without.map(([name]) => `no recipe for Tensor's ${name}`)).toEqual([]);
+
+    const namesOf = (prototype: object) =>
+      Object.getOwnPropertyNames(prototype).filter((name) => name !== "constructor");
+    const rng = Object.getPrototypeOf(strided.random.generator(1));
+    expect(Object.keys(generator).sort()).toEqual(namesOf(rng).sort());
+
+    const kernel = Object.keys(strided.kernel((x: number) => x + 1));
+    expect(kernel.filter((name) => !(name in kernelMembers))).toEqual([]);
+
+    const t = strided.tensor([1, 2]);
+    const report = strided.explain(() => t.add(1));
+    expect(Object.keys(reportMembers).sort()).toEqual(namesOf(Object.getPrototypeOf(report)).sort());
+    const functions = Object.entries(report.iteration()).filter(([, x]) => typeof x === "function");
+    expect(functions.map(([name]) => name).filter((name) => !(name in iterationMembers))).toEqual([]);
+    report.result.dispose();
+    t.dispose();
+  });
+
+  it("their calls are valid, leave nothing behind and give the same again", () => {
+    const wrong: string[] = [];
+    for (const target of targets) {
+      for (const way of target.recipe.ways.keys()) {
+        validCall(target, way);
+        const [a, b] = [validCall(target, way), validCall(target, way)];
+        if (a.wrong !== null) wrong.push(`${target.name}:${way} → ${a.wrong}`);
+        if (a.text !== b.text) wrong.push(`${target.name}:${way} → differs from call to call`);
+        const refused = /^\w*Error: /.test(a.text) && !["configure", "new Tensor"].includes(target.name);
+        if (refused) wrong.push(`${target.name}:${way} → ${a.text}`);
+      }
+    }
+    expectNone(wrong);
+  });
+
+  it("together they give every option that there is", () => {
+    const missing: string[] = [];
+    for (const target of targets) {
+      const given = new Set<string>();
+      const known = new Set<string>();
+      for (const make of target.recipe.ways) {
+        const w = new World();
+        const args = make(w);
+        const last = args.at(-1);
+        if (typeof last === "object" && last !== null && Object.getPrototypeOf(last) === Object.prototype) {
+          for (const name of Object.keys(last)) given.add(name);
+          try {
+            target.call([...args.slice(0, -1), { ...last, thereIsNoSuchOption: 1 }]);
+          } catch (error) {
+            const told = /There are (.*)\.|The only one is (.*)\./.exec((error as Error).message);
+            for (const name of (told?.[1] ?? told?.[2] ?? "").split(", ")) if (name !== "") known.add(name);
+          }
+        }
+        w.end([]);
+      }
+      for (const name of known) if (!given.has(name)) missing.push(`${target.name} has an option ${name}`);
+    }
+    expect(missing).toEqual([]);
+  });
+});
+
+describe("every export and member, with", () => {
+  it.each(groups.filter((group) => !endless.includes(group)))("%s", (group) => expectNone(runGroup(group)));
+});
+
+describe("hostile calls", () => {
+  it(`${SEEDS} random ones`, () => {
+    expectNone(Array.from({ length: SEEDS }, (_, seed) => runHostile(seed)));
+  });
+
+  it("that once did harm", () => {
+    expectNone(corpus.map((line) => runLine(line)));
+  });
+
+  it("names on Object.prototype change nothing", () => {
+    const names = optionNames();
+    expect(names).toEqual(expect.arrayContaining(["axis", "dtype", "init", "keepdims", "out"]));
+    const findings: (string | null)[] = [];
+    for (const target of targets) {
+      for (const way of target.recipe.ways.keys()) {
+        for (const pollutant of pollutants) {
+          for (const enumerable of [false, true]) {
+            const found = runPolluted(target, way, names, pollutant, enumerable);
+            if (found === null) continue;
+            const alone = names.filter(
+              (name) => runPolluted(target, way, [name], pollutant, enumerable) !== null,
+            );
+            const kind = enumerable ? "enumerable" : "hidden";
+            findings.push(`${kind} ${alone.join(" ") || "several together"}: ${found}`);
+          }
+        }
+      }
+    }
+    expectNone(findings);
+  });
+});

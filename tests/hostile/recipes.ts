@@ -1,0 +1,672 @@
+/**
+ * Valid arguments of everything public: for each function and member one or more ways to call it, which together give
+ * every option. Hostile arguments are made out of these (mutators.ts).
+ */
+import * as strided from "../../src/index.ts";
+import "../../src/methods.ts";
+import type { World } from "./world.ts";
+
+/** The arguments of one valid call, made anew for each case. */
+export type Make = (w: World) => unknown[];
+
+export interface Recipe {
+  readonly ways: readonly Make[];
+  /** Elements and numbers of the result differ from call to call: only its form counts. */
+  readonly arbitrary?: boolean;
+}
+
+const { Tensor } = strided;
+type Fn = (...args: never[]) => unknown;
+
+const recipe = (...ways: Make[]): Recipe => ({ ways });
+const arbitrary = (...ways: Make[]): Recipe => ({ ways, arbitrary: true });
+const words = (text: string): string[] => text.trim().split(/\s+/);
+/** One recipe for each of several names. */
+const each = (text: string, of: (name: string) => Recipe): Record<string, Recipe> =>
+  Object.fromEntries(words(text).map((name) => [name, of(name)]));
+
+/** A way to give `out`: what the call makes without it, to be written over. */
+const withOut =
+  (name: string, make: Make): Make =>
+  (w) => {
+    const args = make(w);
+    const fn = (strided as unknown as Record<string, Fn>)[name];
+    return [...args, { out: w.own(fn(...(args as never[])) as strided.Tensor) }];
+  };
+
+const named = (name: string, dtype: strided.DType, make: Make): Recipe =>
+  recipe((w) => [...make(w), { dtype }], withOut(name, make), make);
+const unary = (name: string) => named(name, "f64", (w) => [w.f32(2, 3)]);
+const binary = (name: string) => named(name, "f64", (w) => [w.f32(2, 3), w.f32(3)]);
+const unaryInt = (name: string) => named(name, "i32", (w) => [w.of("i32", 2, 3)]);
+const binaryInt = (name: string) => named(name, "i64", (w) => [w.of("i32", 2, 3), w.of("i32", 3)]);
+
+const axis = { axis: [0, 1] };
+const sumOptions = { axis: 1, keepdims: true, dtype: "f64" };
+const fold = recipe(
+  (w) => [w.f32(2, 3), sumOptions],
+  (w) => [w.of("u8", 2, 3), axis],
+);
+const folded = (options: object) =>
+  recipe(
+    (w) => [w.f32(2, 3), options],
+    (w) => [w.of("i32", 3, 2), axis],
+  );
+const matrix = (options: object) =>
+  recipe(
+    (w) => [w.positive(3), options],
+    (w) => [w.positive(2)],
+  );
+const ofTensor = recipe(
+  (w) => [w.f32(2, 3)],
+  (w) => [w.of("i64", 4)],
+);
+const ofVectors = (options: object) =>
+  recipe(
+    (w) => [w.f32(4), w.f32(3), options],
+    (w) => [w.of("i32", 4), w.of("i32", 3)],
+  );
+const shaped = (...rest: unknown[]): Recipe =>
+  recipe(
+    () => [[2, 3], ...rest],
+    () => [4, ...rest],
+  );
+const transform = (t: (w: World) => strided.Tensor): Recipe =>
+  recipe(
+    (w) => [t(w), { n: 4, axis: 0, norm: "ortho" }],
+    (w) => [t(w)],
+  );
+const transforms = (t: (w: World) => strided.Tensor): Recipe =>
+  recipe(
+    (w) => [t(w), { shape: [2, 4], axes: [0, 1], norm: "forward" }],
+    (w) => [t(w)],
+  );
+const pairs = (w: World) => w.f32(4, 3, 2);
+const reals = (w: World) => w.f32(4, 3);
+const conv = { stride: [1, 1], padding: [1, 0], dilation: [1, 1], groups: 1 };
+const json = () => ({ dtype: "f32", shape: [2, 2], data: [1, 2, "NaN", 4] });
+const raw = (...shape: number[]) => ({
+  storage: Float64Array.from({ length: 12 }, (_, i) => i + 1),
+  shape,
+  strides: shape.map((_, d) => shape.slice(d + 1).reduce((a, b) => a * b, 1)),
+  offset: 1,
+});
+
+/** The exports of the package; namespaces are rows of their own below. */
+export const exported: Readonly<Record<string, Recipe>> = {
+  ...each(
+    `abs acos acosh asin asinh atan atanh cbrt ceil cos cosh deg2rad exp exp2 expm1 floor isfinite isinf isnan log log10
+    log1p log2 logicalNot neg negative positive rad2deg reciprocal relu sigmoid sign signbit sin sinc sinh sqrt square tan
+    tanh trunc`,
+    unary,
+  ),
+  ...each(
+    `add atan2 copysign div divide equal floorDivide fmax fmin fmod greater greaterEqual heaviside hypot less lessEqual
+    logaddexp logaddexp2 logicalAnd logicalOr logicalXor maximum minimum mul multiply notEqual pow remainder sub subtract
+    nextafter`,
+    binary,
+  ),
+  ...each("bitwiseInvert bitwiseNot", unaryInt),
+  ...each(
+    "bitwiseAnd bitwiseLeftShift bitwiseOr bitwiseRightShift bitwiseXor gcd lcm leftShift rightShift",
+    binaryInt,
+  ),
+  clip: named("clip", "f64", (w) => [w.f32(2, 3), 2, w.f32(3)]),
+  round: recipe(
+    (w) => [w.f32(2, 3), { decimals: 1, dtype: "f64" }],
+    (w) => [w.of("i32", 3), { decimals: -1, out: w.of("i32", 3) }],
+  ),
+  where: named("where", "f64", (w) => [w.of("bool", 2, 3), w.f32(3), 2]),
+  matmul: recipe(
+    (w) => [w.f32(2, 3), w.f32(3, 2), { out: w.f32(2, 2) }],
+    (w) => [w.f32(3, 3), w.f32(3)],
+  ),
+
+  ...each("sum prod max min countNonzero logsumexp mean nansum nanprod", () => fold),
+  ...each("any all median ptp nanmax nanmin nanmean nanmedian", () => folded({ axis: 1, keepdims: true })),
+  ...each("variance std nanvar nanstd", () =>
+    recipe(
+      (w) => [w.f32(2, 3), { axis: [1], keepdims: true, dtype: "f64", ddof: 1 }],
+      (w) => [w.f32(2, 3), { correction: 1 }],
+    ),
+  ),
+  norm: folded({ ord: 1, axis: [1], keepdims: true, dtype: "f64" }),
+  ...each("softmax logSoftmax", () => folded({ axis: [0], dtype: "f64" })),
+  ...each("argmax argmin", () =>
+    recipe(
+      (w) => [w.f32(2, 3), { axis: 1, keepdims: true }],
+      (w) => [w.f32(2, 3)],
+    ),
+  ),
+  ...each("cumsum cumprod", () => recipe((w) => [w.f32(2, 3), { axis: 1, dtype: "f64" }])),
+  ...each("cumulativeSum cumulativeProd", () =>
+    recipe((w) => [w.f32(2, 3), { axis: 1, dtype: "f64", includeInitial: true }]),
+  ),
+  ...each("quantile nanquantile", () =>
+    recipe(
+      (w) => [w.f32(2, 3), [0.25, 0.5], { axis: 1, keepdims: true, method: "linear" }],
+      (w) => [w.f32(2, 3), w.from("f64", [0, 1])],
+    ),
+  ),
+  ...each("percentile nanpercentile", () =>
+    recipe(
+      (w) => [w.f32(2, 3), [25, 50], { axis: [0, 1], keepdims: true, method: "lower" }],
+      (w) => [w.f32(2, 3), 10],
+    ),
+  ),
+  average: recipe((w) => [w.f32(2, 3), { axis: 1, keepdims: true, weights: w.f32(2, 3) }]),
+  bincount: recipe((w) => [w.of("i32", 4), { weights: w.f32(4), minlength: 8 }]),
+  histogram: recipe(
+    (w) => [w.f32(6), { bins: 3, range: [0, 6], weights: w.f32(6), density: true }],
+    (w) => [w.f32(6), { bins: [0, 2, 6] }],
+  ),
+  cov: recipe(
+    (w) => [w.f32(2, 4), { y: w.f32(1, 4), rowvar: true, bias: false, ddof: 0 }],
+    (w) => [w.f32(2, 4), { fweights: w.of("i32", 4), aweights: w.f32(4) }],
+  ),
+  corrcoef: recipe((w) => [w.f32(2, 4), { y: w.f32(1, 4), rowvar: true }]),
+  diff: recipe((w) => [w.f32(2, 3), { n: 1, axis: 1, prepend: 0, append: w.f32(2, 1) }]),
+  interp: recipe(
+    (w) => [w.f32(3), w.from("f64", [1, 2, 3]), w.f32(3), { left: 0, right: 9 }],
+    (w) => [2.5, w.from("f64", [1, 2, 3]), w.f32(3), { period: 3 }],
+  ),
+  mapReduce: recipe(
+    (w) => [
+      [w.f32(2, 3), w.f32(3)],
+      (a: number, b: number) => a * b,
+      { reduce: "max", axis: 1, keepdims: true, dtype: "f64" },
+    ],
+    (w) => [
+      [w.f32(2, 3)],
+      (a: number) => a + 1,
+      { reduce: (acc: number, x: number) => acc + x, init: 0, axis: [0] },
+    ],
+  ),
+
+  tensor: recipe(
+    () => [
+      [
+        [1, 2, 3],
+        [4, 5, 6],
+      ],
+      { dtype: "f32", shape: [3, 2] },
+    ],
+    () => [Float32Array.of(1, 2, 3, 4), { dtype: "f64", shape: [2, 2] }],
+    () => [new Float64Array(16)],
+    () => [BigInt64Array.of(1n, 2n)],
+  ),
+  asarray: recipe(
+    () => [[1, 2, 3], { dtype: "f64" }],
+    (w) => [w.f32(3), { dtype: "i32" }],
+    () => [new Int16Array(5)],
+  ),
+  ...each("zeros ones", () => shaped({ dtype: "i32" })),
+  empty: { ...shaped({ dtype: "u8" }), arbitrary: true },
+  full: recipe(
+    () => [[2, 3], 7, { dtype: "i32" }],
+    () => [4, 7n],
+  ),
+  fullLike: recipe((w) => [w.f32(2, 3), 7, { dtype: "f64", shape: [3, 2] }]),
+  ...each("zerosLike onesLike", () =>
+    recipe(
+      (w) => [w.f32(2, 3), { dtype: "f64", shape: [3, 2] }],
+      (w) => [w.own(w.f32(2, 3).T), { shape: 5 }],
+    ),
+  ),
+  emptyLike: arbitrary((w) => [w.f32(2, 3), { dtype: "f64", shape: [3, 2] }]),
+  arange: recipe(
+    () => [1, 7, 2, { dtype: "i32" }],
+    () => [5],
+  ),
+  linspace: recipe(() => [0, 1, 5, { dtype: "f64", endpoint: false }]),
+  eye: recipe(() => [3, { columns: 4, k: 1, dtype: "i32" }]),
+  identity: recipe(() => [3, { dtype: "f64" }]),
+  fromFunction: recipe(
+    () => [(i: number, j: number) => i * 3 + j, [2, 3], { dtype: "f32" }],
+    () => [(i: number) => i, 4],
+  ),
+  fromBuffer: recipe(
+    () => [new ArrayBuffer(64), { dtype: "f32", shape: [2, 3], byteStrides: [16, 4], byteOffset: 4 }],
+    () => [Uint8Array.of(1, 2, 3, 4, 5, 6), { dtype: "u8", shape: [2, 3] }],
+  ),
+  fromGgml: recipe(() => [
+    { type: "f32", ne: [3, 2], nb: [4, 16], data: new Float32Array(16), offset: 4, name: "w" },
+  ]),
+  fromJSON: recipe(
+    () => [json()],
+    () => [JSON.stringify(json())],
+  ),
+  oneHot: recipe(
+    () => [[0, 2, 1], 3, { axis: 0, on: 5, off: 1, dtype: "i32" }],
+    (w) => [w.from("i32", [0, 1, 1]), 2],
+  ),
+  meshgrid: recipe((w) => [[w.f32(2), w.f32(3)], { indexing: "ij", sparse: true }]),
+  ...each("tril triu diag", () => recipe((w) => [w.f32(3, 3), { k: 1 }])),
+  astype: recipe((w) => [w.f32(2, 3), "f64", { copy: true }]),
+  complex: recipe((w) => [w.f32(3), w.f32(3)]),
+  ...each("real imag conj complexAbs complexAngle", () => recipe((w) => [w.f32(3, 2)])),
+  complexMul: recipe((w) => [w.f32(3, 2), w.f32(3, 2)]),
+
+  ...each("atleast1d atleast2d atleast3d ravel flatten", () => ofTensor),
+  matrixTranspose: recipe((w) => [w.f32(2, 3)]),
+  reshape: recipe(
+    (w) => [w.f32(2, 3), [3, -1]],
+    (w) => [w.own(w.f32(2, 3).T), 6],
+  ),
+  ...each("expandDims", () =>
+    recipe(
+      (w) => [w.f32(2, 3), [0, 2]],
+      (w) => [w.f32(3), 1],
+    ),
+  ),
+  squeeze: recipe(
+    (w) => [w.f32(1, 3, 1), [0, 2]],
+    (w) => [w.f32(1, 3)],
+  ),
+  flip: recipe(
+    (w) => [w.f32(2, 3), [0, 1]],
+    (w) => [w.f32(2, 3)],
+  ),
+  broadcastTo: recipe((w) => [w.f32(3), [2, 3]]),
+  broadcastArrays: recipe((w) => [[w.f32(2, 1), w.f32(3)]]),
+  permuteDims: recipe((w) => [w.f32(2, 3, 1), [2, 0, 1]]),
+  swapAxes: recipe((w) => [w.f32(2, 3), 0, 1]),
+  moveAxis: recipe(
+    (w) => [w.f32(2, 3, 1), [0, 1], [1, 2]],
+    (w) => [w.f32(2, 3), 0, -1],
+  ),
+  roll: recipe(
+    (w) => [w.f32(2, 3), [1, 2], { axis: [0, 1] }],
+    (w) => [w.f32(2, 3), 2],
+  ),
+  rot90: recipe((w) => [w.f32(2, 3), { k: 1, axes: [0, 1] }]),
+  ...each("split arraySplit", () =>
+    recipe(
+      (w) => [w.f32(2, 4), [1, 3], { axis: 1 }],
+      (w) => [w.f32(4), 2],
+    ),
+  ),
+  unstack: recipe((w) => [w.f32(2, 3), { axis: 1 }]),
+  concat: recipe(
+    (w) => [[w.f32(2, 3), w.f32(2, 3)], { axis: 1, dtype: "f64" }],
+    (w) => [[w.f32(2, 3), w.f32(3)], { axis: null }],
+  ),
+  stack: recipe((w) => [[w.f32(2, 3), w.f32(2, 3)], { axis: 1, dtype: "f64" }]),
+  ...each("vstack hstack", () => recipe((w) => [[w.f32(2, 3), w.f32(2, 3)]])),
+  tile: recipe(
+    (w) => [w.f32(2, 3), [2, 1]],
+    (w) => [w.f32(3), 2],
+  ),
+  repeat: recipe(
+    (w) => [w.f32(2, 3), [1, 2], { axis: 0 }],
+    (w) => [w.f32(3), w.from("i32", [1, 0, 2])],
+    (w) => [w.f32(3), 2],
+  ),
+  pad: recipe(
+    (w) => [
+      w.f32(2, 3),
+      [
+        [1, 0],
+        [0, 2],
+      ],
+      { mode: "constant", value: 7 },
+    ],
+    (w) => [w.f32(3), [1, 2], { mode: "reflect" }],
+    (w) => [w.f32(3), 1],
+  ),
+
+  take: recipe(
+    (w) => [w.f32(3, 2), [0, 2], { axis: 0, mode: "wrap" }],
+    (w) => [w.f32(3), w.from("i32", [2, 0])],
+  ),
+  takeAlongAxis: recipe((w) => [w.f32(2, 3), [[1], [0]], { axis: 1 }]),
+  gather: recipe((w) => [
+    w.f32(2, 3),
+    [
+      [0, 1],
+      [2, 0],
+    ],
+  ]),
+  assignTake: recipe((w) => [w.f32(3, 2), [0, 2], w.f32(2, 2), { axis: 0, mode: "clip" }]),
+  putAlongAxis: recipe((w) => [w.f32(2, 3), [[1], [0]], 9, { axis: 1 }]),
+  assignAt: recipe((w) => [
+    w.f32(2, 3),
+    [
+      [0, 1],
+      [2, 0],
+    ],
+    [7, 8],
+  ]),
+  scatterAdd: recipe(
+    (w) => [w.f32(3), w.from("i32", [0, 2]), w.f32(2), { axis: 0 }],
+    (w) => [
+      w.f32(2, 3),
+      [
+        [0, 1],
+        [2, 0],
+      ],
+      [7, 8],
+    ],
+  ),
+  put: recipe((w) => [w.f32(2, 3), [0, 5], [7, 8], { mode: "wrap" }]),
+  booleanMask: recipe((w) => [w.f32(2, 3), w.of("bool", 2, 3)]),
+  assignMask: recipe((w) => [w.f32(2, 3), w.of("bool", 2, 3), 9]),
+  ...each("nonzero argwhere flatnonzero", () => ofTensor),
+  compress: recipe(
+    (w) => [w.f32(3, 2), [true, false, true], { axis: 0 }],
+    (w) => [w.f32(3), w.of("bool", 3)],
+  ),
+
+  sort: recipe((w) => [w.f32(2, 3), { axis: 1, descending: true, stable: true }]),
+  argsort: recipe((w) => [w.f32(2, 3), { axis: 0, descending: true, stable: true }]),
+  topk: recipe((w) => [w.f32(2, 3), 2, { axis: 1, largest: true, sorted: true }]),
+  lexsort: recipe(
+    (w) => [[w.f32(4), w.f32(4)]],
+    (w) => [w.f32(2, 4)],
+  ),
+  searchsorted: recipe((w) => [
+    w.from("f32", [1, 2, 3]),
+    w.f32(2),
+    { side: "right", sorter: w.from("i64", [0, 1, 2]) },
+  ]),
+  digitize: recipe((w) => [w.f32(4), w.from("f32", [1, 2, 3]), { right: true }]),
+  unique: recipe((w) => [
+    w.f32(6),
+    { returnIndex: true, returnInverse: true, returnCounts: true, equalNan: true, axis: 0 },
+  ]),
+  ...each("uniqueAll uniqueCounts uniqueInverse uniqueValues", () => ofTensor),
+  isin: recipe((w) => [w.f32(2, 3), w.f32(2), { invert: true, assumeUnique: false }]),
+  union1d: recipe((w) => [w.f32(3), w.f32(3)]),
+  intersect1d: ofVectors({ returnIndices: true, assumeUnique: false }),
+  ...each("setdiff1d setxor1d", () => ofVectors({ assumeUnique: false })),
+
+  ...each("dot inner outer kron", () => recipe((w) => [w.f32(3), w.f32(3)])),
+  vecdot: recipe((w) => [w.f32(2, 3), w.f32(2, 3), { axis: 1 }]),
+  cross: recipe((w) => [w.f32(2, 3), w.f32(2, 3), { axis: 1 }]),
+  tensordot: recipe(
+    (w) => [w.f32(2, 3), w.f32(3, 2), { axes: [[1], [0]] }],
+    (w) => [w.f32(2, 3), w.f32(3, 2), { axes: 1 }],
+  ),
+  trace: recipe((w) => [w.f32(3, 3), { offset: 1, axis1: 0, axis2: 1, dtype: "f64" }]),
+  multiDot: recipe((w) => [[w.f32(2, 3), w.f32(3, 2), w.f32(2, 2)]]),
+  einsum: recipe(
+    (w) => ["ij,jk->ik", w.f32(2, 3), w.f32(3, 2)],
+    (w) => ["ii", w.f32(3, 3)],
+  ),
+  conv1d: recipe((w) => [
+    w.f32(1, 2, 5),
+    w.f32(2, 2, 3),
+    { ...conv, stride: 1, padding: "same", dilation: [1], bias: w.f32(2) },
+  ]),
+  conv2d: recipe((w) => [w.f32(1, 2, 4, 4), w.f32(2, 2, 3, 3), { ...conv, bias: w.f32(2) }]),
+  conv3d: recipe((w) => [
+    w.f32(1, 1, 3, 3, 3),
+    w.f32(1, 1, 2, 2, 2),
+    { stride: 1, padding: [0, 1, 0], dilation: 1, groups: 1, bias: w.f32(1) },
+  ]),
+  convTranspose1d: recipe((w) => [
+    w.f32(1, 2, 3),
+    w.f32(2, 2, 3),
+    { stride: [2], padding: 1, outputPadding: [1], dilation: 1, groups: 1, bias: w.f32(2) },
+  ]),
+  convTranspose2d: recipe((w) => [
+    w.f32(1, 1, 3, 3),
+    w.f32(1, 1, 2, 2),
+    { stride: [2, 2], padding: [0, 1], outputPadding: 1, dilation: [1, 1], groups: 1, bias: w.f32(1) },
+  ]),
+  ...each("convolve correlate", () => recipe((w) => [w.f32(5), w.f32(3), { mode: "same" }])),
+  maxPool1d: recipe((w) => [w.f32(1, 2, 6), [2], { stride: [2], padding: 1, ceilMode: true, dilation: [1] }]),
+  maxPool2d: recipe((w) => [
+    w.f32(1, 4, 4),
+    [2, 2],
+    { stride: 2, padding: [1, 0], ceilMode: false, dilation: 1 },
+  ]),
+  avgPool1d: recipe((w) => [
+    w.f32(1, 2, 6),
+    2,
+    { stride: [2], padding: 1, ceilMode: true, countIncludePad: false },
+  ]),
+  avgPool2d: recipe((w) => [
+    w.f32(1, 4, 4),
+    [2, 2],
+    { stride: 2, padding: [1, 0], ceilMode: false, countIncludePad: true },
+  ]),
+
+  allclose: recipe((w) => [w.f32(3), w.f32(3), { rtol: 0.1, atol: 0.1, equalNan: true }]),
+  isclose: recipe((w) => [w.f32(3), 2, { rtol: 0.1, atol: 0.1, equalNan: true }]),
+  arrayEqual: recipe((w) => [w.f32(3), w.f32(3), { equalNan: true }]),
+  nanToNum: recipe((w) => [w.f32(3), { nan: 1, posinf: 2, neginf: 3, out: w.f32(3) }]),
+
+  canCast: recipe(
+    () => ["i32", "f64"],
+    (w) => [w.f32(2), "f64"],
+  ),
+  promote: recipe(() => ["i32", "f64"]),
+  resultType: recipe((w) => ["i32", w.f32(2), "u8"]),
+  isdtype: recipe(
+    () => ["f32", ["real floating", "bool"]],
+    () => ["i8", "integral"],
+  ),
+  finfo: recipe(
+    () => ["f32"],
+    (w) => [w.f32(2)],
+  ),
+  iinfo: recipe(
+    () => ["i64"],
+    (w) => [w.of("u8", 2)],
+  ),
+
+  zip: recipe(
+    (w) => [[w.f32(2, 3), w.f32(3)], (a: number, b: number) => a + b, { dtype: "f64" }],
+    (w) => [[w.f32(2, 3), w.f32(3)], (a: number, b: number) => a * b, { out: w.f32(2, 3) }],
+  ),
+  kernel: recipe(
+    () => [(x: number, k: number) => x * k, { k: 2 }, { fastMath: true }],
+    () => [(x: number, { a, b }: { a: number; b: number }) => x * a + b, { a: 2, b: [3, 4][0] }],
+    () => [(x: number) => x + 1],
+  ),
+  scope: recipe((w) => {
+    const a = w.f32(3);
+    return [() => [a.add(1), { b: a.mul(2) }]];
+  }),
+  explain: arbitrary((w) => {
+    const a = w.f32(3);
+    return [() => a.add(1)];
+  }),
+  memory: arbitrary(() => []),
+  ready: recipe(() => []),
+  // The engine is in use: refused, whatever it is given.
+  configure: recipe(() => [{ maximumBytes: 2 ** 20, threads: 1 }]),
+
+  rawMap: recipe(() => [(x: number) => x + 1, raw(2, 3), raw(2, 3)]),
+  rawZip: recipe(() => [(a: number, b: number) => a * b, raw(2, 3), raw(2, 3), raw(2, 3)]),
+  rawReduce: recipe(() => [(acc: number, x: number) => acc + x, raw(2, 1), raw(2, 3), 1]),
+  rawMatmul: recipe(() => [raw(1, 2, 2), raw(1, 2, 3), raw(1, 3, 2)]),
+};
+
+/** Exports that are no functions, or make nothing of what they are given. */
+export const plain: Readonly<Record<string, string>> = {
+  dtypeNames: "a list of names",
+  fft: "a namespace",
+  linalg: "a namespace",
+  random: "a namespace",
+  TensorError: "an error says what it is given",
+  Tensor: "a class: its members are rows, and so is new Tensor",
+};
+
+const drawn: Readonly<Record<string, Recipe>> = {
+  uniform: shaped({ low: -1, high: 1, dtype: "f64" }),
+  normal: shaped({ mean: 1, std: 2, dtype: "f32" }),
+  exponential: shaped({ scale: 2, dtype: "f32" }),
+  bernoulli: shaped({ p: 0.25 }),
+  integers: recipe(() => [1, 9, [2, 3], { dtype: "u8", endpoint: true }]),
+  shuffle: recipe((w) => [w.f32(3, 2), { axis: 0 }]),
+  permutation: recipe(
+    (w) => [w.f32(3, 2), { axis: 1 }],
+    () => [5],
+  ),
+  choice: recipe(
+    (w) => [w.f32(4), [2, 2], { axis: 0, replace: true, p: [0.25, 0.25, 0.25, 0.25] }],
+    (w) => [4, 2, { replace: false, p: w.from("f64", [0.25, 0.25, 0.25, 0.25]) }],
+  ),
+};
+
+export const namespaces: Readonly<Record<"fft" | "linalg" | "random", Readonly<Record<string, Recipe>>>> = {
+  fft: {
+    ...each("fft ifft irfft hfft", () => transform(pairs)),
+    ...each("rfft ihfft", () => transform(reals)),
+    ...each("fftn ifftn fft2 ifft2 irfftn irfft2", () => transforms(pairs)),
+    ...each("rfftn rfft2", () => transforms(reals)),
+    ...each("fftfreq rfftfreq", () => recipe(() => [5, { d: 0.5, dtype: "f32" }])),
+    ...each("fftshift ifftshift", () =>
+      recipe(
+        (w) => [w.f32(3, 2), { axes: [0], pairs: true }],
+        (w) => [w.f32(4), { axes: 0 }],
+      ),
+    ),
+  },
+  linalg: {
+    cholesky: matrix({ upper: true }),
+    cond: matrix({ ord: 2 }),
+    ...each("cross matmul matrixTranspose multiDot outer tensordot vecdot", (name) => exported[name]),
+    ...each("det inv slogdet svdvals", () => recipe((w) => [w.positive(3)])),
+    diagonal: recipe((w) => [w.f32(3, 3), { offset: 1 }]),
+    trace: recipe((w) => [w.f32(3, 3), { offset: 1, dtype: "f64" }]),
+    ...each("eigh eigvalsh", () => matrix({ uplo: "U" })),
+    lstsq: recipe((w) => [w.positive(3), w.of("f64", 3), { rtol: 1e-9 }]),
+    matrixNorm: matrix({ ord: "nuc", keepdims: true }),
+    matrixPower: recipe((w) => [w.positive(2), 3]),
+    ...each("matrixRank pinv", () => matrix({ rtol: 1e-9 })),
+    qr: matrix({ mode: "complete" }),
+    solve: recipe((w) => [w.positive(3), w.of("f64", 3)]),
+    svd: matrix({ fullMatrices: false }),
+    vectorNorm: folded({ ord: 3, axis: [1], keepdims: true }),
+  },
+  random: {
+    ...Object.fromEntries(Object.entries(drawn).map(([name, r]) => [name, { ...r, arbitrary: true }])),
+    generator: recipe(() => [7, { stream: 1, at: 3 }]),
+  },
+};
+
+/** Members of a generator; the generator itself is made by `self`. */
+export const generator: Readonly<Record<string, Recipe>> = {
+  ...drawn,
+  bits: shaped({ dtype: "u64" }),
+  spawn: recipe(() => [2]),
+  at: recipe(() => []),
+};
+
+const plus = (x: number) => x + 1;
+const adds = (acc: number, x: number) => acc + x;
+
+/** Members of Tensor that no function of the same name stands for; the first argument is the tensor. */
+const ownMembers: Readonly<Record<string, Recipe>> = {
+  ...each(
+    `shape rank size strides byteStrides offset byteOffset isContiguous isDisposed data T transpose clone contiguous
+    toArray toTypedArray toJSON layout dispose`,
+    () => recipe((w) => [w.f32(2, 3)]),
+  ),
+  var: exported.variance,
+  slice: recipe(
+    (w) => [w.f32(2, 3), ":", [0, 3, 2], null],
+    (w) => [w.f32(2, 3), 1, "::-1"],
+    (w) => [w.f32(2, 3), "...", 0],
+  ),
+  permute: recipe(
+    (w) => [w.f32(2, 3), [1, 0]],
+    (w) => [w.f32(2, 3), 1, 0],
+  ),
+  diagonal: recipe((w) => [w.f32(3, 3), { offset: 1, axis1: 0, axis2: 1 }]),
+  slidingWindow: recipe(
+    (w) => [w.f32(3, 4), [2, 2], [0, 1]],
+    (w) => [w.f32(5), 2],
+  ),
+  asStrided: recipe((w) => [w.f32(2, 3), [2, 2], [3, 1], 1]),
+  view: recipe(
+    (w) => [w.f32(2, 3), [3, 2]],
+    (w) => [w.f32(2, 3), 6],
+  ),
+  get: recipe((w) => [w.f32(2, 3), 1, 2]),
+  set: recipe((w) => [w.f32(2, 3), [1, 2], 9]),
+  item: recipe((w) => [w.f32(1, 1)]),
+  assign: recipe(
+    (w) => [w.f32(2, 3), w.f32(3)],
+    (w) => [w.f32(2, 3), [1, 2, 3]],
+  ),
+  assignFlat: recipe((w) => [w.f32(2, 3), w.f32(6)]),
+  fill: recipe((w) => [w.f32(2, 3), 9]),
+  to: recipe((w) => [w.f32(2, 3), "f64"]),
+  map: recipe(
+    (w) => [w.f32(2, 3), plus, { dtype: "f64" }],
+    (w) => [w.f32(2, 3), plus, { out: w.f32(2, 3) }],
+  ),
+  reduce: recipe(
+    (w) => [w.f32(2, 3), adds, { axis: 1, init: 0, keepdims: true, dtype: "f64", associative: true }],
+    (w) => [w.f32(2, 3), adds, { axis: [0, 1] }],
+  ),
+  scan: recipe((w) => [w.f32(2, 3), adds, { axis: 1, init: 0, dtype: "f64" }]),
+  toString: recipe((w) => [w.f32(2, 3), { threshold: 4, edge: 1, digits: 3, lineWidth: 60 }]),
+};
+
+/** Every member of Tensor.prototype; what is a function too is called with the function's arguments. */
+export const members: Readonly<Record<string, Recipe | undefined>> = Object.fromEntries(
+  Object.getOwnPropertyNames(Tensor.prototype)
+    .filter((name) => name !== "constructor")
+    .map((name) => [name, ownMembers[name] ?? methodRecipe(name)]),
+);
+
+function methodRecipe(name: string): Recipe | undefined {
+  if (name !== "round") return exported[name];
+  return exported.trunc;
+}
+
+const kernelOf = (w: World): unknown[] => [
+  strided.kernel((a: number, b: number, k: number) => a * b + k, { k: 2 }),
+  w.f32(2, 3),
+  w.f32(3),
+];
+
+/** Members of a kernel: the first argument is the kernel. */
+export const kernelMembers: Readonly<Record<string, Recipe>> = {
+  "()": recipe(kernelOf, (w) => [kernelOf(w)[0], 2, 3]),
+  into: recipe((w) => {
+    const [k, ...tensors] = kernelOf(w);
+    return [k, w.f32(2, 3), ...tensors];
+  }),
+  as: recipe((w) => [kernelOf(w)[0], "f64"]),
+  reduce: recipe(
+    (w) => [kernelOf(w)[0], "max", { axis: 1, keepdims: true, init: 0, dtype: "f64" }],
+    (w) => [kernelOf(w)[0], adds, { init: 0, axis: [0] }],
+  ),
+  template: recipe((w) => [kernelOf(w)[0]]),
+  captures: recipe((w) => [kernelOf(w)[0]]),
+  toString: recipe((w) => [kernelOf(w)[0]]),
+};
+
+const reportOf = (w: World) => {
+  const a = w.f32(2, 3);
+  return strided.explain(() => w.own(a.add(1)));
+};
+const ofReport = (...rest: unknown[]): Recipe => arbitrary((w) => [reportOf(w), ...rest]);
+
+/** Members of a report: the first argument is the report. */
+export const reportMembers: Readonly<Record<string, Recipe>> = {
+  ...each("kernels copies fallbacks routines toString", () => ofReport()),
+  ...each("wat passes loops iteration", () => ofReport(0)),
+  table: recipe(
+    (w) => [reportOf(w), { rows: 2, kernel: 0 }],
+    (w) => [reportOf(w), -1],
+  ),
+  toJSON: ofReport({ wat: false }),
+};
+
+const iterationOf = (w: World) => reportOf(w).iteration();
+
+/** Members of an iteration: the first argument is the iteration. */
+export const iterationMembers: Readonly<Record<string, Recipe>> = {
+  row: recipe(
+    (w) => [iterationOf(w), 1, { most: 2, from: 0 }],
+    (w) => [iterationOf(w), 0, 1],
+  ),
+  toJSON: arbitrary((w) => [iterationOf(w)]),
+};
