@@ -65,7 +65,12 @@ export function describe(value: unknown): string {
   if (typeof value === "bigint") return `the bigint ${value}n`;
   if (typeof value === "number" || typeof value === "boolean") return `the ${typeof value} ${value}`;
   if (typeof value === "object") {
-    return Array.isArray(value) ? "an array" : isTensorLike(value) ? "a Tensor" : "an object";
+    try {
+      return Array.isArray(value) ? "an array" : isTensorLike(value) ? "a Tensor" : "an object";
+    } catch {
+      // A Proxy that was revoked, or that throws when it is asked.
+      return "a Proxy";
+    }
   }
   return `a ${typeof value}`;
 }

@@ -203,7 +203,7 @@ export class Tensor<D extends DType = DType> {
   }
 
   [disposeSymbol](): void {
-    this.dispose();
+    Tensor.prototype.dispose.call(this);
   }
 
   get [Symbol.toStringTag](): string {
@@ -674,7 +674,7 @@ export class Tensor<D extends DType = DType> {
     return `${header}\n${formatValues(of.dtype, of.frame, readerOf(of), format)}`;
   }
   [inspect](): string {
-    return this.toString();
+    return Tensor.prototype.toString.call(this);
   }
 }
 
@@ -693,8 +693,8 @@ function inside<D extends DType>(t: Tensor<D>, operation: string): Strided<D> {
   return of === undefined ? failForeign(operation, t) : (of as Strided<D>);
 }
 
-/** The same, for code that has made sure that this is a tensor. */
-export const stridedOf = <D extends DType>(t: Tensor<D>): Strided<D> => inside(t, "tensor");
+/** The same of a tensor that may be used, for code that has said so before. */
+export const stridedOf = <D extends DType>(t: Tensor<D>): Strided<D> => live("tensor", t);
 
 /** The same of a tensor that may be used, or an error that says what came instead. */
 export function live<D extends DType>(operation: string, t: Tensor<D>): Strided<D> {
@@ -720,7 +720,7 @@ export function liveTensor(operation: string, t: unknown): Tensor {
 }
 
 function failForeign(operation: string, t: unknown): never {
-  if (t instanceof Tensor) {
+  if (isDerived(t)) {
     fail(
       "value",
       operation,
@@ -729,6 +729,15 @@ function failForeign(operation: string, t: unknown): never {
     );
   }
   return fail("value", operation, `expected a tensor, got ${describe(t)}.`, "Make one with tensor(…).");
+}
+
+/** A Proxy may refuse to say what it is of. */
+function isDerived(t: unknown): boolean {
+  try {
+    return t instanceof Tensor;
+  } catch {
+    return true;
+  }
 }
 
 /**

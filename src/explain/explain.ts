@@ -5,7 +5,7 @@
  */
 import { engine, type Listener } from "../engine.ts";
 import { describe, fail } from "../errors.ts";
-import { checkThunk } from "../ops/arguments.ts";
+import { checkThunk, readOptions } from "../ops/arguments.ts";
 import { isTensor, stridedOf } from "../tensor.ts";
 import { routineOperand } from "./facts.ts";
 import { type Iteration, iterationOf, type Trace } from "./iteration.ts";
@@ -114,7 +114,8 @@ export class Report<R = unknown> {
   /** The steps, and what the function returned in a few words. `wat: false` leaves the long WebAssembly texts out. */
   toJSON(options: ReportJSONOptions | string = {}): { steps: readonly Step[]; result: unknown } {
     // JSON.stringify gives a key.
-    const { wat = true } = typeof options === "object" ? options : {};
+    const { wat = true } =
+      typeof options === "object" ? readOptions("toJSON", options, "{ wat: false }", ["wat"]) : {};
     return { steps: wat ? this.steps : this.steps.map(withoutWat), result: summary(this.result) };
   }
 }

@@ -9,7 +9,7 @@ import { scope } from "../api.ts";
 import { type DType, dtypes, promote, promoteAll } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
-import { readOptions } from "../ops/arguments.ts";
+import { readList, readOptions } from "../ops/arguments.ts";
 import { allocate } from "../ops/strided.ts";
 import { laneBytes, laneDType, laneOf } from "../optimize/gemm.ts";
 import { liveTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
@@ -79,6 +79,7 @@ export interface ConvolveOptions {
 
 /** Of two 1-D tensors, as numpy.convolve: out[k] = Σ a[i]·v[k - i]; default mode "full". */
 export function convolve(a: Tensor, v: Tensor, options: ConvolveOptions = {}): Tensor {
+  options = readOptions("convolve", options, '{ mode: "same" }');
   const [x, w] = signals("convolve", a, v, options);
   return scoped("convolve", () => {
     const [long, short] = x.size >= w.size ? [x, w] : [w, x];
@@ -87,6 +88,7 @@ export function convolve(a: Tensor, v: Tensor, options: ConvolveOptions = {}): T
 }
 /** Of two 1-D tensors, as numpy.correlate: out[k] = Σ a[i + k]·v[i]; default mode "valid". */
 export function correlate(a: Tensor, v: Tensor, options: ConvolveOptions = {}): Tensor {
+  options = readOptions("correlate", options, '{ mode: "same" }');
   const [x, w] = signals("correlate", a, v, options);
   const mode = options.mode ?? "valid";
   return scoped("correlate", () =>
@@ -301,7 +303,7 @@ export function perAxis(
   rank: number,
   least: number,
 ): readonly number[] {
-  const all = Array.isArray(value) ? value : new Array(rank).fill(value);
+  const all = readList(operation, name, value) ?? new Array(rank).fill(value);
   if (all.length !== rank) {
     fail(
       "value",

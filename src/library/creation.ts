@@ -4,7 +4,7 @@ import { checkDType, type DType, dtypes, isInteger } from "../dtype.ts";
 import { describe, fail, list } from "../errors.ts";
 import { TemplateBuilder } from "../frontend/template.ts";
 import type { Template } from "../ir/node.ts";
-import { checkFlag, readOptions } from "../ops/arguments.ts";
+import { checkFlag, readList, readOptions, snapshot } from "../ops/arguments.ts";
 import { assign, copyTo } from "../ops/copy.ts";
 import { fromData, full as fullOf, type Nested, type Scalar, shapeOf } from "../ops/create.ts";
 import { elementwise } from "../ops/elementwise.ts";
@@ -54,8 +54,8 @@ export function emptyLike<D extends DType, E extends DType = D>(
 }
 
 function like<E extends DType>(op: string, t: Tensor, value: Scalar | null, options: LikeOptions): Tensor<E> {
-  liveTensor(op, t);
   options = readOptions(op, options, '{ dtype: "f64" }', ["dtype", "shape"]);
+  liveTensor(op, t);
   const dtype = checkDType(op, options.dtype ?? t.dtype);
   const shape = options.shape === undefined ? t.shape : shapeOf(op, options.shape);
   const made = value === null ? allocate(op, dtype, shape) : fullOf(op, shape, value, dtype);
@@ -85,8 +85,8 @@ export function astype<E extends DType>(
   options: { readonly copy?: boolean } = {},
 ): Tensor<E> {
   const op = "astype";
-  liveTensor(op, t);
   options = readOptions(op, options, "{ copy: false }", ["copy"]);
+  liveTensor(op, t);
   checkFlag(op, "copy", options.copy);
   checkDType(op, dtype);
   if (options.copy === false) return t.to(dtype);
@@ -110,8 +110,8 @@ export function triu<D extends DType>(t: Tensor<D>, options: TriangleOptions = {
 }
 
 function triangle<D extends DType>(op: "tril" | "triu", t: Tensor<D>, options: TriangleOptions): Tensor<D> {
-  liveTensor(op, t);
   options = readOptions(op, options, "{ k: 1 }", ["k"]);
+  liveTensor(op, t);
   const k = diagonalOf(op, options.k);
   if (t.rank < 2) fail("shape", op, `${list(t.shape)} is no matrix.`, "It needs two axes at least.");
   const [rows, columns] = t.shape.slice(-2);
@@ -162,8 +162,8 @@ function diagonalOf(op: string, k: unknown): number {
 /** A vector as the diagonal of a square matrix; the diagonal of a matrix as a vector, which is a view. */
 export function diag<D extends DType>(t: Tensor<D>, options: TriangleOptions = {}): Tensor<D> {
   const op = "diag";
-  liveTensor(op, t);
   options = readOptions(op, options, "{ k: 1 }", ["k"]);
+  liveTensor(op, t);
   const k = diagonalOf(op, options.k);
   if (t.rank === 2) return t.diagonal({ offset: k });
   if (t.rank !== 1) fail("shape", op, `${list(t.shape)} is neither vector nor matrix.`, "Use diagonal.");
@@ -195,7 +195,8 @@ export function meshgrid<const T extends readonly Tensor[]>(
   options: MeshgridOptions = {},
 ): { -readonly [K in keyof T]: T[K] } {
   const op = "meshgrid";
-  if (!Array.isArray(vectors)) {
+  const given = readList(op, "the list", vectors);
+  if (given === null) {
     fail("value", op, `expected an array of vectors, got ${describe(vectors)}.`, `Give one: ${op}([x, y]).`);
   }
   options = readOptions(op, options, '{ indexing: "ij" }', ["indexing", "sparse"]);
@@ -204,7 +205,7 @@ export function meshgrid<const T extends readonly Tensor[]>(
   if (indexing !== "xy" && indexing !== "ij") {
     fail("value", op, `indexing is ${describe(indexing)}.`, 'Use "xy" or "ij".');
   }
-  const all = Array.from(vectors as readonly Tensor[], (v) => liveTensor(op, v));
+  const all = given.map((v) => liveTensor(op, v));
   const wrong = all.find((v) => v.rank > 1);
   if (wrong !== undefined) fail("shape", op, `${list(wrong.shape)} is no vector.`, "Give 1-d tensors.");
   const axisOf = (k: number) => (indexing === "xy" && k < 2 && all.length > 1 ? 1 - k : k);
@@ -267,6 +268,7 @@ export function oneHot<E extends DType = "f32">(
   options: OneHotOptions<E> = {},
 ): Tensor<E> {
   const op = "oneHot";
+  indices = snapshot(op, "the indices", indices);
   options = readOptions(op, options, "{ axis: 1 }", ["axis", "on", "off", "dtype"]);
   if (!(Number.isSafeInteger(depth) && depth >= 0 && depth < 2 ** 31)) {
     fail("value", op, `the depth is ${describe(depth)}.`, "Use a whole number from 0 to 2147483647.");

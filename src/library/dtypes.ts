@@ -1,6 +1,7 @@
 /** Questions about dtypes: the array API's data type functions. */
 import { checkDType, type DType, dtypes, isDType, promote, promoteAll, type Value } from "../dtype.ts";
 import { describe, fail } from "../errors.ts";
+import { readList } from "../ops/arguments.ts";
 import { liveTensor, Tensor } from "../tensor.ts";
 
 /** A dtype, or the tensor that has it. */
@@ -35,7 +36,7 @@ export type DTypeKind = keyof typeof kinds;
 export function isdtype(dtype: DType, kind: DType | DTypeKind | readonly (DType | DTypeKind)[]): boolean {
   const op = "isdtype";
   const row = dtypes[checkDType(op, dtype)];
-  return (Array.isArray(kind) ? kind : [kind]).some((k) => {
+  return (readList("isdtype", "the kind", kind) ?? [kind]).some((k) => {
     if (typeof k === "string" && Object.hasOwn(kinds, k))
       return (kinds[k as DTypeKind] as readonly string[]).includes(row.kind);
     if (isDType(k)) return k === dtype;

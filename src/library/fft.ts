@@ -53,16 +53,18 @@ export function irfft<D extends DType>(z: Tensor<D>, options: FftOptions = {}): 
 }
 /** Of a signal whose transform is real: n real results from the first n/2 + 1 of its elements. */
 export function hfft<D extends DType>(z: Tensor<D>, options: FftOptions = {}): Tensor<FftOf<D>> {
+  const turn = turned("hfft", options);
   const t = pairs("hfft", z);
   return scoped("hfft", () =>
-    alongOne("hfft", conj(t), turned("hfft", options), { inverse: true, from: "half", to: "real" }),
+    alongOne("hfft", conj(t), turn, { inverse: true, from: "half", to: "real" }),
   ) as Tensor<FftOf<D>>;
 }
 /** The inverse of hfft. */
 export function ihfft<D extends DType>(x: Tensor<D>, options: FftOptions = {}): Tensor<FftOf<D>> {
+  const turn = turned("ihfft", options);
   const t = liveTensor("ihfft", x);
   return scoped("ihfft", () =>
-    conj(alongOne("ihfft", t, turned("ihfft", options), { inverse: false, from: "real", to: "half" })),
+    conj(alongOne("ihfft", t, turn, { inverse: false, from: "real", to: "half" })),
   ) as Tensor<FftOf<D>>;
 }
 
@@ -301,6 +303,7 @@ function several(operation: string, t: Tensor, rank: number, options: FftnOption
 
 /** Transforms along one axis after another, the last one first, as NumPy does. */
 function alongMany(operation: string, z: Tensor, options: FftnOptions, inverse: boolean): Tensor {
+  options = readOptions(operation, options, "{ axes: [0, 1] }");
   const t = pairs(operation, z);
   const { axes, lengths } = several(operation, t, t.rank - 1, options);
   const form = { inverse, from: "complex", to: "complex" } as const;
@@ -327,6 +330,7 @@ function again(operation: string, t: Tensor, options: FftOptions, form: Form): T
 }
 
 function realMany(operation: string, x: Tensor, options: FftnOptions): Tensor {
+  options = readOptions(operation, options, "{ axes: [0, 1] }");
   const t = liveTensor(operation, x);
   const { axes, lengths } = several(operation, t, t.rank, options);
   return scope(() => {
@@ -344,6 +348,7 @@ function realMany(operation: string, x: Tensor, options: FftnOptions): Tensor {
 }
 
 function inverseRealMany(operation: string, z: Tensor, options: FftnOptions): Tensor {
+  options = readOptions(operation, options, "{ axes: [0, 1] }");
   const t = pairs(operation, z);
   const { axes, lengths } = several(operation, t, t.rank - 1, options, true);
   return scope(() => {

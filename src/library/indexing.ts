@@ -9,7 +9,7 @@ import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { Builder } from "../ir/build.ts";
 import type { Program } from "../ir/node.ts";
-import { readOptions } from "../ops/arguments.ts";
+import { readOptions, snapshot } from "../ops/arguments.ts";
 import { assign, copyTo } from "../ops/copy.ts";
 import type { Nested } from "../ops/create.ts";
 import { allocate, checkWritable, filled, type Strided } from "../ops/strided.ts";
@@ -58,8 +58,9 @@ export interface AxisOption {
 /** t[…, indices, …]: slices of one axis, chosen by indices of any shape. */
 export function take<D extends DType>(t: Tensor<D>, indices: Indices, options: TakeOptions = {}): Tensor<D> {
   const op = "take";
-  liveTensor(op, t);
+  indices = snapshot(op, "the indices", indices);
   options = readOptions(op, options, "{ axis: 0 }", ["axis", "mode"]);
+  liveTensor(op, t);
   const mode = checkMode(op, options.mode);
   if (options.axis === undefined && t.rank !== 1) {
     return scope(() => {
@@ -77,14 +78,16 @@ export function takeAlongAxis<D extends DType>(
   options: AlongOptions = {},
 ): Tensor<D> {
   const op = "takeAlongAxis";
-  liveTensor(op, t);
+  indices = snapshot(op, "the indices", indices);
   options = readOptions(op, options, "{ axis: 1 }", ["axis"]);
+  liveTensor(op, t);
   return read(op, t, alongAxis(op, stridedOf(t), indices, options.axis ?? -1, "read"));
 }
 
 /** t[i, j, …]: one index tensor for each leading axis, broadcast together. */
 export function gather<D extends DType>(t: Tensor<D>, indices: readonly Indices[]): Tensor<D> {
   const op = "gather";
+  indices = snapshot(op, "the indices", indices);
   liveTensor(op, t);
   return read(op, t, chooseAll(op, stridedOf(t), indices));
 }
@@ -99,8 +102,10 @@ export function assignTake<D extends DType>(
   options: AxisOption & Pick<TakeOptions, "mode"> = {},
 ): Tensor<D> {
   const op = "assignTake";
-  checkDestination(op, t);
+  indices = snapshot(op, "the indices", indices);
+  values = snapshot(op, "the values", values);
   options = readOptions(op, options, "{ axis: 0 }", ["axis", "mode"]);
+  checkDestination(op, t);
   const mode = checkMode(op, options.mode);
   write(op, stridedOf(t), values, choose(op, stridedOf(t), indices, options.axis ?? 0, mode), null);
   return t;
@@ -114,8 +119,10 @@ export function putAlongAxis<D extends DType>(
   options: AlongOptions = {},
 ): Tensor<D> {
   const op = "putAlongAxis";
-  checkDestination(op, t);
+  indices = snapshot(op, "the indices", indices);
+  values = snapshot(op, "the values", values);
   options = readOptions(op, options, "{ axis: 1 }", ["axis"]);
+  checkDestination(op, t);
   write(op, stridedOf(t), values, alongAxis(op, stridedOf(t), indices, options.axis ?? -1, "write"), null);
   return t;
 }
@@ -127,6 +134,8 @@ export function assignAt<D extends DType>(
   values: Values,
 ): Tensor<D> {
   const op = "assignAt";
+  indices = snapshot(op, "the indices", indices);
+  values = snapshot(op, "the values", values);
   checkDestination(op, t);
   write(op, stridedOf(t), values, chooseAll(op, stridedOf(t), indices), null);
   return t;
@@ -144,8 +153,10 @@ export function scatterAdd<D extends DType>(
   options: AxisOption = {},
 ): Tensor<D> {
   const op = "scatterAdd";
-  checkDestination(op, t);
+  indices = snapshot(op, "the indices", indices);
+  values = snapshot(op, "the values", values);
   options = readOptions(op, options, "{ axis: 0 }", ["axis"]);
+  checkDestination(op, t);
   if (Array.isArray(indices) && options.axis !== undefined) {
     fail(
       "value",
@@ -172,8 +183,10 @@ export function put<D extends DType>(
   options: Pick<TakeOptions, "mode"> = {},
 ): Tensor<D> {
   const op = "put";
-  checkDestination(op, t);
+  indices = snapshot(op, "the indices", indices);
+  values = snapshot(op, "the values", values);
   options = readOptions(op, options, '{ mode: "clip" }', ["mode"]);
+  checkDestination(op, t);
   const mode = checkMode(op, options.mode);
   const view = reshape(stridedOf(t).frame, [t.size]);
   if (view === null) {

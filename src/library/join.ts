@@ -3,7 +3,7 @@ import { tensor } from "../api.ts";
 import { checkDType, type DType, isInteger, promoteAll } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
-import { numberList, readOptions } from "../ops/arguments.ts";
+import { numberList, readOptions, snapshot } from "../ops/arguments.ts";
 import { assign } from "../ops/copy.ts";
 import { absolute, allocate, filled, type Strided } from "../ops/strided.ts";
 import type { RoutineAbout, Task } from "../run/routine.ts";
@@ -33,8 +33,8 @@ export function concat<T extends readonly Tensor[], E extends DType = Joined<T>>
   options: ConcatOptions<E> = {},
 ): Tensor<E> {
   const op = "concat";
-  const all = tensorList(op, tensors);
   options = readOptions(op, options, "{ axis: 1 }", ["axis", "dtype"]);
+  const all = tensorList(op, tensors);
   if (options.axis === null) return flatJoin(op, all, options.dtype) as Tensor<E>;
   const axis = normalizeAxis(op, options.axis ?? 0, rankOf(op, all));
   const { shape } = all[0];
@@ -67,8 +67,8 @@ export function stack<T extends readonly Tensor[], E extends DType = Joined<T>>(
   options: { readonly axis?: number; readonly dtype?: E } = {},
 ): Tensor<E> {
   const op = "stack";
-  const all = tensorList(op, tensors);
   options = readOptions(op, options, "{ axis: 1 }", ["axis", "dtype"]);
+  const all = tensorList(op, tensors);
   const { shape } = all[0];
   const wrong = all.findIndex((t) => t.rank !== shape.length || t.shape.some((n, d) => n !== shape[d]));
   if (wrong >= 0) {
@@ -206,8 +206,8 @@ const shaped = (line: View, shape: readonly number[]): View =>
 /** The whole tensor again and again: reps times along each axis; missing axes are added in front. */
 export function tile<D extends DType>(t: Tensor<D>, reps: number | readonly number[]): Tensor<D> {
   const op = "tile";
-  liveTensor(op, t);
   const given = typeof reps === "number" ? [reps] : numberList(op, "reps", reps);
+  liveTensor(op, t);
   for (const r of given) checkCount(op, r);
   const rank = Math.max(t.rank, given.length);
   const times = [...new Array<number>(rank - given.length).fill(1), ...given];
@@ -235,8 +235,9 @@ export function repeat<D extends DType>(
   options: { readonly axis?: number } = {},
 ): Tensor<D> {
   const op = "repeat";
-  liveTensor(op, t);
+  repeats = snapshot(op, "repeats", repeats);
   options = readOptions(op, options, "{ axis: 0 }", ["axis"]);
+  liveTensor(op, t);
   if (options.axis === undefined && t.rank !== 1) {
     const flat = t.reshape(-1);
     try {

@@ -5,7 +5,7 @@
 import type { DType } from "../dtype.ts";
 import { describe, fail, list } from "../errors.ts";
 import { checkReach } from "../memory/storage.ts";
-import { axisList, numberList, readOptions } from "../ops/arguments.ts";
+import { axisList, numberList, readOptions, snapshot } from "../ops/arguments.ts";
 import { assign } from "../ops/copy.ts";
 import { allocate, filled, type Strided, share } from "../ops/strided.ts";
 import { liveTensor, liveTensors, stridedOf, type Tensor, wrap } from "../tensor.ts";
@@ -119,8 +119,9 @@ export interface Rot90Options {
 /** Turned by 90 degrees, k times, in the plane of two axes: a view. */
 export function rot90<D extends DType>(t: Tensor<D>, options: Rot90Options = {}): Tensor<D> {
   const op = "rot90";
-  typed(op, t);
   options = readOptions(op, options, "{ k: 2 }", ["k", "axes"]);
+  typed(op, t);
+  typed(op, t);
   const { k = 1 } = options;
   if (!Number.isSafeInteger(k)) fail("value", op, `k is ${describe(k)}.`, "Use a whole number of turns.");
   const plane = numberList(op, "axes", options.axes ?? [0, 1]);
@@ -158,6 +159,7 @@ export function split<D extends DType>(
   options: AxisChoice = {},
 ): Tensor<D>[] {
   const op = "split";
+  parts = snapshot(op, "the indices", parts);
   const axis = axisOf(op, t, options);
   if (typeof parts === "number") {
     checkParts(op, parts);
@@ -180,6 +182,7 @@ export function arraySplit<D extends DType>(
   options: AxisChoice = {},
 ): Tensor<D>[] {
   const op = "arraySplit";
+  parts = snapshot(op, "the indices", parts);
   const axis = axisOf(op, t, options);
   if (typeof parts === "number") checkParts(op, parts);
   return splitAxis(op, t, parts, axis);
@@ -235,8 +238,9 @@ export function roll<D extends DType>(
   options: RollOptions = {},
 ): Tensor<D> {
   const op = "roll";
-  typed(op, t);
+  shift = snapshot(op, "the shift", shift);
   options = readOptions(op, options, "{ axis: 0 }", ["axis"]);
+  typed(op, t);
   const shifts = typeof shift === "number" ? [shift] : numberList(op, "the shift", shift);
   for (const s of shifts) {
     if (!Number.isSafeInteger(s)) fail("value", op, `the shift is ${describe(s)}.`, wholeRemedy);
@@ -292,7 +296,7 @@ function typed<D extends DType>(op: string, t: Tensor<D>): Tensor<D> {
 
 /** The axis that the options name, of a tensor that may be used. */
 function axisOf(op: string, t: Tensor, options: AxisChoice): number {
-  liveTensor(op, t);
   options = readOptions(op, options, "{ axis: 1 }", ["axis"]);
+  liveTensor(op, t);
   return normalizeAxis(op, options.axis ?? 0, t.rank);
 }

@@ -3,7 +3,7 @@ import { type DType, dtypes } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { fail, list } from "../errors.ts";
 import { createStorage } from "../memory/storage.ts";
-import { readOptions } from "../ops/arguments.ts";
+import { readOptions, snapshot } from "../ops/arguments.ts";
 import { copyTo, sameShape } from "../ops/copy.ts";
 import { fromData, type Nested } from "../ops/create.ts";
 import { allocate, checkWritable, filled, type Strided, share } from "../ops/strided.ts";
@@ -33,6 +33,7 @@ export function booleanMask<D extends DType>(t: Tensor<D>, mask: Tensor): Tensor
 /** t[mask] = values, in row-major order; broadcast to what the mask chooses. Changes t and gives it back. */
 export function assignMask<D extends DType>(t: Tensor<D>, mask: Tensor, values: Values): Tensor<D> {
   const op = "assignMask";
+  values = snapshot(op, "the values", values);
   checkWritable(op, live(op, t));
   withMask(maskOf(op, stridedOf(t), mask), (m) => {
     const { offsets, count } = positionsIn(op, stridedOf(t).frame, m);
@@ -97,6 +98,7 @@ export function compress<D extends DType>(
   options: { readonly axis?: number } = {},
 ): Tensor<D> {
   const op = "compress";
+  condition = snapshot(op, "the condition", condition);
   options = readOptions(op, options, "{ axis: 0 }", ["axis"]);
   liveTensor(op, t);
   if (options.axis !== undefined) normalizeAxis(op, options.axis, t.rank);

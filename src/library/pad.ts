@@ -1,7 +1,7 @@
 /** Padding: the tensor in the middle of a larger one, and rules for what lies around it. */
 import type { DType } from "../dtype.ts";
 import { describe, fail, list } from "../errors.ts";
-import { numberList, readOptions } from "../ops/arguments.ts";
+import { numberList, readOptions, snapshot } from "../ops/arguments.ts";
 import { assign } from "../ops/copy.ts";
 import { fromData, type Scalar } from "../ops/create.ts";
 import { allocate, filled, type Strided } from "../ops/strided.ts";
@@ -37,8 +37,9 @@ export interface PadOptions {
 
 export function pad<D extends DType>(t: Tensor<D>, width: PadWidth, options: PadOptions = {}): Tensor<D> {
   const op = "pad";
-  liveTensor(op, t);
+  width = snapshot(op, "the width", width);
   options = readOptions(op, options, '{ mode: "edge" }', ["mode", "value"]);
+  liveTensor(op, t);
   const { mode = "constant", value = 0 } = options;
   if (mode !== "constant" && !(typeof mode === "string" && Object.hasOwn(rules, mode))) {
     fail("value", op, `mode is ${describe(mode)}.`, `Use one of constant ${Object.keys(rules).join(" ")}.`);

@@ -7,7 +7,7 @@ import { full, scope } from "../api.ts";
 import { type DType, dtypes, isFloat } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { fail, list } from "../errors.ts";
-import { checkFlag, readOptions } from "../ops/arguments.ts";
+import { checkFlag, readOptions, snapshot } from "../ops/arguments.ts";
 import { liveTensor, stridedOf, type Tensor } from "../tensor.ts";
 import { type PerAxis, perAxis } from "./convolution.ts";
 
@@ -127,6 +127,8 @@ function maxPool(
   kernel: PerAxis,
   options: MaxPoolOptions,
 ): Tensor {
+  kernel = snapshot(operation, "the kernel", kernel);
+  options = readOptions(operation, options, "{ stride: 2 }");
   const t = liveTensor(operation, x);
   const axes = planPool(operation, rank, t, kernel, options, ["stride", "padding", "ceilMode", "dilation"]);
   const least = isFloat(t.dtype) ? Number.NEGATIVE_INFINITY : dtypes[t.dtype].min;
@@ -140,6 +142,8 @@ function avgPool(
   kernel: PerAxis,
   options: AvgPoolOptions,
 ): Tensor {
+  kernel = snapshot(operation, "the kernel", kernel);
+  options = readOptions(operation, options, "{ stride: 2 }");
   const t = liveTensor(operation, x);
   const names = ["stride", "padding", "ceilMode", "countIncludePad"];
   const axes = planPool(operation, rank, t, kernel, options, names);

@@ -4,7 +4,7 @@ import { empty, mapReduce, matmul, mul, scope, sub, sum } from "../api.ts";
 import { type DType, promote } from "../dtype.ts";
 import { within } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
-import { readOptions } from "../ops/arguments.ts";
+import { readList, readOptions } from "../ops/arguments.ts";
 import { liveTensor, type Tensor, type Together, type Wide } from "../tensor.ts";
 import { broadcastShapes } from "../view/broadcast.ts";
 import { normalizeAxes, normalizeAxis } from "../view/layout.ts";
@@ -257,17 +257,16 @@ export function matrixTranspose<D extends DType>(a: Tensor<D>): Tensor<D> {
 
 /** The product of several matrices, in the order that takes the fewest multiplications. The first and last may be vectors. */
 export function multiDot<T extends readonly Tensor[]>(tensors: T): Tensor<Promoted<T[number]>> {
-  if (!Array.isArray(tensors) || tensors.length < 2) {
-    fail(
+  const all = readList("multiDot", "the list", tensors);
+  if (all === null || all.length < 2) {
+    return fail(
       "value",
       "multiDot",
-      Array.isArray(tensors)
-        ? `got ${tensors.length} of them.`
-        : `expected an array, got ${describe(tensors)}.`,
+      all === null ? `expected an array, got ${describe(tensors)}.` : `got ${all.length} of them.`,
       "Give at least two matrices: multiDot([a, b, c]).",
     );
   }
-  const live = Array.from(tensors, (t) => liveTensor("multiDot", t));
+  const live = all.map((t) => liveTensor("multiDot", t));
   const last = live.length - 1;
   live.forEach((t, i) => {
     if (t.rank === 2 || (t.rank === 1 && (i === 0 || i === last))) return;

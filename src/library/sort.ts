@@ -5,7 +5,7 @@
 import { type DType, dtypes } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
-import { checkFlag, readOptions } from "../ops/arguments.ts";
+import { checkFlag, readList, readOptions } from "../ops/arguments.ts";
 import { allocate, filled } from "../ops/strided.ts";
 import type { EmitRoutine, RoutineAbout, Task } from "../run/routine.ts";
 import { liveTensor, stridedOf, Tensor, wrap } from "../tensor.ts";
@@ -91,15 +91,16 @@ export function topk<D extends DType>(
 export function lexsort(keys: readonly Tensor[] | Tensor): Tensor<"i64"> {
   const op = "lexsort";
   const isTensor = keys instanceof Tensor;
-  if (!isTensor && !(Array.isArray(keys) && keys.length > 0)) {
-    fail(
+  const given = isTensor ? [keys] : readList(op, "the keys", keys);
+  if (given === null || given.length === 0) {
+    return fail(
       "value",
       op,
-      Array.isArray(keys) ? "no keys." : `the keys are ${describe(keys)}.`,
+      given === null ? `the keys are ${describe(keys)}.` : "no keys.",
       "Give an array of vectors, the most important last.",
     );
   }
-  const live = Array.from(isTensor ? [keys] : (keys as readonly Tensor[]), (t) => liveTensor(op, t));
+  const live = given.map((t) => liveTensor(op, t));
   const rank = isTensor ? 2 : 1;
   const wrong = live.find((t) => t.rank !== rank || t.shape[rank - 1] !== live[0].shape[rank - 1]);
   if (wrong !== undefined || (isTensor && live[0].shape[0] === 0)) {

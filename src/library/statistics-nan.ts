@@ -16,13 +16,17 @@ const orHighest = (x: number) => (Number.isNaN(x) ? Infinity : x);
 const isThere = (x: number) => (Number.isNaN(x) ? 0 : 1);
 const squareFrom = (x: number, mean: number) => (Number.isNaN(x) ? 0 : (x - mean) * (x - mean));
 
+const example = "{ axis: 0 }";
+
 /** The sum along axes; of nothing 0. */
 export const nansum = (t: Tensor, options: SumOptions = {}): Tensor => {
+  options = readOptions("nansum", options, example);
   const live = checked("nansum", t, options, ["axis", "keepdims", "dtype"]);
   return isFloat(live.dtype) ? mapReduce([live], orZero, options) : sum(live, options);
 };
 /** The product along axes; of nothing 1. */
 export const nanprod = (t: Tensor, options: SumOptions = {}): Tensor => {
+  options = readOptions("nanprod", options, example);
   const live = checked("nanprod", t, options, ["axis", "keepdims", "dtype"]);
   return isFloat(live.dtype) ? mapReduce([live], orOne, { ...options, reduce: "prod" }) : prod(live, options);
 };
@@ -32,6 +36,7 @@ export const nanmax = (t: Tensor, options: AxisOptions = {}): Tensor => extreme(
 export const nanmin = (t: Tensor, options: AxisOptions = {}): Tensor => extreme("nanmin", t, options);
 
 function extreme(op: "nanmax" | "nanmin", t: Tensor, options: AxisOptions): Tensor {
+  options = readOptions(op, options, example);
   const live = checked(op, t, options, ["axis", "keepdims"]);
   if (!isFloat(live.dtype)) return op === "nanmax" ? max(live, options) : min(live, options);
   return scope(() => {
@@ -45,6 +50,7 @@ function extreme(op: "nanmax" | "nanmin", t: Tensor, options: AxisOptions): Tens
 
 /** The mean along axes. */
 export function nanmean(t: Tensor, options: AxisOptions = {}): Tensor {
+  options = readOptions("nanmean", options, example);
   const live = checked("nanmean", t, options, ["axis", "keepdims"]);
   return scoped("nanmean", () => meanOf(live, options).to(floatOf(live.dtype)));
 }
@@ -55,6 +61,7 @@ export const nanvar = (t: Tensor, options: VarOptions = {}): Tensor => spread("n
 export const nanstd = (t: Tensor, options: VarOptions = {}): Tensor => spread("nanstd", t, options);
 
 function spread(op: "nanvar" | "nanstd", t: Tensor, options: VarOptions): Tensor {
+  options = readOptions(op, options, example);
   const live = checked(op, t, options, ["axis", "keepdims", "dtype", "ddof", "correction"]);
   const { ddof: _, correction: __, dtype = floatOf(live.dtype), ...axes } = options;
   const ddof = freedomOf(op, options);
@@ -71,6 +78,7 @@ function spread(op: "nanvar" | "nanstd", t: Tensor, options: VarOptions): Tensor
 /** The middle element along axes, or the mean of the two in the middle. */
 export function nanmedian(t: Tensor, options: AxisOptions = {}): Tensor {
   const op = "nanmedian";
+  options = readOptions(op, options, example);
   const live = checked(op, t, options, ["axis", "keepdims"]);
   return scoped(op, () => {
     const { lines, shape, keptShape, n } = linesOf(op, live, options);
@@ -109,7 +117,7 @@ const axesOf = ({ axis, keepdims }: AxisOptions): AxisOptions => ({
 });
 
 function checked(op: string, t: Tensor, options: SumOptions, names: readonly string[]): Tensor {
-  options = readOptions(op, options, "{ axis: 0 }", names);
+  options = readOptions(op, options, example, names);
   checkFlag(op, "keepdims", options.keepdims);
   checkOptionalDType(op, options.dtype);
   const live = liveTensor(op, t);

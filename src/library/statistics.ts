@@ -6,7 +6,7 @@ import { cumprod, cumsum, full, linspace, max, min, scope, tensor, where, zip } 
 import { type DType, dtypes, isFloat, isInteger, promote, promoteAll } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
-import { axisList, checkFlag, readOptions } from "../ops/arguments.ts";
+import { axisList, checkFlag, readList, readOptions } from "../ops/arguments.ts";
 import type { AxisOptions, CumulativeOptions } from "../ops/reductions.ts";
 import { allocate } from "../ops/strided.ts";
 import type { Task } from "../run/routine.ts";
@@ -132,8 +132,8 @@ export function quantiles(
   if (typeof method !== "string" || !Object.hasOwn(methods, method)) {
     fail("value", op, `the method is ${describe(method)}.`, `Use one of ${Object.keys(methods).join(" ")}.`);
   }
-  const live = liveTensor(op, t);
   const asked = quantilesOf(op, q, whole);
+  const live = liveTensor(op, t);
   return scoped(op, () => {
     const { lines, shape, keptShape, n } = linesOf(op, live, options);
     if (n === 0 && leaveOut)
@@ -167,14 +167,15 @@ function quantilesOf(
   whole: number,
 ): { readonly values: number[]; readonly shape: readonly number[]; readonly dtype: DType | null } {
   const isTensor = q instanceof Tensor;
-  const given = isTensor ? scope(() => [...n64(liveTensor(op, q))]) : [q].flat();
+  const listed = isTensor ? null : readList(op, "q", q);
+  const given = isTensor ? scope(() => [...n64(liveTensor(op, q))]) : (listed ?? [q]);
   const values = (given as unknown[]).map((x) => (typeof x === "number" ? x / whole : Number.NaN));
   const wrong = values.findIndex((x) => !(x >= 0 && x <= 1));
   if (wrong >= 0) {
     fail("value", op, `q is ${describe(given[wrong])}.`, `Use numbers from 0 to ${whole}.`);
   }
   if (isTensor) return { values, shape: q.shape, dtype: q.dtype };
-  return { values, shape: Array.isArray(q) ? [values.length] : [], dtype: null };
+  return { values, shape: listed === null ? [] : [values.length], dtype: null };
 }
 
 /** One row a line, one column a quantile: positions as dense i64, and parts. */

@@ -37,41 +37,55 @@ export function readOptions<O extends object>(
   const read = new Plain();
   for (const key of Object.keys(options)) {
     if (names !== undefined && !names.includes(key)) failKey(operation, key, names);
-    read[key] = plain(operation, key, (options as Record<string, unknown>)[key], 0);
+    read[key] = snapshot(operation, key, (options as Record<string, unknown>)[key]);
   }
   return read as O;
 }
 
-/** Lists inside of lists that are read, at the most. */
-const MOST_DEPTH = 4;
+/** Lists inside of lists that are read, at the most: deeper than any tensor. */
+const MOST_DEPTH = 66;
+/** Entries of lists that are read for one argument, those of lists in it included. */
+const MOST_ENTRIES = 2 ** 26;
+/** Counts them down. */
+export interface Budget {
+  left: number;
+}
+export const entries = (): Budget => ({ left: MOST_ENTRIES });
 
-/** A value, or a copy of a list and the lists in it. */
-function plain(operation: string, name: string, value: unknown, depth: number): unknown {
-  const list = depth < MOST_DEPTH ? readList(operation, name, value) : null;
-  return list === null ? value : list.map((x) => plain(operation, name, x, depth + 1));
+/** An argument as plain data: a list, and the lists in it, are copied; what is no list stays what it is. */
+export const snapshot = <T>(operation: string, name: string, value: T): T =>
+  (Array.isArray(value) ? copied(operation, name, value, 0, entries()) : value) as T;
+
+function copied(operation: string, name: string, value: unknown, depth: number, budget: Budget): unknown {
+  const list = depth < MOST_DEPTH ? readList(operation, name, value, budget) : null;
+  if (list === null) return value;
+  for (let i = 0; i < list.length; i++) {
+    if (typeof list[i] === "object") list[i] = copied(operation, name, list[i], depth + 1, budget);
+  }
+  return list;
 }
 
 const isNoOptions = (value: object): boolean =>
   Array.isArray(value) || ArrayBuffer.isView(value) || isTensorLike(value);
-
-/** Entries a list may have: what says it has more is no list. */
-const MOST_ENTRIES = 2 ** 24;
 
 /** A list, each entry read once; null: it is none. */
 export function readList(
   operation: string,
   name: string,
   value: unknown,
-  most = MOST_ENTRIES,
+  budget: Budget = entries(),
 ): unknown[] | null {
   if (!Array.isArray(value)) return null;
   const { length } = value;
-  if (!(Number.isInteger(length) && length >= 0 && length <= most)) {
+  budget.left -= length;
+  if (!(Number.isInteger(length) && length >= 0 && budget.left >= 0)) {
     fail(
       "value",
       operation,
-      `${name} has ${describe(length)} as its length.`,
-      `It may have ${most} entries.`,
+      budget.left < 0
+        ? `${name} has more than ${MOST_ENTRIES} entries.`
+        : `${name} has ${describe(length)} as its length.`,
+      "Give large data as a typed array.",
     );
   }
   const list = new Array<unknown>(length);

@@ -20,7 +20,7 @@ import type { LoopNest } from "../view/loops.ts";
 import { selfOverlaps } from "../view/overlap.ts";
 import { resolveShape } from "../view/reshape.ts";
 import { extent, type View } from "../view/view.ts";
-import { checkOptionalDType, numberList, readList, readOptions } from "./arguments.ts";
+import { checkOptionalDType, entries, numberList, readList, readOptions } from "./arguments.ts";
 import { assign } from "./copy.ts";
 import { allocate, filled, type Strided, withTemporary } from "./strided.ts";
 
@@ -51,18 +51,16 @@ export function fromData(data: Nested | ArrayBufferView, given: TensorOptions, o
   return out;
 }
 
-/** Elements that are read one by one. */
-const MOST_ELEMENTS = 2 ** 28;
-
 /** The elements of nested arrays in their order, and the shape they have. Every length and element is read once. */
 function readNested(op: string, data: unknown): { shape: readonly number[]; flat: Scalar[] } {
   const shape: number[] = [];
   const path: number[] = [];
   const flat: Scalar[] = [];
   let hasScalar = false;
+  const budget = entries();
   const read = (level: unknown): void => {
     const d = path.length;
-    const row = readList(op, "an array", level, MOST_ELEMENTS);
+    const row = readList(op, "the data", level, budget);
     if (row === null) {
       if (d < shape.length) failRagged(op, path, describe(level), `an array of length ${shape[d]}`);
       if (typeof level !== "number" && typeof level !== "bigint" && typeof level !== "boolean") {

@@ -48,7 +48,7 @@ function checkJSON(json: unknown): TensorJSON {
   checkDType(op, dtype);
   const shape = numberList(op, "the shape", sizes);
   checkShape(op, shape);
-  const data = readList(op, "the data", elements, 2 ** 28) as TensorJSON["data"] | null;
+  const data = readList(op, "the data", elements) as TensorJSON["data"] | null;
   if (data === null) return fail("value", op, `the data is ${describe(elements)}.`, example);
   if (data.length !== sizeOf(shape)) {
     fail(

@@ -3,7 +3,7 @@
  * ELEMENTS, a plain function, no tensors. They show the index arithmetic with nothing hidden, for any layout;
  * the compiled kernels must agree with them.
  */
-import { describe, fail, list } from "../errors.ts";
+import { describe, fail, list, shown } from "../errors.ts";
 import { broadcastIndex, extentOf, normalizeAxis, positionOf, sizeOf, unravel } from "../view/layout.ts";
 import { checkFunction, numberList } from "./arguments.ts";
 import { sameShape } from "./copy.ts";
@@ -17,9 +17,9 @@ export interface Raw {
 }
 
 /** out[…] = fn(a[…]); a broadcasts to out. */
-export function rawMap(fn: (x: number) => number, out: Raw, a: Raw): void {
+export function rawMap(fn: (x: number) => number, ...given: [out: Raw, a: Raw]): void {
   checkFunction("rawMap", fn, "x => x + 100");
-  checkRaw("rawMap", { out, a });
+  const [out, a] = readRaw("rawMap", given, ["out", "a"]);
   checkBroadcasts("rawMap", out, a, "a");
   const count = sizeOf(out.shape);
   for (let ordinal = 0; ordinal < count; ordinal++) {
@@ -29,9 +29,9 @@ export function rawMap(fn: (x: number) => number, out: Raw, a: Raw): void {
 }
 
 /** out[…] = fn(a[…], b[…]); a and b broadcast to out. */
-export function rawZip(fn: (a: number, b: number) => number, out: Raw, a: Raw, b: Raw): void {
+export function rawZip(fn: (a: number, b: number) => number, ...given: [out: Raw, a: Raw, b: Raw]): void {
   checkFunction("rawZip", fn, "(a, b) => a + b");
-  checkRaw("rawZip", { out, a, b });
+  const [out, a, b] = readRaw("rawZip", given, ["out", "a", "b"]);
   checkBroadcasts("rawZip", out, a, "a");
   checkBroadcasts("rawZip", out, b, "b");
   const count = sizeOf(out.shape);
@@ -44,10 +44,13 @@ export function rawZip(fn: (a: number, b: number) => number, out: Raw, a: Raw, b
 }
 
 /** out[…] = fn(… fn(fn(out[…], a[…0…]), a[…1…]) …): folds one axis, starting from what out holds. */
-export function rawReduce(fn: (acc: number, x: number) => number, out: Raw, a: Raw, axis: number): void {
+export function rawReduce(
+  fn: (acc: number, x: number) => number,
+  ...given: [out: Raw, a: Raw, axis: number]
+): void {
   checkFunction("rawReduce", fn, "(acc, x) => acc + x");
-  checkRaw("rawReduce", { out, a });
-  const d = normalizeAxis("rawReduce", axis, a.shape.length);
+  const [out, a] = readRaw("rawReduce", given, ["out", "a"]);
+  const d = normalizeAxis("rawReduce", given[2], a.shape.length);
   const expected = a.shape.map((n, k) => (k === d ? 1 : n));
   if (!sameShape(out.shape, expected)) {
     fail(
@@ -69,8 +72,8 @@ export function rawReduce(fn: (acc: number, x: number) => number, out: Raw, a: R
 }
 
 /** out[n,i,j] = Σ_k a[n,i,k]·b[n,k,j] on 3-D storages; a batch of size 1 has batch stride 0. */
-export function rawMatmul(out: Raw, a: Raw, b: Raw): void {
-  checkRaw("rawMatmul", { out, a, b });
+export function rawMatmul(...given: [out: Raw, a: Raw, b: Raw]): void {
+  const [out, a, b] = readRaw("rawMatmul", given, ["out", "a", "b"]);
   const shapes = `out ${list(out.shape)}, a ${list(a.shape)}, b ${list(b.shape)}`;
   if (out.shape.length !== 3 || a.shape.length !== 3 || b.shape.length !== 3) {
     fail("shape", "rawMatmul", `expected three 3-D storages, got ${shapes}.`, "Use matmul for other ranks.");
@@ -104,9 +107,13 @@ export function rawMatmul(out: Raw, a: Raw, b: Raw): void {
 
 const at = (t: Raw, index: readonly number[]) => positionOf(index, t.strides, t.offset ?? 0);
 
-function checkRaw(op: string, operands: Readonly<Record<string, Raw>>): void {
-  for (const [name, t] of Object.entries(operands)) {
-    if (typeof t !== "object" || t === null || typeof t.storage?.length !== "number") {
+/** The operands as plain data, read once; every position they can reach lies in their storage. */
+function readRaw(op: string, given: readonly unknown[], names: readonly string[]): Raw[] {
+  return names.map((name, k) => {
+    const t = given[k] as Raw | null;
+    const { storage, shape: sizes, strides: steps, offset = 0 } = (typeof t === "object" && t) || ({} as Raw);
+    const length = lengthOf(storage);
+    if (length === null) {
       fail(
         "value",
         op,
@@ -114,32 +121,42 @@ function checkRaw(op: string, operands: Readonly<Record<string, Raw>>): void {
         "Give { storage, shape, strides, offset }, all in elements.",
       );
     }
-    numberList(op, `${name}.shape`, t.shape);
-    numberList(op, `${name}.strides`, t.strides);
-    if (t.strides.length !== t.shape.length) {
+    const shape = numberList(op, `${name}.shape`, sizes);
+    const strides = numberList(op, `${name}.strides`, steps);
+    if (strides.length !== shape.length) {
       fail(
         "shape",
         op,
-        `${name} has ${t.shape.length} sizes and ${t.strides.length} strides.`,
+        `${name} has ${shape.length} sizes and ${strides.length} strides.`,
         "Give one stride an axis.",
       );
     }
-    const offset = t.offset ?? 0;
-    for (const x of [...t.shape, ...t.strides, offset]) {
+    for (const x of [...shape, ...strides, offset]) {
       if (!Number.isSafeInteger(x))
-        fail("value", op, `${name} has the size, stride or offset ${x}.`, "Use whole numbers.");
+        fail("value", op, `${name} has the size, stride or offset ${shown(x)}.`, "Use whole numbers.");
     }
-    if (t.shape.some((n) => n < 0)) fail("shape", op, `${name} has a negative size: ${list(t.shape)}.`);
-    if (sizeOf(t.shape) === 0) continue;
-    const { min, max } = extentOf(t.shape, t.strides)!;
-    if (offset + min < 0 || offset + max >= t.storage.length) {
+    if (shape.some((n) => n < 0)) fail("shape", op, `${name} has a negative size: ${list(shape)}.`);
+    if (sizeOf(shape) === 0) return { storage, shape, strides, offset };
+    const { min, max } = extentOf(shape, strides)!;
+    if (offset + min < 0 || offset + max >= length) {
       fail(
         "bounds",
         op,
-        `${name} reaches positions ${offset + min} … ${offset + max}, its storage has 0 … ${t.storage.length - 1}.`,
-        `shape ${list(t.shape)}, strides ${list(t.strides)}, offset ${offset} (all in elements).`,
+        `${name} reaches positions ${offset + min} … ${offset + max}, its storage has 0 … ${length - 1}.`,
+        `shape ${list(shape)}, strides ${list(strides)}, offset ${offset} (all in elements).`,
       );
     }
+    return { storage, shape, strides, offset };
+  });
+}
+
+/** null: it has none, or does not tell. */
+function lengthOf(storage: unknown): number | null {
+  try {
+    const { length } = storage as Raw["storage"];
+    return typeof length === "number" ? length : null;
+  } catch {
+    return null;
   }
 }
 

@@ -273,8 +273,8 @@ export function norm(t: Strided, options: NormOptions = {}): Strided {
 
 /** Position of the largest (smallest) element, the first of equals; a NaN is larger and smaller than anything. */
 export function argReduce(name: "argmax" | "argmin", t: Strided, options: ArgOptions = {}): Strided {
-  checkAlive(name, t);
   options = readOptions(name, options, "{ axis: 1 }", ["axis", "keepdims"]);
+  checkAlive(name, t);
   if (options.axis !== undefined && typeof options.axis !== "number") {
     fail("axis", name, `the axis is ${describe(options.axis)}.`, "Give one axis, or none for all elements.");
   }

@@ -106,11 +106,12 @@ function parseItem(item: SliceItem): Parsed {
   if (typeof item === "number") return { kind: "index", index: item };
   if (typeof item === "string") return parseText(item);
   if (!Array.isArray(item)) badItem(item);
+  item = copyOf(item);
   if (item.length < 1 || item.length > 3) {
     fail(
       "index",
       "slice",
-      `${list(item)} has ${item.length} bounds.`,
+      `${write([item])} has ${item.length} bounds.`,
       "Write [start, stop, step]; null is open.",
     );
   }
@@ -126,6 +127,14 @@ function parseItem(item: SliceItem): Parsed {
     }
   }
   return toRange(start, stop, step, item);
+}
+
+/** A list of bounds, each read once; longer ones are wrong anyway. */
+function copyOf(item: Range): Range {
+  const { length } = item as readonly Bound[];
+  const bounds: unknown[] = [];
+  for (let i = 0; i < Math.min(length, 64); i++) bounds.push(item[i]);
+  return bounds as unknown as Range;
 }
 
 function parseText(text: string): Parsed {
