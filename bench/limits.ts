@@ -74,7 +74,7 @@ export function threads(workloads: readonly Workload[]): void {
     rows.push([name, duration(one.median), duration(all.median), gain.toFixed(2), atLeast(gain, target)]);
   };
   for (const w of workloads) {
-    const [ours] = w.make();
+    const { ours } = w.make();
     compare(w.name, ours.run, w.name.startsWith("exp") || w.name.startsWith("tanh") ? 1.8 : null);
   }
   for (const n of [64, 128, 256, 512, 1024]) {

@@ -1,44 +1,52 @@
 /**
- * npm run bench: strided against plain typed-array loops in the same process, against the machine's limits, and against
- * NumPy and torch where they are installed. Each part runs in a process of its own; one part, with all of its rows:
+ * npm run bench: strided against the fastest plain typed-array loops, against the machine's limits, and against NumPy and
+ * torch where they are installed. Each part runs in a process of its own; one part, with all of its rows:
  * npm run bench -- fft.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { availableParallelism, cpus, loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
 import { engine } from "../src/engine.ts";
 import { benchConvolution } from "./convolution.ts";
 import { benchFft } from "./fft.ts";
-import { duration, table, timeAll, timesAsFast } from "./harness.ts";
 import { benchIndexing } from "./indexing.ts";
 import { againstC, folds, layouts, matmuls, threads } from "./limits.ts";
 import { linalg } from "./linalg.ts";
 import { sortSection } from "./sort.ts";
-import { castWorkload, elementwiseWorkloads, transposeWorkload, type Workload } from "./workloads.ts";
+import { elementwiseWorkloads } from "./workloads.ts";
 
 const N = Number(process.env.BENCH_N ?? 4096);
 
-function mark(ratio: number, target: number | null): string {
-  if (target === null) return "";
-  return ratio >= target ? `≥ ${target}x ✓` : `≥ ${target}x ✗`;
-}
-
-function compare(workloads: readonly Workload[]): void {
-  const rows = [["", "strided", "GB/s", "loop", "ratio", "target"]];
-  for (const w of workloads) {
-    const [ours, loop] = timeAll(w.make(), { rounds: 5, turn: 2 });
-    const ratio = timesAsFast(ours, loop);
-    rows.push([
-      w.name,
-      duration(ours.median),
-      (w.bytes / ours.median / 1e6).toFixed(1),
-      duration(loop.median),
-      `${ratio.toFixed(1)}x`,
-      mark(ratio, w.target),
-    ]);
-  }
-  console.log(table(rows));
+/** A part of beside-loops.ts, with the built package, in plain Node. */
+async function besideLoops(part: string): Promise<void> {
+  const at = (path: string) => new URL(path, import.meta.url);
+  const { outputFiles } = await build({
+    entryPoints: [fileURLToPath(at("./beside-loops.ts"))],
+    bundle: true,
+    write: false,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    logLevel: "error",
+    plugins: [
+      {
+        name: "the built package",
+        setup: ({ onResolve }) => {
+          onResolve({ filter: /\/src\/index\.ts$/ }, () => ({
+            path: at("../dist/node/index.js").href,
+            external: true,
+          }));
+        },
+      },
+    ],
+  });
+  spawnSync(process.execPath, ["--input-type=module"], {
+    input: outputFiles[0].text,
+    env: { ...process.env, STRIDED_THREADS: "1", BENCH_PART: part },
+    stdio: ["pipe", "inherit", "inherit"],
+  });
 }
 
 /** Sizes, and what of OpenBLAS's rate a runtime must reach there. */
@@ -49,8 +57,8 @@ const matmulTargets: Record<string, Record<number, number | null>> = {
 };
 
 const parts: Record<string, (how: string) => void | Promise<void>> = {
-  elementwise: () => compare(elementwiseWorkloads(N)),
-  copies: () => compare([transposeWorkload(2 * N), castWorkload(N)]),
+  elementwise: () => besideLoops("elementwise"),
+  copies: () => besideLoops("copies"),
   limits: againstC,
   threads: () => threads(elementwiseWorkloads(N)),
   matmul: (how) => matmuls(matmulTargets[how] ?? {}),

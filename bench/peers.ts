@@ -117,16 +117,16 @@ function write(folder: string, report: Report): void {
 const readNotes = () =>
   JSON.parse(readFileSync(join(root, "docs/benchmarks/notes.json"), "utf8")) as Record<string, string>;
 
-/** What did not come to a figure, on the terminal too. */
+/** What did not come to a figure, and which loops were timed, on the terminal too. */
 function summary(report: Report, folder: string): void {
   for (const c of report.contestants) {
     if (c.missing !== undefined) console.log(`takes no part: ${c.name} (${c.id}): ${c.missing}`);
   }
   for (const w of report.workloads) {
     for (const [id, outcome] of Object.entries(w.results)) {
-      if ("none" in outcome && outcome.none !== "missing") {
-        console.log(`${w.id}, ${id}: ${outcome.none}: ${outcome.why}`);
-      }
+      if ("none" in outcome) {
+        if (outcome.none !== "missing") console.log(`${w.id}, ${id}: ${outcome.none}: ${outcome.why}`);
+      } else if (outcome.form !== undefined) console.log(`${w.id}, ${id}: fastest form: ${outcome.form}`);
     }
   }
   console.log(`${report.seconds} s; written to ${folder}`);

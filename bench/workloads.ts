@@ -1,6 +1,8 @@
-/** The elementwise workloads: each with its plain typed-array loop, as a careful person would write it. */
+/** The elementwise workloads of npm run bench, each with its plain loop in all of its forms. */
 import { arange, kernel, type Tensor, zeros } from "../src/index.ts";
 import { type Contestant, verify } from "./harness.ts";
+import { fastest, formsOf, type LoopName, sized } from "./loops.ts";
+import type { Choice, Values } from "./peers/types.ts";
 import { sampleValues } from "./python.ts";
 
 export interface Workload {
@@ -9,7 +11,14 @@ export interface Workload {
   readonly target: number | null;
   /** Bytes moved, for GB/s. */
   readonly bytes: number;
-  readonly make: () => readonly [ours: Contestant, loop: Contestant];
+  /** Both sides, verified against each other. */
+  readonly make: () => Sides;
+}
+
+export interface Sides {
+  readonly ours: Contestant;
+  /** The fastest form of the loop, after a short trial. */
+  readonly loop: () => Contestant & Choice;
 }
 
 const add = kernel((a: number, b: number) => a + b);
@@ -24,51 +33,46 @@ function values(n: number): Float32Array {
   return known.slice();
 }
 
-function filled(n: number): Tensor {
-  const t = zeros([n, n]);
-  (t.data as Float32Array).set(values(n * n));
+function filled(n: number, m = n): Tensor {
+  const t = zeros([n, m]);
+  (t.data as Float32Array).set(values(n * m));
   return t;
 }
 
-/** Runs both once and compares, then gives both. */
-function pair(
-  name: string,
+const dataOf = (t: Tensor) => (t.contiguous().data as Values).slice();
+
+/** `run` writes out from x and y; the loop does so with copies of their elements. */
+function sides(
+  run: () => unknown,
+  loop: LoopName,
   out: Tensor,
-  want: Float32Array,
-  ours: () => void,
-  loop: () => void,
+  [x, y = x]: readonly Tensor[],
   tolerance = 0,
-): readonly [Contestant, Contestant] {
-  ours();
-  loop();
-  verify(name, out.contiguous().data as Float32Array, want, tolerance);
-  return [
-    { name: "strided", run: ours },
-    { name: "loop", run: loop },
-  ];
+): Sides {
+  const o = dataOf(out);
+  const forms = formsOf(loop, o, dataOf(x), dataOf(y), sized(out.shape[0], out.shape[1]));
+  run();
+  forms[0].run();
+  verify(loop, dataOf(out), o, tolerance);
+  return {
+    ours: { name: "strided", run: () => void run() },
+    loop: () => {
+      const choice = fastest(forms, () => o, tolerance);
+      return { ...choice, ...forms.find(({ name }) => name === choice.form)! };
+    },
+  };
 }
 
 export function elementwiseWorkloads(n: number): Workload[] {
   const MB = n * n * 4;
-  const fresh = () => ({
-    a: filled(n),
-    b: filled(n),
-    out: zeros([n, n]),
-    x: values(n * n),
-    y: values(n * n),
-  });
   return [
     {
       name: "a + b",
       target: 3,
       bytes: 3 * MB,
       make: () => {
-        const { a, b, out, x, y } = fresh();
-        const o = new Float32Array(n * n);
-        const loop = () => {
-          for (let i = 0; i < o.length; i++) o[i] = x[i] + y[i];
-        };
-        return pair("a + b", out, o, () => add.into(out, a, b), loop);
+        const [a, b, out] = [filled(n), filled(n), zeros([n, n])];
+        return sides(() => add.into(out, a, b), "add", out, [a, b]);
       },
     },
     {
@@ -76,12 +80,8 @@ export function elementwiseWorkloads(n: number): Workload[] {
       target: 8,
       bytes: 2 * MB,
       make: () => {
-        const { a, out, x } = fresh();
-        const o = new Float32Array(n * n);
-        const loop = () => {
-          for (let i = 0; i < o.length; i++) o[i] = Math.exp(x[i]);
-        };
-        return pair("exp", out, o, () => exp.into(out, a), loop, 2e-7);
+        const [a, out] = [filled(n), zeros([n, n])];
+        return sides(() => exp.into(out, a), "exp", out, [a], 2e-7);
       },
     },
     {
@@ -89,12 +89,8 @@ export function elementwiseWorkloads(n: number): Workload[] {
       target: 10,
       bytes: 2 * MB,
       make: () => {
-        const { a, out, x } = fresh();
-        const o = new Float32Array(n * n);
-        const loop = () => {
-          for (let i = 0; i < o.length; i++) o[i] = Math.tanh(x[i] * x[i] + 1);
-        };
-        return pair("tanh", out, o, () => tanh.into(out, a), loop, 4e-7);
+        const [a, out] = [filled(n), zeros([n, n])];
+        return sides(() => tanh.into(out, a), "tanhSquare", out, [a], 4e-7);
       },
     },
     {
@@ -102,14 +98,8 @@ export function elementwiseWorkloads(n: number): Workload[] {
       target: 5,
       bytes: 2 * MB,
       make: () => {
-        const { a, out, x } = fresh();
-        const row = arange(n);
-        const r = (row.data as Float32Array).slice();
-        const o = new Float32Array(n * n);
-        const loop = () => {
-          for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) o[i * n + j] = x[i * n + j] + r[j];
-        };
-        return pair("a + row", out, o, () => add.into(out, a, row), loop);
+        const [a, row, out] = [filled(n), arange(n), zeros([n, n])];
+        return sides(() => add.into(out, a, row), "addRow", out, [a, row]);
       },
     },
     {
@@ -117,14 +107,8 @@ export function elementwiseWorkloads(n: number): Workload[] {
       target: null,
       bytes: 2 * MB,
       make: () => {
-        const { a, out, x } = fresh();
-        const column = arange(n).reshape(n, 1);
-        const c = (column.data as Float32Array).slice();
-        const o = new Float32Array(n * n);
-        const loop = () => {
-          for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) o[i * n + j] = x[i * n + j] + c[i];
-        };
-        return pair("a + column", out, o, () => add.into(out, a, column), loop);
+        const [a, column, out] = [filled(n), arange(n).reshape(n, 1), zeros([n, n])];
+        return sides(() => add.into(out, a, column), "addColumn", out, [a, column]);
       },
     },
     {
@@ -132,18 +116,9 @@ export function elementwiseWorkloads(n: number): Workload[] {
       target: 3,
       bytes: 2 * MB,
       make: () => {
-        const { a, x, y } = fresh();
-        const h = n / 2;
-        const b = zeros([n, h]);
-        (b.data as Float32Array).set(y.subarray(0, n * h));
-        const out = zeros([n, h]);
+        const [a, b, out] = [filled(n), filled(n, n / 2), zeros([n, n / 2])];
         const even = a.slice(":", "::2");
-        const o = new Float32Array(n * h);
-        const loop = () => {
-          for (let i = 0; i < n; i++)
-            for (let j = 0; j < h; j++) o[i * h + j] = x[i * n + 2 * j] + y[i * h + j];
-        };
-        return pair("a[:, ::2] + b", out, o, () => add.into(out, even, b), loop);
+        return sides(() => add.into(out, even, b), "everySecond", out, [a, b]);
       },
     },
     {
@@ -151,13 +126,9 @@ export function elementwiseWorkloads(n: number): Workload[] {
       target: 3,
       bytes: 3 * MB,
       make: () => {
-        const { a, b, out, x, y } = fresh();
+        const [a, b, out] = [filled(n), filled(n), zeros([n, n])];
         const turned = a.T;
-        const o = new Float32Array(n * n);
-        const loop = () => {
-          for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) o[i * n + j] = x[j * n + i] + y[i * n + j];
-        };
-        return pair("a.T + b", out, o, () => add.into(out, turned, b), loop);
+        return sides(() => add.into(out, turned, b), "transposedAdd", out, [a, b]);
       },
     },
     {
@@ -165,14 +136,9 @@ export function elementwiseWorkloads(n: number): Workload[] {
       target: null,
       bytes: 3 * MB,
       make: () => {
-        const { a, b, out, x, y } = fresh();
+        const [a, b, out] = [filled(n), filled(n), zeros([n, n])];
         const back = a.slice(":", "::-1");
-        const o = new Float32Array(n * n);
-        const loop = () => {
-          for (let i = 0; i < n; i++)
-            for (let j = 0; j < n; j++) o[i * n + j] = x[i * n + n - 1 - j] + y[i * n + j];
-        };
-        return pair("reversed", out, o, () => add.into(out, back, b), loop);
+        return sides(() => add.into(out, back, b), "reversedAdd", out, [a, b]);
       },
     },
   ];
@@ -184,15 +150,9 @@ export function transposeWorkload(n: number): Workload {
     target: 4,
     bytes: 2 * n * n * 4,
     make: () => {
-      const a = filled(n);
-      const out = zeros([n, n]);
-      const x = (a.data as Float32Array).slice();
-      const o = new Float32Array(n * n);
+      const [a, out] = [filled(n), zeros([n, n])];
       const turned = a.T;
-      const loop = () => {
-        for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) o[i * n + j] = x[j * n + i];
-      };
-      return pair("transpose", out, o, () => copy.into(out, turned), loop);
+      return sides(() => copy.into(out, turned), "transpose", out, [a]);
     },
   };
 }
@@ -203,36 +163,8 @@ export function castWorkload(n: number): Workload {
     target: null,
     bytes: n * n * 6,
     make: () => {
-      const a = filled(n);
-      const out = zeros([n, n], { dtype: "f16" });
-      const x = (a.data as Float32Array).slice();
-      const o = new Uint16Array(n * n);
-      const loop = () => {
-        for (let i = 0; i < o.length; i++) o[i] = halfBits(x[i]);
-      };
-      out.assign(a);
-      loop();
-      verify("f32 → f16", out.data as Uint16Array, o);
-      return [
-        { name: "strided", run: () => out.assign(a) },
-        { name: "loop", run: loop },
-      ];
+      const [a, out] = [filled(n), zeros([n, n], { dtype: "f16" }) as Tensor];
+      return sides(() => out.assign(a), "f32ToF16", out, [a]);
     },
   };
-}
-
-const bits = new Uint32Array(1);
-const float = new Float32Array(bits.buffer);
-/** One float to half, by integer arithmetic: what a loop without Float16Array has to do. */
-function halfBits(x: number): number {
-  float[0] = x;
-  const b = bits[0];
-  const sign = (b >>> 16) & 0x8000;
-  const a = b & 0x7fffffff;
-  if (a >= 0x47800000) return sign | (a > 0x7f800000 ? 0x7e00 : 0x7c00);
-  if (a < 0x38800000) {
-    float[0] = Math.abs(x) + 0.5;
-    return sign | (bits[0] - 0x3f000000);
-  }
-  return sign | ((a + 0xc8000fff + ((a >>> 13) & 1)) >>> 13);
 }

@@ -2,7 +2,8 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { median } from "../bench/harness.ts";
+import { median, trial } from "../bench/harness.ts";
+import { fastest, formsOf, type LoopName, loops as loopTable, type Size, sized } from "../bench/loops.ts";
 import { gpuJs } from "../bench/peers/adapters/gpu.ts";
 import { jax } from "../bench/peers/adapters/jax.ts";
 import { loops } from "../bench/peers/adapters/loops.ts";
@@ -130,6 +131,232 @@ describe("strided and the plain loops", () => {
     }
     expect(lib.memory().tensors - before).toBe(0);
   });
+});
+
+describe("the forms of the plain loops", () => {
+  const operand = (length: number, k: number, dtype: "f32" | "f64" = "f32", scale = 1) =>
+    makeInput({ shape: [length], dtype, scale }, k);
+  /** Odd sizes: nothing divides by the 2, 4, 8 and 32 that forms step by; larger than a tile, and smaller than a step. */
+  const shapes = [
+    [41, 67],
+    [7, 5],
+    [3, 2],
+    [1, 1],
+  ] as const;
+
+  interface Case {
+    readonly size: Size;
+    readonly x: Values;
+    readonly y?: Values;
+    readonly out?: Values;
+    /** Element p of the output, from the definition. */
+    readonly want: (p: number) => number;
+    readonly tolerance?: number;
+  }
+  const row = (x: Values, i: number, m: number) => Array.from(x.subarray(i * m, i * m + m));
+  const total = (x: readonly number[]) => x.reduce((a, b) => a + b, 0);
+  const product = (turned: boolean, n: number, m: number, k: number): Case => {
+    const batches = turned ? 1 : 3;
+    const [x, y] = [operand(batches * n * k, 0), operand(batches * k * m, 1)];
+    const [down, along] = turned ? [1, n] : [k, 1];
+    return {
+      size: { batches, n, m, k, down, along, nextX: n * k, nextY: k * m },
+      x,
+      y,
+      out: new Float32Array(batches * n * m),
+      want: (at) => {
+        const [t, i, j] = [Math.floor(at / (n * m)), Math.floor(at / m) % n, at % m];
+        const terms = Array.from(
+          { length: k },
+          (_, p) => x[t * n * k + i * down + p * along] * y[t * k * m + p * m + j],
+        );
+        return total(terms);
+      },
+      tolerance: 1e-5,
+    };
+  };
+  const cast = (out: Values, x: Values, convert: (v: number) => number): Case => ({
+    size: sized(1, out.length),
+    x,
+    out,
+    want: (p) => convert(x[p]),
+  });
+  /** Every half float, what lies between two of them, and what is beyond. */
+  const halves = Float32Array.from(
+    { length: 4001 },
+    (_, i) => (i - 2000) * 2 ** ((i % 57) - 40) * (1 + (i % 3) * 2 ** -11),
+  );
+
+  const cases: Record<LoopName, (n: number, m: number) => Case> = {
+    add: (n, m) => {
+      const [x, y] = [operand(n * m, 0), operand(n * m, 1)];
+      return { size: sized(n, m), x, y, want: (p) => x[p] + y[p] };
+    },
+    addRow: (n, m) => {
+      const [x, y] = [operand(n * m, 0), operand(m, 1)];
+      return { size: sized(n, m), x, y, want: (p) => x[p] + y[p % m] };
+    },
+    addColumn: (n, m) => {
+      const [x, y] = [operand(n * m, 0), operand(n, 1)];
+      return { size: sized(n, m), x, y, want: (p) => x[p] + y[Math.floor(p / m)] };
+    },
+    exp: (n, m) => {
+      const x = operand(n * m, 0);
+      return { size: sized(n, m), x, want: (p) => Math.exp(x[p]), tolerance: 1e-7 };
+    },
+    tanhSquare: (n, m) => {
+      const x = operand(n * m, 0);
+      return { size: sized(n, m), x, want: (p) => Math.tanh(x[p] ** 2 + 1), tolerance: 1e-7 };
+    },
+    gelu: (n, m) => {
+      const x = operand(n * m, 0);
+      const u = (v: number) => Math.sqrt(2 / Math.PI) * (v + 0.044715 * v ** 3);
+      return { size: sized(n, m), x, want: (p) => 0.5 * x[p] * (1 + Math.tanh(u(x[p]))), tolerance: 1e-7 };
+    },
+    everySecond: (n, m) => {
+      const [x, y] = [operand(2 * n * m, 0), operand(n * m, 1)];
+      return { size: sized(n, m), x, y, want: (p) => x[Math.floor(p / m) * 2 * m + 2 * (p % m)] + y[p] };
+    },
+    transposedAdd: (n) => {
+      const [x, y] = [operand(n * n, 0), operand(n * n, 1)];
+      return { size: sized(n, n), x, y, want: (p) => x[(p % n) * n + Math.floor(p / n)] + y[p] };
+    },
+    reversedAdd: (n, m) => {
+      const [x, y] = [operand(n * m, 0), operand(n * m, 1)];
+      return { size: sized(n, m), x, y, want: (p) => x[Math.floor(p / m) * m + m - 1 - (p % m)] + y[p] };
+    },
+    sumColumns: (n, m) => {
+      const x = operand(n * m, 0);
+      const column = (j: number) => Array.from({ length: n }, (_, i) => x[i * m + j]);
+      return {
+        size: sized(n, m),
+        x,
+        out: new Float32Array(m),
+        want: (j) => total(column(j)),
+        tolerance: 1e-5,
+      };
+    },
+    sumRows: (n, m) => {
+      const x = operand(n * m, 0);
+      return {
+        size: sized(n, m),
+        x,
+        out: new Float32Array(n),
+        want: (i) => total(row(x, i, m)),
+        tolerance: 1e-6,
+      };
+    },
+    maxRows: (n, m) => {
+      const x = operand(n * m, 0);
+      return { size: sized(n, m), x, out: new Float32Array(n), want: (i) => Math.max(...row(x, i, m)) };
+    },
+    softmax: (n, m) => {
+      const x = operand(n * m, 0);
+      const want = (p: number) => Math.exp(x[p]) / total(row(x, Math.floor(p / m), m).map(Math.exp));
+      return { size: sized(n, m), x, want, tolerance: 1e-6 };
+    },
+    logsumexp: (n, m) => {
+      const x = operand(n * m, 0);
+      const want = (i: number) => Math.log(total(row(x, i, m).map(Math.exp)));
+      return { size: sized(n, m), x, out: new Float32Array(n), want, tolerance: 1e-6 };
+    },
+    matmul: (n, m) => product(false, n, m, n + 2),
+    gemv: (n, m) => {
+      const [x, y] = [operand(n * m, 0), operand(m, 1)];
+      const want = (i: number) => total(row(x, i, m).map((v, p) => v * y[p]));
+      return { size: sized(n, 1, { k: m }), x, y, out: new Float32Array(n), want, tolerance: 1e-5 };
+    },
+    transpose: (n, m) => {
+      const x = operand(3 * n * m, 0);
+      const want = (at: number) => {
+        const [t, j, i] = [Math.floor(at / (n * m)), Math.floor(at / n) % m, at % n];
+        return x[(t * n + i) * m + j];
+      };
+      return { size: sized(n, m, { batches: 3 }), x, out: new Float32Array(x.length), want };
+    },
+    swapRuns: (n, m) => {
+      const k = 9;
+      const x = operand(n * m * k, 0);
+      const want = (at: number) => {
+        const [j, i, h] = [Math.floor(at / (n * k)), Math.floor(at / k) % n, at % k];
+        return x[(i * m + j) * k + h];
+      };
+      return { size: sized(n, m, { k }), x, out: new Float32Array(x.length), want };
+    },
+    f32ToF64: (n, m) => cast(new Float64Array(n * m), operand(n * m, 0), (v) => v),
+    f64ToF32: (n, m) => cast(new Float32Array(n * m), operand(n * m, 0, "f64", 1 / 3), Math.fround),
+    f32ToI32: (n, m) => cast(new Int32Array(n * m), operand(n * m, 0, "f32", 1000), Math.trunc),
+    f32ToF16: () => {
+      const bits = lib.tensor(halves).to("f16").data;
+      return {
+        size: sized(1, halves.length),
+        x: halves,
+        out: new Uint16Array(halves.length),
+        want: (p) => bits[p],
+      };
+    },
+  };
+
+  const check = (name: LoopName, { size, x, y = x, want, tolerance = 0, ...more }: Case) => {
+    const out = more.out ?? new Float32Array(size.n * size.m);
+    const exact = out.slice();
+    for (let p = 0; p < exact.length; p++) exact[p] = want(p);
+    const forms = formsOf(name, out, x, y, size);
+    // Other contents than those of the form before, so that what is not written shows; twice, as a timed form runs.
+    for (const { name: form, run } of forms)
+      for (let turn = 0; turn < 2; turn++) {
+        out.fill(77);
+        run();
+        expect([form, difference(out, exact, tolerance).wrong]).toEqual([form, null]);
+      }
+  };
+
+  test.each(Object.keys(loopTable) as LoopName[])("of %s agree with its definition, on odd sizes", (name) => {
+    for (const [n, m] of shapes) check(name, cases[name](n, m));
+  });
+
+  test("of a product agree on a transposed operand", () => {
+    for (const [n, m] of shapes) check("matmul", product(true, n, m, 9));
+  });
+
+  test("are two to four of each", () => {
+    for (const forms of Object.values(loopTable)) {
+      expect(Object.keys(forms).length).toBeGreaterThanOrEqual(2);
+      expect(Object.keys(forms).length).toBeLessThanOrEqual(4);
+    }
+  });
+
+  test("a trial finds the one that does least, and a wrong form is refused", () => {
+    const out = new Float32Array(8);
+    const working = (name: string, ms: number, value = 1) => ({
+      name,
+      run: () => {
+        for (const end = performance.now() + ms; performance.now() < end; );
+        out.fill(value);
+      },
+    });
+    const forms = [working("slow", 6), working("fast", 0.5), working("between", 2)];
+    expect(fastest(forms, () => out, 0).form).toBe("fast");
+    expect(Object.keys(fastest(forms, () => out, 0).tried)).toEqual(["slow", "fast", "between"]);
+    expect(trial(forms)[0]).toBeGreaterThanOrEqual(6);
+    expect(() => fastest([working("right", 0), working("wrong", 0, 2)], () => out, 0)).toThrow(
+      "wrong: element 0 is 2, expected 1",
+    );
+  });
+
+  test.each(workloads("tiny").map((w) => [w.id, w] as const))(
+    "the one chosen for %s is right",
+    async (_, w) => {
+      const entry = loops.ops[w.op];
+      if (typeof entry === "string") throw new Error(entry);
+      const prepared = await entry(w, makeInputs(w.inputs));
+      const before = (await prepared.read()).slice();
+      const choice = prepared.choose?.();
+      expect(choice === undefined).toBe(w.op === "compile");
+      if (choice !== undefined) expect(Object.keys(choice.tried)).toContain(choice.form);
+      expect(difference(await prepared.read(), before, 2 * w.tolerance).wrong).toBeNull();
+    },
+  );
 });
 
 describe("adapters", () => {
@@ -287,6 +514,23 @@ describe("reports", () => {
     expect(page).toContain("**takes no part:** cannot be installed");
     expect(page).toContain("| other, Node 20 | 0 | 0 | 1 |");
     expect(markdown(sample(), {})).toContain("Not looked into yet.");
+  });
+
+  test("the page names the form of each plain loop, in each runtime, where forms were tried", () => {
+    const report = sample();
+    expect(markdown(report, {})).not.toContain("## The plain loops");
+    const figure = { ...took(50), form: "one index", tried: { "one index": 50, "by 4": 130 } };
+    const [add, ...others] = report.workloads;
+    const tried = {
+      ...report,
+      workloads: [{ ...add, results: { ...add.results, loops: figure } }, ...others],
+    };
+    const page = markdown(tried as Report, {});
+    expect(page).toContain(
+      "|  | typed-array loops, Node 20 |\n| --- | --- |\n| a + b | one index (2, 2.6×) |\n",
+    );
+    expect(page).not.toContain("| matmul 512 |");
+    expect(JSON.parse(compactJson(tried as Report))).toEqual(tried);
   });
 
   test("the chart has a bar for each, no NaN, and is well formed", () => {

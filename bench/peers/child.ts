@@ -142,6 +142,10 @@ async function obey(command: Command): Promise<Reply> {
       return check(command.file);
     case "write":
       return write(command.file);
+    case "choose": {
+      const choice = prepared!.choose?.();
+      return choice === undefined ? {} : { choice };
+    }
     case "warm":
       return warm(command.turn, command.longest);
     case "turn":

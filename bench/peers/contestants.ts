@@ -14,6 +14,11 @@ export interface Contestant {
   readonly ours: boolean;
   readonly threads: number;
   readonly turbo: boolean;
+  /**
+   * Has several forms of a loop and chooses one, in a new process for every workload: what V8 has learned about a loop
+   * from one pair of arrays makes it slower on the next.
+   */
+  readonly chooses?: true;
   /** A folder with another build of strided. */
   readonly build?: string;
 }
@@ -63,7 +68,7 @@ const strided = (["own", "newer"] as const).flatMap((runtime) =>
 
 export const contestants: readonly Contestant[] = [
   ...strided,
-  ...peer("loops", "typed-array loops"),
+  ...peer("loops", "typed-array loops").map((c): Contestant => ({ ...c, chooses: true })),
   ...peer("jax", "@jax-js/jax"),
   ...peer("numpy-ts", "numpy-ts"),
   ...peer("tfjs", "tfjs-wasm"),

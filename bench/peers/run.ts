@@ -10,13 +10,13 @@ import { type Contestant, cores, ownLabel, programOf, pythonWith } from "./conte
 import { busyCores } from "./machine.ts";
 import { type Builds, Peer } from "./process.ts";
 import type { Reply } from "./protocol.ts";
-import type { Workload } from "./types.ts";
+import type { Choice, Workload } from "./types.ts";
 
 /** Milliseconds that a first call may take: Numba compiles, and tfjs on Node 20 spends its in unoptimised code. */
 const firstCall = 20_000;
 
-/** Milliseconds (bytes for peak memory) a call: the median, the middle half's width, and the least. */
-export interface Figure {
+/** Milliseconds (bytes for peak memory) a call: the median, the middle half's width, and the least; of a chosen form. */
+export interface Figure extends Partial<Choice> {
   readonly median: number;
   readonly spread: number;
   readonly least: number;
@@ -67,10 +67,15 @@ export interface RunOptions {
   readonly patient: boolean;
 }
 
-/** A contestant's turns at one workload. */
-interface Turns {
-  readonly peer: Peer;
+/** Verified: the largest error against the reference, and the form that goes on, where there were several. */
+interface Ready {
   readonly error: number;
+  readonly choice?: Choice;
+}
+
+/** A contestant's turns at one workload. */
+interface Turns extends Ready {
+  readonly peer: Peer;
   readonly calls: number;
   readonly lead: number;
   readonly rounds: number;
@@ -223,6 +228,11 @@ class Run {
     const { turn, lead, budget, rounds } = this.#options;
     for (const [k, { peer, error }] of ready.entries()) {
       progress(`warming up ${k + 1}/${ready.length}`);
+      const chosen = await this.#inTurn(peer, (p) => this.#choose(p, file, error));
+      if ("none" in chosen) {
+        outcomes.set(peer.contestant.id, chosen);
+        continue;
+      }
       const reply = await this.#inTurn(peer, (p) => p.ask({ do: "warm", turn, longest: budget }));
       if (reply.error !== undefined) {
         outcomes.set(peer.contestant.id, { none: "failed", why: reply.error });
@@ -230,14 +240,14 @@ class Run {
       }
       const length = Math.max(turn, reply.ms!);
       if (length > this.#options.slowest) {
-        outcomes.set(peer.contestant.id, figure([length], error));
+        outcomes.set(peer.contestant.id, figure([length], chosen));
         continue;
       }
       const least = length > 1000 ? 1 : length > 150 ? 2 : 3;
       const wanted = Math.max(least, Math.min(rounds, Math.floor(budget / length)));
       turns.push({
         peer,
-        error,
+        ...chosen,
         calls: reply.calls!,
         lead: length > 1000 ? 0 : lead,
         rounds: wanted,
@@ -256,12 +266,15 @@ class Run {
         if (reply.ms !== undefined) t.times.push(reply.ms);
       }
     }
-    for (const { peer, error, times } of turns) outcomes.set(peer.contestant.id, figure(times, error));
-    for (const { peer } of ready) await this.#inTurn(peer, (p) => p.ask({ do: "drop" }));
+    for (const t of turns) outcomes.set(t.peer.contestant.id, figure(t.times, t));
+    for (const { peer } of ready) {
+      if (peer.contestant.chooses) peer.end();
+      else await this.#inTurn(peer, (p) => p.ask({ do: "drop" }));
+    }
     return inOrder(this.#peers, outcomes);
   }
 
-  async #prepare(peer: Peer, workload: Workload, file: string): Promise<NoFigure | { error: number }> {
+  async #prepare(peer: Peer, workload: Workload, file: string): Promise<NoFigure | Ready> {
     if (!this.#absent.has(peer) && !peer.running) {
       const started = await peer.start();
       const why = started.missing ?? started.error;
@@ -275,6 +288,16 @@ class Run {
     return verified(await peer.ask({ do: "prepare", task: workload }), () =>
       peer.ask({ do: "check", file }, firstCall),
     );
+  }
+
+  /** Has the fastest form chosen, and verifies that one too; nobody else runs meanwhile. */
+  async #choose(peer: Peer, file: string, error: number): Promise<NoFigure | Ready> {
+    if (peer.contestant.chooses === undefined) return { error };
+    const { choice, error: why } = await peer.ask({ do: "choose" });
+    if (why !== undefined) return { none: "failed", why };
+    if (choice === undefined) return { error };
+    const outcome = await verified({}, () => peer.ask({ do: "check", file }, firstCall));
+    return "none" in outcome ? outcome : { ...outcome, choice };
   }
 
   /** Workloads that need a fresh process each time. */
@@ -304,7 +327,8 @@ class Run {
         }
       }
     }
-    for (const [peer, { values, error }] of samples) outcomes.set(peer.contestant.id, figure(values, error));
+    for (const [peer, { values, error }] of samples)
+      outcomes.set(peer.contestant.id, figure(values, { error }));
     return inOrder(this.#peers, outcomes);
   }
 
@@ -351,7 +375,7 @@ function absent({ missing, error = "" }: Reply): NoFigure {
 }
 
 /** What the reply to a preparation and the check after it come to. */
-async function verified(prepared: Reply, check: () => Promise<Reply>): Promise<NoFigure | { error: number }> {
+async function verified(prepared: Reply, check: () => Promise<Reply>): Promise<NoFigure | Ready> {
   if (prepared.missing !== undefined || prepared.error !== undefined) return absent(prepared);
   const reply = await check();
   if (reply.error !== undefined) return absent(reply);
@@ -377,7 +401,7 @@ function tooSlow(
   return { none: "slow", why: `would take about ${(expected / 1000).toFixed(0)} s a call` };
 }
 
-function figure(times: readonly number[], error: number): Outcome {
+function figure(times: readonly number[], { error, choice }: Ready): Outcome {
   if (times.length === 0) return { none: "failed", why: "no turn was finished" };
   const sorted = [...times].sort((a, b) => a - b);
   const at = (q: number) => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))];
@@ -387,6 +411,7 @@ function figure(times: readonly number[], error: number): Outcome {
     least: sorted[0],
     rounds: sorted.length,
     error,
+    ...choice,
   };
 }
 

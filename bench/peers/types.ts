@@ -73,12 +73,20 @@ export interface Workload extends Task {
   readonly flops: number;
 }
 
+/** The fastest of several forms of one loop, and milliseconds a call of each in the trial, the least. */
+export interface Choice {
+  readonly form: string;
+  readonly tried: Readonly<Record<string, number>>;
+}
+
 /** A workload made ready by an adapter. */
 export interface Prepared {
   /** The work. A promise is waited for. */
   run(): void | Promise<void>;
   /** Runs if need be, and gives the result's elements in row-major order. */
   read(): Values | Promise<Values>;
+  /** Where there are several forms: verifies all of them, and goes on with the fastest. */
+  choose?(): Choice;
   dispose?(): void;
 }
 

@@ -24,6 +24,7 @@ export function markdown(report: Report, notes: Notes): string {
     score(report),
     ...(Object.keys(groups) as Group[]).map((group) => groupSection(report, group)),
     losses(report, notes),
+    loopForms(report),
     method(report),
     contestantTable(report),
   ];
@@ -259,6 +260,28 @@ function lossItem(list: readonly Match[], best: readonly Match[], why: string): 
   const name = workload.group === "matmul" ? `matmul ${workload.title}` : workload.title;
   const unit = workload.flops > 0 ? ", GFLOP/s" : "";
   return `- **${name}**${unit}: ${mine}, behind ${others.join("; ")}. ${why}`;
+}
+
+/** Which form of each plain loop was timed, in each runtime. */
+function loopForms(report: Report): string {
+  const choosing = report.contestants.filter((c) => report.workloads.some((w) => formOf(w, c) !== ""));
+  if (choosing.length === 0) return "";
+  const rows = report.workloads
+    .filter((w) => choosing.some((c) => formOf(w, c) !== ""))
+    .map((w) => [w.group === "matmul" ? `matmul ${w.title}` : w.title, ...choosing.map((c) => formOf(w, c))]);
+  return `## The plain loops
+
+Each loop is the fastest of the forms in \`bench/loops.ts\`, all verified, found by a short trial in the process in which it
+was then timed. In brackets: how many forms were tried, and how many times as long the slowest of them took.
+
+${table([["", ...choosing.map(label)], ...rows], 1 + choosing.length)}`;
+}
+
+function formOf(w: WorkloadResult, c: ContestantResult): string {
+  const { form, tried } = figureOf(w, c.id) ?? {};
+  if (form === undefined || tried === undefined) return "";
+  const all = Object.values(tried);
+  return `${form} (${all.length}, ${times(Math.max(...all) / tried[form])})`;
 }
 
 function method(report: Report): string {

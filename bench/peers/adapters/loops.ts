@@ -1,228 +1,142 @@
-/** Plain typed-array loops, as a careful person writes them: the floor of the table, and the reference without Python. */
-import { allocate, reading } from "../inputs.ts";
-import type { Adapter, Prepare, Task, Values } from "../types.ts";
+/** Plain typed-array loops: the floor of the table, and the reference without Python. Their forms are in bench/loops.ts. */
+import type { Contestant } from "../../harness.ts";
+import { fastest, formsOf, type LoopName, type Size, sized } from "../../loops.ts";
+import { allocate } from "../inputs.ts";
+import type { Adapter, Prepare, Prepared, Task, Values } from "../types.ts";
 import { newFunction } from "./strided.ts";
+
+/** The first of the forms until one is chosen; `look` gives what the last call made. */
+function several(task: Task, forms: readonly Contestant[], look: () => Values): Prepared {
+  let { run } = forms[0];
+  return {
+    run: () => run(),
+    read: () => {
+      run();
+      return look();
+    },
+    choose: () => {
+      // Both round to the output's dtype in their own way: twice what each may differ from the exact result.
+      const choice = fastest(forms, look, 2 * task.tolerance);
+      run = forms.find(({ name }) => name === choice.form)!.run;
+      return choice;
+    },
+  };
+}
 
 /** A loop over inputs and an output that is made once. */
 const loop =
-  (make: (out: Values, inputs: readonly Values[], task: Task) => () => void): Prepare =>
-  (task, inputs) => {
+  (which: (task: Task) => readonly [LoopName, Size]): Prepare =>
+  (task, [x, y = x]) => {
     const out = allocate(task.out.dtype, task.out.shape);
-    const run = make(out, inputs, task);
-    return { run, read: reading(run, () => out) };
+    const [name, size] = which(task);
+    return several(task, formsOf(name, out, x, y, size), () => out);
   };
 
-function add(o: Values, [x, y]: readonly Values[], task: Task): () => void {
-  const [rows, columns] = task.out.shape.length === 2 ? task.out.shape : [1, task.out.shape[0]];
+/** A loop along memory, whatever the shape. */
+const flat = (name: LoopName) =>
+  loop(({ out: { shape } }) => [
+    name,
+    sized(
+      1,
+      shape.reduce((p, d) => p * d, 1),
+    ),
+  ]);
+/** A loop over a matrix: the output, or the input of a fold. */
+const byOutput = (name: LoopName) => loop(({ out: { shape } }) => [name, sized(shape[0], shape[1])]);
+const byInput = (name: LoopName) => loop(({ inputs: [{ shape }] }) => [name, sized(shape[0], shape[1])]);
+
+function add(task: Task): readonly [LoopName, Size] {
+  const { shape } = task.out;
   const other = task.inputs[1].shape;
-  if (other.length < task.out.shape.length) {
-    return () => {
-      for (let i = 0; i < rows; i++)
-        for (let j = 0; j < columns; j++) o[i * columns + j] = x[i * columns + j] + y[j];
-    };
-  }
-  if (other[other.length - 1] === 1) {
-    return () => {
-      for (let i = 0; i < rows; i++)
-        for (let j = 0; j < columns; j++) o[i * columns + j] = x[i * columns + j] + y[i];
-    };
-  }
-  return () => {
-    for (let i = 0; i < o.length; i++) o[i] = x[i] + y[i];
-  };
+  const name = other.length < shape.length ? "addRow" : other[other.length - 1] === 1 ? "addColumn" : "add";
+  return [name, sized(shape[0], shape[1] ?? 1)];
 }
 
-function sum(o: Values, [x]: readonly Values[], task: Task): () => void {
-  const [n, m] = task.inputs[0].shape;
-  if (task.axis === 0) {
-    return () => {
-      o.fill(0);
-      for (let i = 0; i < n; i++) for (let j = 0; j < m; j++) o[j] += x[i * m + j];
-    };
-  }
-  const [rows, columns] = task.axis === 1 ? [n, m] : [1, n * m];
-  return () => {
-    for (let i = 0; i < rows; i++) {
-      let total = 0;
-      for (let j = 0; j < columns; j++) total += x[i * columns + j];
-      o[i] = total;
-    }
-  };
+function sum({ axis, inputs: [{ shape }] }: Task): readonly [LoopName, Size] {
+  const [n, m] = shape;
+  return axis === 0 ? ["sumColumns", sized(n, m)] : ["sumRows", axis === 1 ? sized(n, m) : sized(1, n * m)];
 }
 
-/** The largest of each row and the sum of its exponentials, then `finish`. */
-function rows(finish: (o: Values, x: Values, i: number, m: number, top: number, total: number) => void) {
-  return (o: Values, [x]: readonly Values[], task: Task) => {
-    const [n, m] = task.inputs[0].shape;
-    return () => {
-      for (let i = 0; i < n; i++) {
-        let top = -Infinity;
-        for (let j = 0; j < m; j++) if (x[i * m + j] > top) top = x[i * m + j];
-        let total = 0;
-        for (let j = 0; j < m; j++) total += Math.exp(x[i * m + j] - top);
-        finish(o, x, i, m, top, total);
-      }
-    };
-  };
-}
-
-/** out[b] = x[b] · y[b], rows of y added up: every access runs along memory. */
-function matmul(turned: boolean) {
-  return (o: Values, [x, y]: readonly Values[], task: Task) => {
+const matmul =
+  (turned: boolean) =>
+  (task: Task): readonly [LoopName, Size] => {
     const [a, b] = task.inputs.map((t) => t.shape);
-    const k = turned ? a[0] : a[a.length - 1];
-    const n = b.length === 1 ? 1 : b[b.length - 1];
-    const m = turned ? a[1] : a[a.length - 2];
-    const batches = o.length / (m * n);
-    const [stepX, stepY] = [a.length > 2 ? m * k : 0, b.length > 2 ? k * n : 0];
-    const [alongI, alongP] = turned ? [1, m] : [k, 1];
-    if (n === 1) {
-      return () => {
-        for (let i = 0; i < m; i++) {
-          let total = 0;
-          for (let p = 0; p < k; p++) total += x[i * k + p] * y[p];
-          o[i] = total;
-        }
-      };
-    }
-    return () => {
-      o.fill(0);
-      for (let t = 0; t < batches; t++) {
-        for (let i = 0; i < m; i++) {
-          const row = (t * m + i) * n;
-          for (let p = 0; p < k; p++) {
-            const v = x[t * stepX + i * alongI + p * alongP];
-            const from = t * stepY + p * n;
-            for (let j = 0; j < n; j++) o[row + j] += v * y[from + j];
-          }
-        }
-      }
-    };
+    const [n, k] = turned ? [a[1], a[0]] : a.slice(-2);
+    if (b.length === 1) return ["gemv", sized(n, 1, { k })];
+    const m = b[b.length - 1];
+    const batches = task.out.shape.length > 2 ? task.out.shape[0] : 1;
+    const [nextX, nextY] = [a.length > 2 ? n * k : 0, b.length > 2 ? k * m : 0];
+    const [down, along] = turned ? [1, n] : [k, 1];
+    return ["matmul", { batches, n, m, k, down, along, nextX, nextY }];
   };
-}
 
-function permuteCopy(o: Values, [x]: readonly Values[], task: Task): () => void {
-  const shape = task.inputs[0].shape;
-  const [batches, n, m] = shape.length === 3 ? shape : [1, shape[0], shape[1]];
-  return () => {
-    for (let t = 0; t < batches; t++) {
-      const base = t * n * m;
-      for (let j = 0; j < m; j++) for (let i = 0; i < n; i++) o[base + j * n + i] = x[base + i * m + j];
-    }
-  };
+function permuteCopy({ inputs: [{ shape }] }: Task): readonly [LoopName, Size] {
+  const [n, m] = shape.slice(-2);
+  return ["transpose", sized(n, m, { batches: shape.length > 2 ? shape[0] : 1 })];
 }
 
 /** One loop a pair of dtypes: a loop that meets several kinds of array is slow ever after. */
-const castLoops: Record<string, (o: Values, x: Values) => void> = {
-  "f32 f64": (o, x) => {
-    for (let i = 0; i < o.length; i++) o[i] = x[i];
-  },
-  "f64 f32": (o, x) => {
-    for (let i = 0; i < o.length; i++) o[i] = x[i];
-  },
-  "f32 i32": (o, x) => {
-    for (let i = 0; i < o.length; i++) o[i] = x[i];
-  },
-  "f32 f16": (o, x) => {
-    for (let i = 0; i < o.length; i++) o[i] = halfBits(x[i]);
-  },
+const casts: Readonly<Record<string, LoopName>> = {
+  "f32 f64": "f32ToF64",
+  "f64 f32": "f64ToF32",
+  "f32 i32": "f32ToI32",
+  "f32 f16": "f32ToF16",
 };
 
-function cast(o: Values, [x]: readonly Values[], task: Task): () => void {
-  const convert = castLoops[`${task.inputs[0].dtype} ${task.out.dtype}`];
-  return () => convert(o, x);
-}
-
-const bits = new Uint32Array(1);
-const float = new Float32Array(bits.buffer);
-/** One float to half, ties to even, by integer arithmetic: what a loop without Float16Array has to do. */
-function halfBits(x: number): number {
-  float[0] = x;
-  const b = bits[0];
-  const sign = (b >>> 16) & 0x8000;
-  const a = b & 0x7fffffff;
-  if (a >= 0x47800000) return sign | (a > 0x7f800000 ? 0x7e00 : 0x7c00);
-  if (a < 0x38800000) {
-    float[0] = Math.abs(x) + 0.5;
-    return sign | (bits[0] - 0x3f000000);
-  }
-  return sign | ((a + 0xc8000fff + ((a >>> 13) & 1)) >>> 13);
-}
+/** A new array for every result. */
+const addNew: Prepare = (task, [x, y]) => {
+  let latest = allocate(task.out.dtype, task.out.shape);
+  const forms: Contestant[] = [
+    {
+      name: "one index",
+      run: () => {
+        const out = new Float32Array(x.length);
+        for (let i = 0; i < out.length; i++) out[i] = x[i] + y[i];
+        latest = out;
+      },
+    },
+    {
+      name: "map",
+      run: () => {
+        latest = (x as Float32Array).map((v, i) => v + y[i]);
+      },
+    },
+    {
+      name: "slice, then add",
+      run: () => {
+        const out = x.slice();
+        for (let i = 0; i < out.length; i++) out[i] += y[i];
+        latest = out;
+      },
+    },
+  ];
+  return several(task, forms, () => latest);
+};
 
 export const loops: Adapter = {
-  start: async () => ({ version: "", setup: "1 thread, existing output" }),
+  start: async () => ({ version: "", setup: "1 thread, existing output; the fastest of several forms" }),
   ops: {
     add: loop(add),
-    exp: loop((o, [x]) => () => {
-      for (let i = 0; i < o.length; i++) o[i] = Math.exp(x[i]);
-    }),
-    tanhSquare: loop((o, [x]) => () => {
-      for (let i = 0; i < o.length; i++) o[i] = Math.tanh(x[i] * x[i] + 1);
-    }),
-    everySecond: loop((o, [x, y], task) => {
-      const [n, h] = task.out.shape;
-      return () => {
-        for (let i = 0; i < n; i++)
-          for (let j = 0; j < h; j++) o[i * h + j] = x[i * 2 * h + 2 * j] + y[i * h + j];
-      };
-    }),
-    transposedAdd: loop((o, [x, y], task) => {
-      const [n] = task.out.shape;
-      return () => {
-        for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) o[i * n + j] = x[j * n + i] + y[i * n + j];
-      };
-    }),
-    reversedAdd: loop((o, [x, y], task) => {
-      const [n] = task.out.shape;
-      return () => {
-        for (let i = 0; i < n; i++)
-          for (let j = 0; j < n; j++) o[i * n + j] = x[i * n + n - 1 - j] + y[i * n + j];
-      };
-    }),
+    exp: flat("exp"),
+    tanhSquare: flat("tanhSquare"),
+    everySecond: byOutput("everySecond"),
+    transposedAdd: byOutput("transposedAdd"),
+    reversedAdd: byOutput("reversedAdd"),
     sum: loop(sum),
-    max: loop((o, [x], task) => {
-      const [n, m] = task.inputs[0].shape;
-      return () => {
-        for (let i = 0; i < n; i++) {
-          let top = -Infinity;
-          for (let j = 0; j < m; j++) if (x[i * m + j] > top) top = x[i * m + j];
-          o[i] = top;
-        }
-      };
-    }),
-    softmax: loop(
-      rows((o, x, i, m, top, total) => {
-        for (let j = 0; j < m; j++) o[i * m + j] = Math.exp(x[i * m + j] - top) / total;
-      }),
-    ),
-    logsumexp: loop(
-      rows((o, _x, i, _m, top, total) => {
-        o[i] = top + Math.log(total);
-      }),
-    ),
+    max: byInput("maxRows"),
+    softmax: byInput("softmax"),
+    logsumexp: byInput("logsumexp"),
     matmul: loop(matmul(false)),
     matmulTransposed: loop(matmul(true)),
     permuteCopy: loop(permuteCopy),
-    cast: loop(cast),
-    ggmlCopy: loop((o, [x]) => () => {
-      for (let i = 0; i < 13; i++)
-        for (let j = 0; j < 16; j++)
-          for (let k = 0; k < 128; k++) o[(i * 16 + j) * 128 + k] = x[(j * 13 + i) * 128 + k];
-    }),
-    gelu: loop((o, [x]) => () => {
-      for (let i = 0; i < o.length; i++) {
-        const v = x[i];
-        o[i] = 0.5 * v * (1 + Math.tanh(0.7978845608 * (v + 0.044715 * v * v * v)));
-      }
-    }),
-    addNew: (task, inputs) => {
-      const call = () => {
-        const out = allocate(task.out.dtype, task.out.shape);
-        add(out, inputs, task)();
-        return out;
-      };
-      return { run: () => void call(), read: call };
-    },
+    cast: loop(({ inputs: [x], out }) => [
+      casts[`${x.dtype} ${out.dtype}`],
+      sized(out.shape[0], out.shape[1]),
+    ]),
+    ggmlCopy: loop(({ inputs: [{ shape }] }) => ["swapRuns", sized(shape[0], shape[1], { k: shape[2] })]),
+    gelu: flat("gelu"),
+    addNew,
+    // 64 elements: what counts is how V8 reads and starts a new function, not the form of the loop.
     compile: (_task, [x]) => {
       let count = 0;
       const call = (c: number | null) => {
