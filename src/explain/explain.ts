@@ -11,7 +11,7 @@ import { routineOperand } from "./facts.ts";
 import { type Iteration, iterationOf, type Trace } from "./iteration.ts";
 import { Recorder } from "./record.ts";
 import type { CopyStep, FallbackStep, KernelStep, RoutineStep, Step } from "./steps.ts";
-import { checkTable, iterationTable, type TableOptions } from "./table.ts";
+import { iterationTable, readTable, type TableOptions } from "./table.ts";
 import { nestText, routinesText, stepsText, withSpans } from "./text.ts";
 
 export type { Access, Iteration, IterationOperand, IterationRow, RowOptions } from "./iteration.ts";
@@ -51,8 +51,7 @@ export class Report<R = unknown> {
 
   /** The iteration table of a kernel, by default of the last one. */
   table(which: number | (TableOptions & { readonly kernel?: number }) = {}): string {
-    const options = typeof which === "number" ? { kernel: which } : which;
-    checkTable(options);
+    const options = readTable(typeof which === "number" ? { kernel: which } : which);
     if (options.kernel === undefined && this.kernels.length === 0 && this.routines.length > 0)
       return routinesText(this.routines);
     return iterationTable(this.#iteration("table", options.kernel), options);

@@ -4,6 +4,7 @@
  */
 import { type DType, toScalar, type Value } from "../dtype.ts";
 import { describe, fail } from "../errors.ts";
+import { readOptions } from "../ops/arguments.ts";
 import { broadcastIndex, positionOf, sizeOf, unravel } from "../view/layout.ts";
 import type { View } from "../view/view.ts";
 
@@ -115,8 +116,15 @@ export function iterationOf(trace: Trace): Iteration {
     ...facts,
     operands: [out, ...trace.inputs].map(operandOf),
     row(ordinal, options = {}) {
-      const { most = MOST_READS, from = 0 } = typeof options === "number" ? { most: options } : options;
+      const { most = MOST_READS, from = 0 } =
+        typeof options === "number"
+          ? { most: options }
+          : readOptions("row", options, "{ most: 24 }", ["most", "from"]);
       checkOrdinal(ordinal, count);
+      for (const [name, value] of Object.entries({ most, from })) {
+        if (typeof value !== "number")
+          fail("value", "row", `${name} is ${describe(value)}.`, "Give a number of reads.");
+      }
       const index = unravel(ordinal, out.frame.shape);
       const position = positionIn(out, index);
       return {

@@ -8,12 +8,14 @@ export interface TableOptions {
   readonly rows?: number;
 }
 
-export function checkTable(options: TableOptions & { readonly kernel?: number }): void {
-  options = readOptions("table", options, "{ rows: 10 }", ["rows", "kernel"]);
+/** What is asked of a table, read once. */
+export function readTable<O extends TableOptions>(given: O): O {
+  const options = readOptions("table", given, "{ rows: 10 }", ["rows", "kernel"]);
   const { rows } = options;
   if (rows !== undefined && typeof rows !== "number") {
     fail("value", "table", `rows is ${describe(rows)}.`, "Give a number, such as { rows: 10 }.");
   }
+  return options;
 }
 
 /** Rows of cells → aligned columns under a rule. */

@@ -10,7 +10,7 @@ import { fromData, full as fullOf, type Nested, type Scalar, shapeOf } from "../
 import { elementwise } from "../ops/elementwise.ts";
 import { Callable, callableOf } from "../ops/function.ts";
 import { allocate, filled, type Strided } from "../ops/strided.ts";
-import { liveTensor, stridedOf, Tensor, wrap } from "../tensor.ts";
+import { isTensor, liveTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { normalizeAxis } from "../view/layout.ts";
 import { kOrderPermutation, viewInOrder } from "../view/loops.ts";
 import { indexTensor } from "./offsets.ts";
@@ -73,7 +73,7 @@ export function asarray(
 ): Tensor {
   const op = "asarray";
   options = readOptions(op, options, '{ dtype: "f64" }', ["dtype"]);
-  if (!(data instanceof Tensor)) return wrap(fromData(data, options, op));
+  if (!isTensor(data)) return wrap(fromData(data, options, op));
   liveTensor(op, data);
   return data.to(options.dtype ?? data.dtype);
 }
@@ -276,7 +276,7 @@ export function oneHot<E extends DType = "f32">(
   const dtype = checkDType(op, options.dtype ?? "f32");
   const { on = 1, off = 0 } = options;
   return scoped(op, () => {
-    const index = indices instanceof Tensor ? liveTensor(op, indices) : wrap(indexTensor(op, indices).index);
+    const index = isTensor(indices) ? liveTensor(op, indices) : wrap(indexTensor(op, indices).index);
     if (!isInteger(index.dtype)) {
       fail("dtype", op, `the indices are ${index.dtype}.`, 'Indices are integers: convert with to("i64").');
     }

@@ -2,12 +2,12 @@
 import { checkDType, type DType, dtypes, isDType, promote, promoteAll, type Value } from "../dtype.ts";
 import { describe, fail } from "../errors.ts";
 import { readList } from "../ops/arguments.ts";
-import { liveTensor, Tensor } from "../tensor.ts";
+import { isTensor, liveTensor, type Tensor } from "../tensor.ts";
 
 /** A dtype, or the tensor that has it. */
 type Typed = DType | Tensor;
 const dtypeOf = (op: string, x: unknown): DType =>
-  x instanceof Tensor ? liveTensor(op, x).dtype : checkDType(op, x);
+  isTensor(x) ? liveTensor(op, x).dtype : checkDType(op, x);
 
 /** The dtype that tensors and dtypes meet in. */
 export function resultType(...of: readonly Typed[]): DType {

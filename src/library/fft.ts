@@ -115,6 +115,7 @@ export function fftfreq<D extends DType = "f64">(
   n: number,
   options: { readonly d?: number; readonly dtype?: D } = {},
 ): Tensor<D> {
+  options = readOptions("fftfreq", options, "{ d: 0.01 }");
   const step = frequencyStep("fftfreq", n, options);
   return scoped("fftfreq", () => {
     const out = empty(n, { dtype: "f64" });
@@ -129,6 +130,7 @@ export function rfftfreq<D extends DType = "f64">(
   n: number,
   options: { readonly d?: number; readonly dtype?: D } = {},
 ): Tensor<D> {
+  options = readOptions("rfftfreq", options, "{ d: 0.01 }");
   const step = frequencyStep("rfftfreq", n, options);
   return scoped("rfftfreq", () =>
     arange((n >> 1) + 1, { dtype: "f64" })

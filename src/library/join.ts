@@ -7,7 +7,7 @@ import { numberList, readOptions, snapshot } from "../ops/arguments.ts";
 import { assign } from "../ops/copy.ts";
 import { absolute, allocate, filled, type Strided } from "../ops/strided.ts";
 import type { RoutineAbout, Task } from "../run/routine.ts";
-import { liveTensor, stridedOf, Tensor, wrap } from "../tensor.ts";
+import { isTensor, liveTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { checkShape, normalizeAxis, sizeOf } from "../view/layout.ts";
 import { type LoopNest, planLoops } from "../view/loops.ts";
 import { contiguousView, expandDims as expandView, type View } from "../view/view.ts";
@@ -294,7 +294,7 @@ function repeatEach<D extends DType>(
 
 function countList(op: string, repeats: unknown): readonly number[] {
   let counts: readonly number[];
-  if (repeats instanceof Tensor) {
+  if (isTensor(repeats)) {
     liveTensor(op, repeats);
     if (!isInteger(repeats.dtype) || repeats.rank > 1) {
       fail(

@@ -13,7 +13,16 @@ import { checkFlag, readOptions } from "../ops/arguments.ts";
 import { fromData, type Nested, shapeOf } from "../ops/create.ts";
 import { allocate, checkWritable, filled, type Strided } from "../ops/strided.ts";
 import type { Task } from "../run/routine.ts";
-import { type FloatDType, live, liveTensor, namedOp, stridedOf, Tensor, wrap } from "../tensor.ts";
+import {
+  type FloatDType,
+  isTensor,
+  live,
+  liveTensor,
+  namedOp,
+  stridedOf,
+  type Tensor,
+  wrap,
+} from "../tensor.ts";
 import { normalizeAxis, sizeOf } from "../view/layout.ts";
 import {
   type Distribution,
@@ -533,8 +542,7 @@ function shifted(offsets: Tensor, low: bigint, dtype: DType): Tensor {
 
 /** The probabilities, checked. */
 function probabilities(op: string, p: Tensor | readonly number[], n: number): Float64Array {
-  const values =
-    p instanceof Tensor ? scope(() => liveTensor(op, p).to("f64").toTypedArray()) : listOf(op, p);
+  const values = isTensor(p) ? scope(() => liveTensor(op, p).to("f64").toTypedArray()) : listOf(op, p);
   const remedy = "Give one for each choice, none below 0, with a sum of 1.";
   if (values.length !== n) fail("value", op, `${values.length} probabilities for ${n} choices.`, remedy);
   const wrong = values.findIndex((x) => !(x >= 0));

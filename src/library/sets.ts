@@ -274,7 +274,7 @@ export function intersect1d(
   options: IntersectOptions = {},
 ): Tensor | { readonly values: Tensor; readonly indices: readonly [Tensor<"i64">, Tensor<"i64">] } {
   const op = "intersect1d";
-  checkSet(op, options, ["returnIndices"]);
+  options = readSet(op, options, ["returnIndices"]);
   checkFlag(op, "returnIndices", options.returnIndices);
   const [x, y] = pair(op, a, b);
   return scoped(op, () => {
@@ -293,7 +293,7 @@ export function intersect1d(
 
 /** The distinct elements of a that b has not, in order. Known to be distinct, they keep a's order. */
 export function setdiff1d(a: Tensor, b: Tensor, options: SetOptions = {}): Tensor {
-  checkSet("setdiff1d", options);
+  options = readSet("setdiff1d", options);
   const [x, y] = pair("setdiff1d", a, b);
   return scoped("setdiff1d", () => without("setdiff1d", distinctUnless("setdiff1d", x, options), y));
 }
@@ -301,7 +301,7 @@ export function setdiff1d(a: Tensor, b: Tensor, options: SetOptions = {}): Tenso
 /** The distinct elements that only one of the two has, in order. */
 export function setxor1d(a: Tensor, b: Tensor, options: SetOptions = {}): Tensor {
   const op = "setxor1d";
-  checkSet(op, options);
+  options = readSet(op, options);
   const [x, y] = pair(op, a, b);
   return scoped(op, () => {
     const [left, right] = [distinctUnless(op, x, options), distinctUnless(op, y, options)];
@@ -310,9 +310,10 @@ export function setxor1d(a: Tensor, b: Tensor, options: SetOptions = {}): Tensor
   });
 }
 
-function checkSet(op: string, options: SetOptions, more: readonly string[] = []): void {
-  options = readOptions(op, options, "{ assumeUnique: true }", ["assumeUnique", ...more]);
+function readSet<O extends SetOptions>(op: string, given: O, more: readonly string[] = []): O {
+  const options = readOptions(op, given, "{ assumeUnique: true }", ["assumeUnique", ...more]);
   checkFlag(op, "assumeUnique", options.assumeUnique);
+  return options;
 }
 
 const pair = (op: string, a: Tensor, b: Tensor): [Tensor, Tensor] => [liveTensor(op, a), liveTensor(op, b)];

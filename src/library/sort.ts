@@ -8,7 +8,7 @@ import { describe, fail, list } from "../errors.ts";
 import { checkFlag, readList, readOptions } from "../ops/arguments.ts";
 import { allocate, filled } from "../ops/strided.ts";
 import type { EmitRoutine, RoutineAbout, Task } from "../run/routine.ts";
-import { liveTensor, stridedOf, Tensor, wrap } from "../tensor.ts";
+import { isTensor, liveTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { normalizeAxis, sizeOf } from "../view/layout.ts";
 import {
   countBytes,
@@ -90,8 +90,8 @@ export function topk<D extends DType>(
  */
 export function lexsort(keys: readonly Tensor[] | Tensor): Tensor<"i64"> {
   const op = "lexsort";
-  const isTensor = keys instanceof Tensor;
-  const given = isTensor ? [keys] : readList(op, "the keys", keys);
+  const single = isTensor(keys);
+  const given = single ? [keys] : readList(op, "the keys", keys);
   if (given === null || given.length === 0) {
     return fail(
       "value",
@@ -101,9 +101,9 @@ export function lexsort(keys: readonly Tensor[] | Tensor): Tensor<"i64"> {
     );
   }
   const live = given.map((t) => liveTensor(op, t));
-  const rank = isTensor ? 2 : 1;
+  const rank = single ? 2 : 1;
   const wrong = live.find((t) => t.rank !== rank || t.shape[rank - 1] !== live[0].shape[rank - 1]);
-  if (wrong !== undefined || (isTensor && live[0].shape[0] === 0)) {
+  if (wrong !== undefined || (single && live[0].shape[0] === 0)) {
     fail(
       "shape",
       op,
@@ -112,7 +112,7 @@ export function lexsort(keys: readonly Tensor[] | Tensor): Tensor<"i64"> {
     );
   }
   return scoped(op, () => {
-    const rows = isTensor ? Array.from({ length: live[0].shape[0] }, (_, i) => live[0].slice(i)) : live;
+    const rows = single ? Array.from({ length: live[0].shape[0] }, (_, i) => live[0].slice(i)) : live;
     return orderBy(op, rows);
   });
 }

@@ -5,12 +5,12 @@
 import { cumprod, cumsum, full, linspace, max, min, scope, tensor, where, zip } from "../api.ts";
 import { type DType, dtypes, isFloat, isInteger, promote, promoteAll } from "../dtype.ts";
 import { engine } from "../engine.ts";
-import { describe, fail, list } from "../errors.ts";
+import { describe, fail, list, shown } from "../errors.ts";
 import { axisList, checkFlag, readList, readOptions } from "../ops/arguments.ts";
 import type { AxisOptions, CumulativeOptions } from "../ops/reductions.ts";
 import { allocate } from "../ops/strided.ts";
 import type { Task } from "../run/routine.ts";
-import { liveTensor, type Operand, stridedOf, Tensor, wrap } from "../tensor.ts";
+import { isTensor, liveTensor, type Operand, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { normalizeAxes, normalizeAxis, sizeOf } from "../view/layout.ts";
 import { emitBincount } from "../wasm/sort-search.ts";
 import { scoped } from "./scoped.ts";
@@ -166,15 +166,15 @@ function quantilesOf(
   q: Quantiles,
   whole: number,
 ): { readonly values: number[]; readonly shape: readonly number[]; readonly dtype: DType | null } {
-  const isTensor = q instanceof Tensor;
-  const listed = isTensor ? null : readList(op, "q", q);
-  const given = isTensor ? scope(() => [...n64(liveTensor(op, q))]) : (listed ?? [q]);
+  const tensorial = isTensor(q);
+  const listed = tensorial ? null : readList(op, "q", q);
+  const given = tensorial ? scope(() => [...n64(liveTensor(op, q))]) : (listed ?? [q]);
   const values = (given as unknown[]).map((x) => (typeof x === "number" ? x / whole : Number.NaN));
   const wrong = values.findIndex((x) => !(x >= 0 && x <= 1));
   if (wrong >= 0) {
     fail("value", op, `q is ${describe(given[wrong])}.`, `Use numbers from 0 to ${whole}.`);
   }
-  if (isTensor) return { values, shape: q.shape, dtype: q.dtype };
+  if (tensorial) return { values, shape: q.shape, dtype: q.dtype };
   return { values, shape: listed === null ? [] : [values.length], dtype: null };
 }
 
@@ -418,7 +418,7 @@ function rangeOf(op: string, x: Tensor, range: unknown): readonly [number, numbe
     fail(
       "value",
       op,
-      `the range is from ${String(low)} to ${String(high)}.`,
+      `the range is from ${shown(low)} to ${shown(high)}.`,
       "Give two finite numbers in order: { range: [0, 1] }.",
     );
   }
@@ -488,13 +488,13 @@ export interface CovOptions {
 
 /** The covariance matrix of variables, in f64; of one variable its variance. */
 export function cov(t: Tensor, options: CovOptions = {}): Tensor {
-  checkCov("cov", options, ["bias", "ddof", "fweights", "aweights"]);
+  options = readCov("cov", options, ["bias", "ddof", "fweights", "aweights"]);
   return scoped("cov", () => covariance("cov", t, options));
 }
 
 /** The correlation coefficients of variables, from -1 to 1. */
 export function corrcoef(t: Tensor, options: Pick<CovOptions, "y" | "rowvar"> = {}): Tensor {
-  checkCov("corrcoef", options);
+  options = readCov("corrcoef", options);
   return scoped("corrcoef", () => {
     const c = covariance("corrcoef", t, options);
     if (c.rank === 0) return c.div(c);
@@ -503,13 +503,14 @@ export function corrcoef(t: Tensor, options: Pick<CovOptions, "y" | "rowvar"> = 
   });
 }
 
-function checkCov(op: string, options: CovOptions, more: readonly string[] = []): void {
-  options = readOptions(op, options, "{ rowvar: false }", ["y", "rowvar", ...more]);
+function readCov(op: string, given: CovOptions, more: readonly string[] = []): CovOptions {
+  const options = readOptions(op, given, "{ rowvar: false }", ["y", "rowvar", ...more]);
   checkFlag(op, "rowvar", options.rowvar);
   checkFlag(op, "bias", options.bias);
   if (options.ddof !== undefined && !Number.isInteger(options.ddof)) {
     fail("value", op, `ddof is ${describe(options.ddof)}.`, "Give a whole number, such as { ddof: 0 }.");
   }
+  return options;
 }
 
 /** Rows are variables, columns observations. */
@@ -595,8 +596,8 @@ function numericAxis(op: string, axis: unknown): number {
 
 /** What is put before or after: a number for every line, or a tensor as it is. */
 function edgeOf(op: string, x: Operand, t: Tensor, axis: number): Tensor {
-  if (x instanceof Tensor && x.rank > 0) return liveTensor(op, x);
-  const one = x instanceof Tensor ? liveTensor(op, x) : scalarFor(op, x, t.dtype);
+  if (isTensor(x) && x.rank > 0) return liveTensor(op, x);
+  const one = isTensor(x) ? liveTensor(op, x) : scalarFor(op, x, t.dtype);
   return one.broadcastTo(t.shape.map((size, d) => (d === axis ? 1 : size)));
 }
 

@@ -89,7 +89,12 @@ function leaveTo<T extends Disposes>(stack: ScopeStack<T>, depth: number, keep: 
 
 function isThenable(value: unknown): boolean {
   if (value === null || (typeof value !== "object" && typeof value !== "function")) return false;
-  return "then" in value && typeof value.then === "function";
+  try {
+    return "then" in value && typeof value.then === "function";
+  } catch {
+    // A Proxy that was revoked, or a getter that throws.
+    return false;
+  }
 }
 
 function failAsync(result: unknown): never {

@@ -54,7 +54,7 @@ export const entries = (): Budget => ({ left: MOST_ENTRIES });
 
 /** An argument as plain data: a list, and the lists in it, are copied; what is no list stays what it is. */
 export const snapshot = <T>(operation: string, name: string, value: T): T =>
-  (Array.isArray(value) ? copied(operation, name, value, 0, entries()) : value) as T;
+  (isList(value) ? copied(operation, name, value, 0, entries()) : value) as T;
 
 function copied(operation: string, name: string, value: unknown, depth: number, budget: Budget): unknown {
   const list = depth < MOST_DEPTH ? readList(operation, name, value, budget) : null;
@@ -65,8 +65,23 @@ function copied(operation: string, name: string, value: unknown, depth: number, 
   return list;
 }
 
-const isNoOptions = (value: object): boolean =>
-  Array.isArray(value) || ArrayBuffer.isView(value) || isTensorLike(value);
+/** Also what does not say what it is, such as a Proxy that was revoked. */
+function isNoOptions(value: object): boolean {
+  try {
+    return Array.isArray(value) || ArrayBuffer.isView(value) || isTensorLike(value);
+  } catch {
+    return true;
+  }
+}
+
+/** A Proxy that was revoked is no list. */
+function isList(value: unknown): value is unknown[] {
+  try {
+    return Array.isArray(value);
+  } catch {
+    return false;
+  }
+}
 
 /** A list, each entry read once; null: it is none. */
 export function readList(
@@ -75,9 +90,9 @@ export function readList(
   value: unknown,
   budget: Budget = entries(),
 ): unknown[] | null {
-  if (!Array.isArray(value)) return null;
+  if (!isList(value)) return null;
   const { length } = value;
-  budget.left -= length;
+  if (Number.isInteger(length)) budget.left -= length;
   if (!(Number.isInteger(length) && length >= 0 && budget.left >= 0)) {
     fail(
       "value",

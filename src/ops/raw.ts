@@ -5,7 +5,7 @@
  */
 import { describe, fail, list, shown } from "../errors.ts";
 import { broadcastIndex, extentOf, normalizeAxis, positionOf, sizeOf, unravel } from "../view/layout.ts";
-import { checkFunction, numberList } from "./arguments.ts";
+import { checkThunk, numberList } from "./arguments.ts";
 import { sameShape } from "./copy.ts";
 
 /** Element i lives at storage[offset + Σ i[d]·strides[d]]. */
@@ -18,19 +18,19 @@ export interface Raw {
 
 /** out[…] = fn(a[…]); a broadcasts to out. */
 export function rawMap(fn: (x: number) => number, ...given: [out: Raw, a: Raw]): void {
-  checkFunction("rawMap", fn, "x => x + 100");
+  checkThunk("rawMap", fn, "x => x + 100");
   const [out, a] = readRaw("rawMap", given, ["out", "a"]);
   checkBroadcasts("rawMap", out, a, "a");
   const count = sizeOf(out.shape);
   for (let ordinal = 0; ordinal < count; ordinal++) {
     const index = unravel(ordinal, out.shape);
-    out.storage[at(out, index)] = fn(a.storage[at(a, broadcastIndex(index, a.shape))]);
+    out.storage[at(out, index)] = number("rawMap", fn(a.storage[at(a, broadcastIndex(index, a.shape))]));
   }
 }
 
 /** out[…] = fn(a[…], b[…]); a and b broadcast to out. */
 export function rawZip(fn: (a: number, b: number) => number, ...given: [out: Raw, a: Raw, b: Raw]): void {
-  checkFunction("rawZip", fn, "(a, b) => a + b");
+  checkThunk("rawZip", fn, "(a, b) => a + b");
   const [out, a, b] = readRaw("rawZip", given, ["out", "a", "b"]);
   checkBroadcasts("rawZip", out, a, "a");
   checkBroadcasts("rawZip", out, b, "b");
@@ -39,7 +39,7 @@ export function rawZip(fn: (a: number, b: number) => number, ...given: [out: Raw
     const index = unravel(ordinal, out.shape);
     const x = a.storage[at(a, broadcastIndex(index, a.shape))];
     const y = b.storage[at(b, broadcastIndex(index, b.shape))];
-    out.storage[at(out, index)] = fn(x, y);
+    out.storage[at(out, index)] = number("rawZip", fn(x, y));
   }
 }
 
@@ -48,7 +48,7 @@ export function rawReduce(
   fn: (acc: number, x: number) => number,
   ...given: [out: Raw, a: Raw, axis: number]
 ): void {
-  checkFunction("rawReduce", fn, "(acc, x) => acc + x");
+  checkThunk("rawReduce", fn, "(acc, x) => acc + x");
   const [out, a] = readRaw("rawReduce", given, ["out", "a"]);
   const d = normalizeAxis("rawReduce", given[2], a.shape.length);
   const expected = a.shape.map((n, k) => (k === d ? 1 : n));
@@ -66,7 +66,7 @@ export function rawReduce(
     const position = at(out, index);
     let p = at(a, index);
     let acc = out.storage[position];
-    for (let k = 0; k < a.shape[d]; k++, p += a.strides[d]) acc = fn(acc, a.storage[p]);
+    for (let k = 0; k < a.shape[d]; k++, p += a.strides[d]) acc = number("rawReduce", fn(acc, a.storage[p]));
     out.storage[position] = acc;
   }
 }
@@ -103,6 +103,11 @@ export function rawMatmul(...given: [out: Raw, a: Raw, b: Raw]): void {
       }
     }
   }
+}
+
+function number(op: string, result: unknown): number {
+  if (typeof result === "number") return result;
+  return fail("kernel", op, `the function returned ${describe(result)}.`, "It must return a number.");
 }
 
 const at = (t: Raw, index: readonly number[]) => positionOf(index, t.strides, t.offset ?? 0);

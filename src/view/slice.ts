@@ -174,7 +174,7 @@ function write(items: readonly SliceItem[]): string {
 }
 
 function writeItem(item: unknown): string {
-  if (Array.isArray(item)) return list(item.map(writeItem));
+  if (Array.isArray(item)) return list(item.map((x) => (Array.isArray(x) ? "…" : writeItem(x))));
   if (typeof item === "string") return JSON.stringify(item);
   return typeof item === "bigint" ? `${item}n` : shown(item);
 }
