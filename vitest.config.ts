@@ -3,8 +3,10 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["src/**/*.test.ts", "tests/**/*.test.ts"],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    setupFiles: ["tests/seed.ts"],
+    // Long enough for a machine whose cores are busy with something else: what hangs is noticed all the same.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     pool: "forks",
   },
 });

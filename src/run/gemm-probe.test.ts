@@ -11,9 +11,9 @@ test("a second race in one process is decided too: it is not given code that was
     const race = new TileRace(heap, "f32", candidates);
     // Optimised code comes from a background thread, later on a busy machine.
     const start = performance.now();
-    while (!race.decided && performance.now() - start < 20_000) race.attempt(4);
+    while (!race.decided && performance.now() - start < 60_000) race.attempt(4);
     expect(race.decided).toBe(true);
     expect(race.probes.map((p) => p.optimized)).toEqual([true, true]);
     expect(candidates).toContain(race.best);
   }
-}, 60_000);
+}, 180_000);

@@ -41,7 +41,7 @@ beforeAll(async () => {
   copyFileSync(here("../../src/run/worker.js"), join(folder, "worker.js"));
   cpSync(here("../oracle/cases"), join(folder, "cases"), { recursive: true });
   browser = await launch();
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await browser?.close();
@@ -59,7 +59,7 @@ async function runBattery(headers: Record<string, string>, search = ""): Promise
   const complaints: string[] = [];
   page.on("pageerror", (e) => complaints.push(String(e)));
   await page.goto(`${site.url}/${search}`);
-  await page.waitForFunction(() => "result" in globalThis, undefined, { timeout: 120_000, polling: 200 });
+  await page.waitForFunction(() => "result" in globalThis, undefined, { timeout: 400_000, polling: 200 });
   const result = await page.evaluate(() => (globalThis as unknown as { result: BatteryResult }).result);
   await page.close();
   await site.close();
@@ -91,7 +91,7 @@ function check(title: string, { outcomes, tensors, threads }: BatteryResult): vo
 
 test.skipIf(absent)(
   "the battery passes in an isolated page, on all threads",
-  { timeout: 120_000 },
+  { timeout: 400_000 },
   async () => {
     const result = await runBattery(isolation);
     check("isolated", result);
@@ -102,7 +102,7 @@ test.skipIf(absent)(
 
 test.skipIf(absent)(
   "the battery passes in a page without isolation, on one thread",
-  { timeout: 120_000 },
+  { timeout: 400_000 },
   async () => {
     const result = await runBattery({});
     check("not isolated", result);

