@@ -157,8 +157,17 @@ export const shapes: fc.Arbitrary<readonly number[]> = fc.array(
   { maxLength: 4 },
 );
 
-/** A tensor of any layout and what it must hold. Without options: any dtype, up to 4 axes, sizes 0 … 4. */
-export function stridedTensor(options: StridedOptions = {}): fc.Arbitrary<Strided> {
+/** A tensor of any layout as plain data; `laidOut` makes it. */
+export interface Drawn extends Model {
+  readonly dtype: DType;
+  readonly axes: readonly Axis[];
+  /** The axes as they lie in memory, the outermost first. */
+  readonly order: readonly number[];
+  readonly garbage: Scalar;
+}
+
+/** Without options: any dtype, up to 4 axes, sizes 0 … 4. */
+export function drawnTensor(options: StridedOptions = {}): fc.Arbitrary<Drawn> {
   const dtypes = options.dtype === undefined ? fc.constantFrom(...anyDType) : fc.constant(options.dtype);
   const someShape = options.shape === undefined ? shapes : fc.constant(options.shape);
   return fc.tuple(dtypes, someShape).chain(([dtype, shape]) =>
@@ -175,17 +184,21 @@ export function stridedTensor(options: StridedOptions = {}): fc.Arbitrary<Stride
           { minLength: shape.length },
         ),
       })
-      .map((drawn) =>
-        layOut(
-          dtype,
-          { shape, values: drawn.values },
-          drawn.axes.map((axis) => ({ ...axis, broadcast: axis.broadcast && options.broadcast !== false })),
-          drawn.order,
-          drawn.garbage,
-        ),
-      ),
+      .map((drawn) => ({
+        ...drawn,
+        dtype,
+        shape,
+        axes: drawn.axes.map((axis) => ({
+          ...axis,
+          broadcast: axis.broadcast && options.broadcast !== false,
+        })),
+      })),
   );
 }
+
+/** A tensor of any layout and what it must hold. */
+export const stridedTensor = (options: StridedOptions = {}): fc.Arbitrary<Strided> =>
+  drawnTensor(options).map(laidOut);
 
 export const anyDType = [
   "bool",
@@ -207,14 +220,8 @@ export const anyDType = [
  * The base has an axis for each of the tensor's, in the order `order`, with room before, between and after the
  * elements that is filled with garbage. Slicing, permuting and broadcasting the base gives the tensor.
  */
-function layOut(
-  dtype: DType,
-  drawn: Model,
-  axes: readonly Axis[],
-  order: readonly number[],
-  garbage: Scalar,
-): Strided {
-  const { shape } = drawn;
+export function laidOut(drawn: Drawn): Strided {
+  const { shape, dtype, axes, order, garbage } = drawn;
   const isRepeated = (d: number) => axes[d].broadcast && shape[d] > 0;
   const model = gather(drawn, shape, (index) => index.map((i, d) => (isRepeated(d) ? 0 : i)));
   const room = (d: number) => axes[d].before + axes[d].step * (isRepeated(d) ? 1 : shape[d]);
@@ -242,7 +249,7 @@ function layOut(
 /* Chains of view operations ----------------------------------------------------------------------------------- */
 
 /** One step, on a tensor and on its model; numbers are read modulo what the shape allows. */
-type Step = readonly [kind: number, a: number, b: number, c: number];
+export type Step = readonly [kind: number, a: number, b: number, c: number];
 export const steps: fc.Arbitrary<readonly Step[]> = fc.array(
   fc.tuple(fc.nat(8), fc.nat(50), fc.nat(50), fc.nat(50)),
   { maxLength: 6 },

@@ -1,6 +1,6 @@
-/** Compiled folds and scans equal interpreted ones: random functions, dtypes, layouts, axes and sizes. */
+/** Compiled folds by name: sums, extremes, softmax and what they have in common. Random functions are in tests/fuzz. */
 import fc from "fast-check";
-import { afterAll, describe, expect, it, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { type DType, dtypes } from "../../src/dtype.ts";
 import { engine } from "../../src/engine.ts";
 import { ones, stack, type Tensor, tensor, zeros } from "../../src/index.ts";
@@ -15,35 +15,7 @@ import { FoldRunner } from "../../src/run/reduce.ts";
 import { noParams } from "../../src/run/reduce-tasks.ts";
 import { stridedOf } from "../../src/tensor.ts";
 import { disassemble } from "../../src/wasm/wat.ts";
-import { compareFold, compareScan, type FoldCase, foldCases, layout, place, read } from "./folds.ts";
-
-let cases = 0;
-afterAll(() => console.log(`compiled folds equal interpreted ones: ${cases} cases`));
-
-/* Folds and scans in order --------------------------------------------------------------------------------------- */
-
-describe("any function, any axes, any layout", () => {
-  const run = (compare: (c: FoldCase) => boolean, numRuns: number) =>
-    fc.assert(
-      fc.property(foldCases, (c) => {
-        if (compare(c)) cases++;
-      }),
-      { numRuns },
-    );
-
-  test("in SIMD", { timeout: 300_000 }, () => run(compareFold, 3000));
-
-  test("in scalar code", { timeout: 300_000 }, () => {
-    engine().kernels.simd = false;
-    try {
-      run(compareFold, 1500);
-    } finally {
-      engine().kernels.simd = true;
-    }
-  });
-
-  test("scans keep every step", { timeout: 300_000 }, () => run(compareScan, 1500));
-});
+import { layout, place, read } from "./folds.ts";
 
 /* Sums ---------------------------------------------------------------------------------------------------------------- */
 

@@ -1,8 +1,13 @@
-/** Random kernels as source text: on f64 the interpreter computes what the host computes, to the bit. */
+/** Random functions as source text: on f64 the interpreter computes what the host computes, to the bit. */
 import fc from "fast-check";
-import { expect, test } from "vitest";
-import { isRefusal, lowerFunction } from "./lower.ts";
-import { double, interpreted } from "./testing.ts";
+import { isRefusal, lowerFunction, refusalMessage } from "../../src/frontend/lower.ts";
+import { double, interpreted } from "../../src/frontend/testing.ts";
+import { family } from "./family.ts";
+
+export interface FrontendCase {
+  readonly source: string;
+  readonly points: readonly (readonly [number, number])[];
+}
 
 const literal = fc.constantFrom(
   "0",
@@ -65,41 +70,44 @@ const { statement } = fc.letrec<{ statement: string }>((tie) => ({
   ),
 }));
 
-const inputs = fc.array(fc.tuple(double, double), { minLength: 8, maxLength: 8 });
+const body = (maxLength: number) =>
+  fc.array(statement, { minLength: 1, maxLength }).map((statements) => statements.join(" "));
+/** Expressions; blocks with early returns, assignments and loops; helpers with early returns, called twice. */
+const source = fc.oneof(
+  { weight: 8, arbitrary: expression.map((e) => `(x, y) => { let t = 2; return ${e}; }`) },
+  {
+    weight: 3,
+    arbitrary: fc
+      .tuple(body(4), expression)
+      .map(([block, last]) => `(x, y) => { let t = 0; ${block} return ${last}; }`),
+  },
+  {
+    weight: 2,
+    arbitrary: fc
+      .tuple(body(3), expression)
+      .map(
+        ([block, last]) =>
+          `(x, y) => { let t = 0; const f = y => { ${block} return ${last}; }; return f(x) - f(t) + x + t; }`,
+      ),
+  },
+);
 
-function check(source: string, points: readonly (readonly [number, number])[]): void {
+function check({ source, points }: FrontendCase): boolean {
   const fn = new Function(`return (${source})`)() as (x: number, y: number) => unknown;
   const template = lowerFunction(source);
-  if (isRefusal(template)) expect.fail(template.message);
+  if (isRefusal(template)) throw new Error(refusalMessage("test", template));
   const run = interpreted(source, ["f64", "f64"]);
   for (const [x, y] of points) {
     const [want, got] = [Number(fn(x, y)), run(x, y)];
-    if (!Object.is(want, got)) expect.fail(`${source}\n  at (${x}, ${y}): expected ${want}, got ${got}`);
+    if (!Object.is(want, got)) throw new Error(`${source} at (${x}, ${y}): expected ${want}, got ${got}`);
   }
+  return true;
 }
 
-test("random expressions", () => {
-  const property = fc.property(expression, inputs, (e, points) =>
-    check(`(x, y) => { let t = 2; return ${e}; }`, points),
-  );
-  fc.assert(property, { numRuns: 800 });
-});
-
-test("random blocks of statements with early returns, assignments and loops", () => {
-  const body = fc.array(statement, { minLength: 1, maxLength: 4 });
-  const property = fc.property(body, expression, inputs, (statements, last, points) =>
-    check(`(x, y) => { let t = 0; ${statements.join(" ")} return ${last}; }`, points),
-  );
-  fc.assert(property, { numRuns: 300 });
-});
-
-test("random helpers with early returns, called twice", () => {
-  const body = fc.array(statement, { minLength: 1, maxLength: 3 });
-  const property = fc.property(body, expression, inputs, (statements, last, points) =>
-    check(
-      `(x, y) => { let t = 0; const f = y => { ${statements.join(" ")} return ${last}; }; return f(x) - f(t) + x + t; }`,
-      points,
-    ),
-  );
-  fc.assert(property, { numRuns: 200 });
+export const frontend = family<FrontendCase>({
+  name: "frontend",
+  law: "random functions are read as the host reads them: on f64 the interpreter gives the same bits",
+  cases: fc.record({ source, points: fc.array(fc.tuple(double, double), { minLength: 8, maxLength: 8 }) }),
+  check,
+  gate: 1300,
 });

@@ -1,0 +1,67 @@
+/** Every family on a fixed sample, and every case that ever failed. */
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { memory } from "../../src/index.ts";
+import { type CorpusLine, fromLine, parseCorpus, toLine } from "./line.ts";
+import { families, familyNamed } from "./table.ts";
+
+const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+
+describe("the law of each family, on a sample", () => {
+  test.each(families.map((f) => [f.name, f.law, f] as const))("%s: %s", (_, __, f) => {
+    expect(f.gate).toBeLessThanOrEqual(2000);
+    const before = memory().tensors;
+    let compared = 0;
+    fc.assert(
+      fc.property(f.cases, (c) => {
+        if (f.check(c)) compared++;
+      }),
+      { numRuns: f.gate },
+    );
+    console.log(`${f.name}: ${compared} of ${f.gate} cases compared`);
+    // Where most are refused, the sample says little.
+    expect(compared).toBeGreaterThan(f.gate / 2);
+    expect(memory().tensors).toBe(before);
+  });
+
+  test("cases are plain data: a line of text gives the same case back", () => {
+    for (const f of families) {
+      for (const c of fc.sample(f.cases, 20)) expect(fromLine(toLine(c))).toEqual(c);
+    }
+  });
+});
+
+describe("what once failed", () => {
+  const lines = readdirSync(here("../corpus"))
+    .filter((name) => name.endsWith(".jsonl"))
+    .flatMap((name) => parseCorpus(readFileSync(here(`../corpus/${name}`), "utf8")));
+
+  test("every line of the corpus names its family and says what was wrong", () => {
+    for (const line of lines) {
+      expect(familyNamed(line.family).name).toBe(line.family);
+      expect(line.why, toLine(line)).toMatch(/\w+ \w+/);
+      expect(Object.keys(line)).toContain("case");
+    }
+  });
+
+  test.each(lines.map((line) => [line.family, line.why, line] as const))("%s: %s", (_, __, line) =>
+    replay(line),
+  );
+});
+
+/** A case that depends on what ran before it has a process of its own. */
+function replay(line: CorpusLine): void {
+  const f = familyNamed(line.family);
+  if (line.before === undefined) f.check(line.case);
+  else {
+    const program = here("./turn.ts");
+    const input = toLine({ family: f.name, list: [...line.before, line.case] });
+    execFileSync(process.execPath, ["--import", "tsx", program], {
+      input,
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+  }
+}

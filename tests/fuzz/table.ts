@@ -1,0 +1,28 @@
+/** Every family of random cases. A new one is a line here: the gate, the corpus and `npm run fuzz` find it. */
+import { copies } from "./copies.ts";
+import type { Family } from "./family.ts";
+import { folds, foldsScalar, scans } from "./folds.ts";
+import { frontend } from "./frontend.ts";
+import { kernels, kernelsRepeated, kernelsScalar } from "./kernels.ts";
+import { matmul } from "./matmul.ts";
+import { views } from "./views.ts";
+
+export const families: readonly Family[] = [
+  frontend,
+  kernels,
+  kernelsScalar,
+  kernelsRepeated,
+  folds,
+  foldsScalar,
+  scans,
+  matmul,
+  copies,
+  views,
+  // hostile, from ../hostile/: arguments that change while they are read
+];
+
+export function familyNamed(name: string): Family {
+  const found = families.find((f) => f.name === name);
+  if (found !== undefined) return found;
+  throw new Error(`no family ${name}; there are ${families.map((f) => f.name).join(", ")}`);
+}
