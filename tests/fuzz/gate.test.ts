@@ -4,10 +4,14 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { memory } from "../../src/index.ts";
+import * as lib from "../../src/index.ts";
+import { configure, memory } from "../../src/index.ts";
+import { calls } from "./calls.ts";
 import { type CorpusLine, fromLine, parseCorpus, toLine } from "./line.ts";
 import { families, familyNamed } from "./table.ts";
 
+// However many cores there are.
+configure({ threads: 2 });
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
 describe("the law of each family, on a sample", () => {
@@ -25,6 +29,23 @@ describe("the law of each family, on a sample", () => {
     // Where most are refused, the sample says little.
     expect(compared).toBeGreaterThan(f.gate / 2);
     expect(memory().tensors).toBe(before);
+  });
+
+  test("every function that takes tensors is called by the library's family", () => {
+    const without = new Set(
+      `Tensor TensorError arange canCast configure empty emptyLike explain eye fft.fftfreq fft.rfftfreq finfo fromBuffer
+      fromFunction fromGgml full identity iinfo isdtype linspace memory ones promote random.bernoulli random.exponential
+      random.generator random.integers random.normal random.uniform rawMap rawMatmul rawReduce rawZip ready resultType
+      scope tensor zeros`.split(/\s+/),
+    );
+    const spaces = { "": lib, "fft.": lib.fft, "linalg.": lib.linalg, "random.": lib.random };
+    const names = Object.entries(spaces).flatMap(([prefix, space]) =>
+      Object.entries(space)
+        .filter(([name, value]) => typeof value === "function" && !(name in calls))
+        .map(([name]) => `${prefix}${name}`),
+    );
+    // A new one is a row in calls.ts.
+    expect(names.filter((name) => !without.has(name) && !(name in calls))).toEqual([]);
   });
 
   test("cases are plain data: a line of text gives the same case back", () => {

@@ -63,12 +63,19 @@ function drawn(d: DType, fill: Fill, next: () => number): Value {
   return wrap(big ? BigInt(whole) * 0x9e3779b97f4a7c15n : whole);
 }
 
+/** Long vectors repeat their first so many values. */
+const PERIOD = 4099;
+
 /** A dense vector of `length` values. */
 export function filled(d: DType, length: number, fill: Fill, seed: number): Tensor {
   const { bytes, write, Array: Typed } = dtypes[d];
   const memory = new DataView(new ArrayBuffer(bytes * length));
   const next = randomOf(seed);
-  for (let i = 0; i < length; i++) write(memory, i * bytes, drawn(d, fill, next));
+  const first = Math.min(length, PERIOD);
+  for (let i = 0; i < first; i++) write(memory, i * bytes, drawn(d, fill, next));
+  const all = new Uint8Array(memory.buffer);
+  for (let done = first; done < length; done *= 2)
+    all.copyWithin(done * bytes, 0, Math.min(done, length - done) * bytes);
   return tensor(new Typed(memory.buffer, 0, length) as Float32Array, { dtype: d });
 }
 

@@ -4,6 +4,7 @@ import type { Family } from "./family.ts";
 import { folds, foldsScalar, scans } from "./folds.ts";
 import { frontend } from "./frontend.ts";
 import { kernels, kernelsRepeated, kernelsScalar } from "./kernels.ts";
+import { library, threads } from "./library.ts";
 import { matmul } from "./matmul.ts";
 import { views } from "./views.ts";
 
@@ -18,6 +19,8 @@ export const families: readonly Family[] = [
   matmul,
   copies,
   views,
+  library,
+  threads,
   // hostile, from ../hostile/: arguments that change while they are read
 ];
 
