@@ -8,5 +8,7 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     pool: "forks",
+    // Two files at a time, also where there are two cores: most of the tests wait for one.
+    maxWorkers: 2,
   },
 });

@@ -4,12 +4,13 @@
  */
 import { parentPort, workerData } from "node:worker_threads";
 import { engine } from "../src/engine.ts";
-import { arange, kernel, memory, scope, softmax, type Tensor } from "../src/index.ts";
+import { memory, scope, Tensor } from "../src/index.ts";
+import { makeOperations } from "./soak-operations.ts";
 
 export interface SoakReport {
-  readonly rounds: number;
-  readonly operations: number;
-  /** Names of operations that once gave other bytes than the first time. */
+  /** Operations that were compared, by family. */
+  readonly compared: Readonly<Record<string, number>>;
+  /** What went wrong: other bytes than the first time, or an error; each once. */
   readonly wrong: readonly string[];
   readonly threads: number;
   /** Tensors, and bytes of the heap, at the end over those after the first round. */
@@ -18,47 +19,46 @@ export interface SoakReport {
 }
 
 const { seconds } = workerData as { seconds: number };
-const ratio = kernel((x: number) => (x * x) / (x + 1));
-const bytesOf = (t: Tensor) => {
-  const { buffer, byteOffset, byteLength } = t.toTypedArray() as Float32Array;
-  return Buffer.from(buffer, byteOffset, byteLength);
-};
 
-const x = arange(50_000).map((v) => v / 7);
-const m = arange(96 * 96)
-  .reshape(96, 96)
-  .map((v) => (v % 17) - 8);
-const operations: Record<string, () => Tensor> = {
-  kernel: () => ratio(x),
-  "kernel, small": () => ratio(x.slice(":100")),
-  sum: () => x.sum(),
-  "sum of columns": () => x.reshape(250, 200).sum({ axis: 0 }),
-  softmax: () => softmax(x.reshape(250, 200), { axis: 1 }),
-  matmul: () => m.matmul(m.T),
-  transposed: () => x.reshape(200, 250).T.add(x.reshape(250, 200)),
-  half: () => x.to("f16").to("f32"),
-  "called function": () => x.slice("::500").map((v) => v + seconds),
-};
-const measure = (run: () => Tensor) => scope(() => bytesOf(run()));
-const expected = new Map(
-  Object.entries(operations).map(([name, run]) => [name, engine().kernels.alone(() => measure(run))]),
-);
-
-engine().pool.waitUntilReady(20_000);
-const before = memory();
-const wrong = new Set<string>();
-let rounds = 0;
-for (const until = performance.now() + 1000 * seconds; performance.now() < until; rounds++) {
-  for (const [name, run] of Object.entries(operations)) {
-    if (Buffer.compare(measure(run), expected.get(name)!) !== 0) wrong.add(name);
+/** The bytes of all tensors in a result. */
+function bytesOf(x: unknown): Buffer[] {
+  if (x instanceof Tensor) {
+    const { buffer, byteOffset, byteLength } = x.toTypedArray() as Float32Array;
+    return [Buffer.from(buffer, byteOffset, byteLength)];
   }
+  return typeof x === "object" && x !== null ? Object.values(x).flatMap(bytesOf) : [];
+}
+const measure = (run: () => unknown) => scope(() => Buffer.concat(bytesOf(run())));
+
+const list = Object.entries(makeOperations()).flatMap(([family, operations]) =>
+  Object.entries(operations).map(([name, run]) => ({ family, name: `${family}: ${name}`, run })),
+);
+const { kernels, pool } = engine();
+const expected = list.map(({ run }) => kernels.alone(() => measure(run)));
+
+pool.waitUntilReady(60_000);
+const compared: Record<string, number> = {};
+const wrong = new Set<string>();
+const until = performance.now() + 1000 * seconds;
+let before: ReturnType<typeof memory> | null = null;
+// The first round, whose workspaces stay, is complete however little time there is.
+for (let round = 0; round === 0 || performance.now() < until; round++) {
+  for (const [i, { family, name, run }] of list.entries()) {
+    if (round > 0 && performance.now() > until) break;
+    try {
+      if (Buffer.compare(measure(run), expected[i]) !== 0) wrong.add(`${name} gave other bytes`);
+    } catch (error) {
+      wrong.add(`${name}: ${String(error).split("\n")[0]}`);
+    }
+    compared[family] = (compared[family] ?? 0) + 1;
+  }
+  before ??= memory();
 }
 const report: SoakReport = {
-  rounds,
-  operations: rounds * expected.size,
+  compared,
   wrong: [...wrong],
-  threads: engine().pool.threads,
-  leftTensors: memory().tensors - before.tensors,
-  grownBytes: memory().bytes - before.bytes,
+  threads: pool.threads,
+  leftTensors: memory().tensors - before!.tensors,
+  grownBytes: memory().bytes - before!.bytes,
 };
 parentPort!.postMessage(report);
