@@ -3,7 +3,7 @@
  * same case draws the same arguments every time.
  */
 import fc from "fast-check";
-import { type DType, dtypeNames, isFloat } from "../../src/dtype.ts";
+import { type DType, dtypeNames, dtypes, isFloat } from "../../src/dtype.ts";
 import type { Tensor } from "../../src/index.ts";
 import { anyLay, type Fill, filled, type Lay, placed, positions, viewOf } from "./memory.ts";
 
@@ -156,7 +156,7 @@ export class Draw {
   expectUntouched(): void {
     for (const { base, before, own } of this.#pieces) {
       const now = bytesOf(base);
-      const { itemBytes } = base.frame;
+      const { bytes: itemBytes } = dtypes[base.dtype];
       for (const k of own) now.set(before.subarray(k * itemBytes, (k + 1) * itemBytes), k * itemBytes);
       if (!equalBytes(now, before)) throw new Error("memory of an operand was written to");
     }

@@ -1,5 +1,5 @@
 /** Every family on a fixed sample, and every case that ever failed. */
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
@@ -71,6 +71,28 @@ describe("what once failed", () => {
   test.each(lines.map((line) => [line.family, line.why, line] as const))("%s: %s", (_, __, line) =>
     replay(line),
   );
+});
+
+describe("npm run fuzz", () => {
+  const fuzz = (...args: string[]) =>
+    spawnSync(process.execPath, ["--import", "tsx", here("../../scripts/fuzz.ts"), ...args], {
+      encoding: "utf8",
+    });
+
+  test("explores the families it is asked for, and tells how many cases it saw", () => {
+    const { status, stdout, stderr } = fuzz("--minutes", "0.02", "--only", "views", "--seed", "1");
+    expect(stderr).toBe("");
+    expect(stdout).toMatch(/^views +\d+ cases +0:0\d left$/m);
+    expect(stdout).toMatch(/^views +\d+ +\d+ +\d+ 0$/m);
+    expect(stdout).toMatch(/nothing was found\n$/);
+    expect(status).toBe(0);
+  });
+
+  test("says what it takes where it is asked for something else", () => {
+    const { status, stderr } = fuzz("--only", "moods");
+    expect(stderr).toMatch(/^no family moods; there are .*kernels/);
+    expect(status).toBe(2);
+  });
 });
 
 /** A case that depends on what ran before it has a process of its own. */

@@ -6,6 +6,7 @@ import { frontend } from "./frontend.ts";
 import { kernels, kernelsRepeated, kernelsScalar } from "./kernels.ts";
 import { library, threads } from "./library.ts";
 import { matmul } from "./matmul.ts";
+import { sort } from "./sort.ts";
 import { views } from "./views.ts";
 
 export const families: readonly Family[] = [
@@ -19,6 +20,7 @@ export const families: readonly Family[] = [
   matmul,
   copies,
   views,
+  sort,
   library,
   threads,
   // hostile, from ../hostile/: arguments that change while they are read
