@@ -1,5 +1,5 @@
 /** Every family on a fixed sample, and every case that ever failed. */
-import { execFileSync, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
@@ -9,6 +9,7 @@ import { configure, memory } from "../../src/index.ts";
 import { calls } from "./calls.ts";
 import { type CorpusLine, fromLine, parseCorpus, toLine } from "./line.ts";
 import { families, familyNamed } from "./table.ts";
+import type { TurnReport } from "./turn.ts";
 
 // However many cores there are.
 configure({ threads: 2 });
@@ -100,11 +101,13 @@ function replay(line: CorpusLine): void {
   const f = familyNamed(line.family);
   if (line.before === undefined) f.check(line.case);
   else {
-    const program = here("./turn.ts");
     const input = toLine({ family: f.name, list: [...line.before, line.case] });
-    execFileSync(process.execPath, ["--import", "tsx", program], {
+    const { stdout, stderr } = spawnSync(process.execPath, ["--import", "tsx", here("./turn.ts")], {
       input,
-      stdio: ["pipe", "pipe", "inherit"],
+      encoding: "utf8",
     });
+    const last = stdout.trim().split("\n").at(-1);
+    if (!last) throw new Error(`the process ended without a word: ${stderr}`);
+    expect((fromLine(last) as TurnReport).finding).toBe(null);
   }
 }
