@@ -102,7 +102,8 @@ export class KernelCache {
     const features = detectFeatures();
     const fma = features.relaxedSimd && this.simd;
     const optimized = optimize(program, { fma });
-    const text = `${key}\n${optimized.inputs}\n${printProgram(optimized)}`;
+    // Operands and captured values that are not used have their places in the descriptor, too.
+    const text = `${key}\n${optimized.inputs}\n${optimized.params}\n${printProgram(optimized)}`;
     const known = this.#byText.get(text);
     if (known !== undefined) return known;
     const plan = planKernel(optimized, classes, features.simd && this.simd);

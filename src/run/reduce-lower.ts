@@ -22,10 +22,10 @@ export function lowerFold(fold: Fold, fma: boolean): FoldPrograms {
   };
 }
 
-/** Folds of one text share their kernels. */
+/** Folds of one text share their kernels. Operands and captured values that are not used belong to it: they have places. */
 export function foldText(fold: Fold): string {
   const parts = [fold.step, fold.algebra?.combine, fold.algebra?.early?.value, fold.first, fold.finish];
-  return parts.map((p) => (p ? `${p.inputs}\n${printProgram(p)}` : "-")).join("\n");
+  return parts.map((p) => (p ? `${p.inputs}\n${p.params}\n${printProgram(p)}` : "-")).join("\n");
 }
 
 const folds = new WeakMap<Fold, boolean>();
