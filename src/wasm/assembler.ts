@@ -276,6 +276,7 @@ export class FuncBuilder implements Callable {
   readonly params: readonly Local[];
   readonly #locals: Local[];
   readonly #free = new Map<ValType, Local[]>();
+  readonly #isFree = new Set<Local>();
   readonly #code = new ByteBuffer(1024);
   readonly #stack: StackType[] = [];
   readonly #frames: Frame[] = [];
@@ -331,7 +332,10 @@ export class FuncBuilder implements Callable {
 
   /** A local for a while: one released before, with whatever value it holds, or else a new one. */
   temp(type: ValType): Local {
-    return this.#free.get(type)?.pop() ?? this.local(type);
+    const local = this.#free.get(type)?.pop();
+    if (local === undefined) return this.local(type);
+    this.#isFree.delete(local);
+    return local;
   }
 
   /** Gives a local to the next `temp` of its type. */
@@ -339,7 +343,8 @@ export class FuncBuilder implements Callable {
     this.#own(local);
     const free = this.#free.get(local.type);
     if (local.index < this.params.length) this.#reject(`release: ${describe(local)} is a parameter`);
-    if (free?.includes(local)) this.#reject(`release: ${describe(local)} is free already`);
+    if (this.#isFree.has(local)) this.#reject(`release: ${describe(local)} is free already`);
+    this.#isFree.add(local);
     if (free) free.push(local);
     else this.#free.set(local.type, [local]);
     return this;

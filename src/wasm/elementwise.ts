@@ -9,6 +9,7 @@ import type { Id, Node } from "../ir/node.ts";
 import type { KernelPlan, LayoutClass } from "../optimize/vectorize.ts";
 import type { FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
 import { countedLoop, heapModule, loadWord } from "./kit.ts";
+import { lifetimesOf } from "./lifetimes.ts";
 import { boolMask, loadLanes, loadNarrow, packed, reverse2, reverse4, storeLanes } from "./memory.ts";
 import { type CodeContext, loadScalar, ScalarCode, storeScalar } from "./scalar.ts";
 import { slowFunctions } from "./slow.ts";
@@ -92,19 +93,23 @@ export function emitOnce(
   });
 }
 
+/** How many vectors wide the loops of a kernel are, one after the other; scalar code does the rest. */
+export const unrollsOf = ({ width, unroll }: KernelPlan): number[] =>
+  width === 0 ? [] : [...new Set([unroll, 1])];
+
 export function emitElementwise(plan: KernelPlan, options: ElementwiseOptions): ModuleBuilder {
   const start = startKernel(plan, options);
   const { module, f, context, n, m, operands } = start;
   const { program, levels } = plan;
 
-  const scalar = new ScalarCode(context);
+  const lifetimes = lifetimesOf(program, levels);
+  const scalar = new ScalarCode(context, lifetimes);
   const used = new Set<Id>();
   program.nodes.forEach((node, id) => {
     if (levels[id] === 2) for (const a of node.args) if (levels[a] < 2) used.add(a);
   });
   if (levels[program.result] < 2) used.add(program.result);
-  const vectors =
-    plan.width === 0 ? [] : [...new Set([plan.unroll, 1])].map((u) => ({ u, code: new VectorCode(context) }));
+  const vectors = unrollsOf(plan).map((u) => ({ u, code: new VectorCode(context, lifetimes) }));
   const once = (level: 0 | 1) =>
     emitOnce(
       start,
@@ -189,7 +194,7 @@ function vectorLoop(
   countedLoop(f, left, elements, () => {
     program.nodes.forEach((node, id) => {
       if (plan.levels[id] < 2) return;
-      if (node.op === "input") code.define(id, loadVectors(f, operands[node.index + 1], unroll));
+      if (node.op === "input") code.define(id, loadVectors(f, operands[node.index + 1], unroll), true);
       else code.emit(id);
     });
     const [out] = operands;
@@ -210,6 +215,7 @@ function vectorLoop(
 
 /* Loads and stores ------------------------------------------------------------------------------------- */
 
+/** Temps, one a register. */
 export function loadVectors(f: FuncBuilder, o: Operand, unroll: number): Local[] {
   const count = registersOf(o.dtype, unroll);
   const lanes = o.bytes === 8 ? 2 : 4;
@@ -223,7 +229,7 @@ export function loadVectors(f: FuncBuilder, o: Operand, unroll: number): Local[]
       .set(base);
   }
   const regs = Array.from({ length: count }, (_, r) => {
-    const local = f.local("v128");
+    const local = f.temp("v128");
     if (o.layout === "strided") gather(f, o, lanes);
     else {
       const group = o.layout === "reversed" ? count - 1 - r : r;

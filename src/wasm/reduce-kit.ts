@@ -10,6 +10,7 @@ import {
   levelsOf,
 } from "../optimize/reduce-plan.ts";
 import { type FuncBuilder, i32x4, type Local, type ModuleBuilder } from "./assembler.ts";
+import { lifetimesOf } from "./lifetimes.ts";
 import {
   boolMask,
   loadLanes,
@@ -104,8 +105,9 @@ export class Unit {
     this.program = program;
     this.#levels = levels;
     this.#params = params;
-    this.scalar = new ScalarCode(context);
-    this.#vectors = new Map(unrolls.map((u) => [u, new VectorCode(context)]));
+    const lifetimes = lifetimesOf(program, levels);
+    this.scalar = new ScalarCode(context, lifetimes);
+    this.#vectors = new Map(unrolls.map((u) => [u, new VectorCode(context, lifetimes)]));
     const used = new Set<Id>();
     program.nodes.forEach((node, id) => {
       if (levels[id] >= vectorFrom) for (const a of node.args) if (levels[a] < vectorFrom) used.add(a);
@@ -135,13 +137,15 @@ export class Unit {
 
   /**
    * The nodes of a level in lanes. `load` gives an input's registers; `asDouble` is asked for f32 inputs that are only
-   * ever used as f64, which some operands can be loaded as.
+   * ever used as f64, which some operands can be loaded as. `given`: the registers of all inputs stay the caller's; else
+   * only those of input 0 do, which may be an accumulator, and the others have just been loaded.
    */
   vector(
     unroll: number,
     level: number,
     load: (node: InputNode) => Local[],
     asDouble: (node: InputNode) => Local[] | null = () => null,
+    given = false,
   ): void {
     const code = this.#vectors.get(unroll)!;
     const { nodes } = this.program;
@@ -154,9 +158,10 @@ export class Unit {
       }
       const cast = this.#onlyDouble(id);
       const regs = cast === null ? null : asDouble(node);
-      if (regs === null) code.define(id, load(node));
+      const owned = !given && node.index > 0;
+      if (regs === null) code.define(id, load(node), owned);
       else {
-        code.define(cast!, regs);
+        code.define(cast!, regs, owned);
         doubles.add(cast!);
       }
     });
@@ -204,7 +209,8 @@ export function onRegisters(
   const unit = new Unit(codeContext(c, f, program), elementLevels(program), 2, [1], 0);
   unit.hoist(0, d);
   return (a, b) => {
-    unit.vector(1, 2, (node) => [...(node.index === 0 ? a : b)]);
+    const load = (node: InputNode) => [...(node.index === 0 ? a : b)];
+    unit.vector(1, 2, load, undefined, true);
     return unit.registers(1);
   };
 }
@@ -272,7 +278,7 @@ export function rampOf(f: FuncBuilder, stride: Local): Local {
   return ramp;
 }
 
-/** The group at `base`, which stays where it is. Booleans come as masks. */
+/** The group at `base`, which stays where it is, in temps. Booleans come as masks. */
 export function loadGroup(f: FuncBuilder, s: Stream, base: Local, unroll: number): Local[] {
   const count = groupRegisters(s.dtype, unroll);
   const lanes = s.bytes === 8 ? 2 : 4;
@@ -342,7 +348,7 @@ export function loadDoubles(f: FuncBuilder, s: Stream, base: Local, unroll: numb
 }
 
 function gather(f: FuncBuilder, s: Stream, at: Local, lanes: number): Local {
-  const v = f.local("v128");
+  const v = f.temp("v128");
   for (let l = 0; l < lanes; l++) {
     if (s.bytes >= 4) {
       const four = s.bytes === 4;
@@ -411,9 +417,9 @@ export function advanceLanes(f: FuncBuilder, s: Stream, at: Local, elements: num
   f.op("i32.add").set(at);
 }
 
-/** The top of the stack in a local of its own. */
+/** The top of the stack in a temp. */
 export function keep(f: FuncBuilder): Local {
-  const local = f.local("v128");
+  const local = f.temp("v128");
   f.set(local);
   return local;
 }

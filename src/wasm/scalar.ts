@@ -3,6 +3,7 @@ import { type DType, dtypes, type Value } from "../dtype.ts";
 import { unreachable } from "../errors.ts";
 import type { Id, Node, Program } from "../ir/node.ts";
 import type { Callable, FuncBuilder, Local } from "./assembler.ts";
+import type { Lifetimes } from "./lifetimes.ts";
 import { type Lanes, rowOf } from "./lower.ts";
 import { givesClean, wantsClean } from "./narrow.ts";
 import type { LoadOp, PlainOp, StoreOp } from "./opcodes.ts";
@@ -31,9 +32,12 @@ export class ScalarCode {
   readonly #c: CodeContext;
   readonly #values: Local[] = [];
   readonly #clean: boolean[] = [];
+  readonly #lifetimes: Lifetimes | null;
 
-  constructor(context: CodeContext) {
+  /** Without lifetimes every value stays in a local of its own. */
+  constructor(context: CodeContext, lifetimes: Lifetimes | null = null) {
     this.#c = context;
+    this.#lifetimes = lifetimes;
   }
 
   /** The node's value, which must have been emitted, wrapped into its dtype if asked. */
@@ -46,11 +50,12 @@ export class ScalarCode {
     return this.#values[id];
   }
 
-  /** Emits the node into a new local; `pushInput` pushes an operand's element. */
+  /** Emits the node into a local of its own; `pushInput` pushes an operand's element. */
   emit(id: Id, pushInput: (node: Node) => void): void {
     const { f, program } = this.#c;
     const node = program.nodes[id];
-    const local = f.local(dtypes[node.dtype].lane);
+    const { lane } = dtypes[node.dtype];
+    const local = this.#lifetimes === null ? f.local(lane) : f.temp(lane);
     const args = node.args.map((a, i) => this.value(a, wantsClean(program, node, i)));
     const argsClean = node.args.map((a) => this.#clean[a]);
     if (node.op === "input" || node.op === "param") pushInput(node);
@@ -58,6 +63,7 @@ export class ScalarCode {
     f.set(local);
     this.#values[id] = local;
     this.#clean[id] = givesClean(program, node, argsClean);
+    for (const dead of this.#lifetimes?.[id] ?? []) f.release(this.#values[dead]);
   }
 
   #push(node: Node, args: readonly Local[]): void {

@@ -9,6 +9,7 @@ import type { Id } from "../ir/node.ts";
 import type { KernelPlan } from "../optimize/vectorize.ts";
 import type { FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
 import { type ElementwiseOptions, emitOnce, type Operand, startKernel } from "./elementwise.ts";
+import { lifetimesOf } from "./lifetimes.ts";
 import { boolMask, loadLanes, loadSplat, packed, storeLanes } from "./memory.ts";
 import { ScalarCode } from "./scalar.ts";
 import { transpose32, transpose64 } from "./transpose.ts";
@@ -22,8 +23,9 @@ const SIDE = 4;
 export function emitTile(plan: KernelPlan, options: ElementwiseOptions): ModuleBuilder {
   const start = startKernel(plan, options);
   const { module, f, context, n, m, operands } = start;
-  const code = new VectorCode(context);
-  emitOnce(start, 0, plan.levels, new ScalarCode(context), [code]);
+  const lifetimes = lifetimesOf(plan.program, plan.levels);
+  const code = new VectorCode(context, lifetimes);
+  emitOnce(start, 0, plan.levels, new ScalarCode(context, lifetimes), [code]);
 
   const column = f.local("i32", "column");
   const left = f.local("i32", "left");

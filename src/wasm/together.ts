@@ -15,8 +15,10 @@ import {
   type Operand,
   startKernel,
   storeVectors,
+  unrollsOf,
 } from "./elementwise.ts";
 import { countedLoop } from "./kit.ts";
+import { lifetimesOf } from "./lifetimes.ts";
 import { boolMask, loadSplat } from "./memory.ts";
 import { loadScalar, ScalarCode, storeScalar } from "./scalar.ts";
 import { registersOf, VectorCode } from "./vector.ts";
@@ -32,9 +34,9 @@ export function emitTogether(plan: KernelPlan, options: ElementwiseOptions): Mod
   });
   const [out] = cursors;
 
-  const scalar = new ScalarCode(context);
-  const vectors =
-    plan.width === 0 ? [] : [...new Set([plan.unroll, 1])].map((u) => ({ u, code: new VectorCode(context) }));
+  const lifetimes = lifetimesOf(program, levels);
+  const scalar = new ScalarCode(context, lifetimes);
+  const vectors = unrollsOf(plan).map((u) => ({ u, code: new VectorCode(context, lifetimes) }));
   emitOnce(
     start,
     0,
@@ -82,7 +84,7 @@ export function emitTogether(plan: KernelPlan, options: ElementwiseOptions): Mod
         const local = f.local("v128");
         f.set(local);
         code.define(id, new Array(registersOf(o.dtype, u)).fill(local));
-      } else code.define(id, loadVectors(f, o, u));
+      } else code.define(id, loadVectors(f, o, u), true);
     });
     if (level === 1) return;
     const regs = out.dtype === "bool" ? code.mask(program.result, false) : code.regs(program.result);

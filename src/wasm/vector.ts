@@ -8,6 +8,7 @@ import { unreachable } from "../errors.ts";
 import type { Id, Node, RareNode } from "../ir/node.ts";
 import { ops } from "../ir/ops.ts";
 import { type FuncBuilder, f32x4, f64x2, i32x4, i64x2, type Local } from "./assembler.ts";
+import type { Lifetimes } from "./lifetimes.ts";
 import { rowOf, shapeOf, shiftBy } from "./lower.ts";
 import { givesClean, isNarrow, wantsClean } from "./narrow.ts";
 import type { LaneOp, PlainOp } from "./opcodes.ts";
@@ -33,9 +34,16 @@ const highHalf = [8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15];
 export class VectorCode {
   readonly #c: CodeContext;
   readonly #values: VectorValue[] = [];
+  readonly #lifetimes: Lifetimes | null;
+  /** Registers that are given back when no value is in them, and how many values are. */
+  readonly #holds = new Map<Local, number>();
+  /** Those of them that the node at hand has made. */
+  #fresh: Local[] = [];
 
-  constructor(context: CodeContext) {
+  /** Without lifetimes every value stays in registers of its own. */
+  constructor(context: CodeContext, lifetimes: Lifetimes | null = null) {
     this.#c = context;
+    this.#lifetimes = lifetimes;
   }
 
   /** One register for all lanes, from a scalar local (booleans: 0 or 1) or a constant. */
@@ -59,10 +67,11 @@ export class VectorCode {
     this.#values[id] = from.#values[id];
   }
 
-  /** Lanes of an operand, just loaded: numbers, or for bool a mask of 32-bit lanes. */
-  define(id: Id, regs: Local[]): void {
+  /** Lanes of an operand, just loaded: numbers, or for bool a mask of 32-bit lanes. `owned`: temps nobody else uses. */
+  define(id: Id, regs: Local[], owned = false): void {
     const isBool = this.#c.program.nodes[id].dtype === "bool";
-    this.#values[id] = { regs: isBool ? null : regs, narrow: isBool ? regs : null, wide: null, clean: true };
+    if (owned && this.#lifetimes !== null) for (const r of regs) this.#holds.set(r, 0);
+    this.#place(id, { regs: isBool ? null : regs, narrow: isBool ? regs : null, wide: null, clean: true });
   }
 
   /** Registers of a number, wrapped into the dtype if asked. */
@@ -70,7 +79,11 @@ export class VectorCode {
     const value = this.#values[id];
     const { f, program } = this.#c;
     if (clean && !value.clean) {
-      for (const r of value.regs!) wrapVector(f.get(r), program.nodes[id].dtype).set(r);
+      // Into registers of its own: a value of another dtype may be in these too.
+      const before = value.regs!;
+      value.regs = before.map((r) => this.#into(() => wrapVector(f.get(r), program.nodes[id].dtype)));
+      this.#hold(value.regs);
+      this.#drop(before);
       value.clean = true;
     }
     return value.regs ?? unreachable("a mask is used as a number");
@@ -80,13 +93,17 @@ export class VectorCode {
     const value = this.#values[id];
     const { f } = this.#c;
     if (wide) {
-      value.wide ??= value.narrow!.flatMap((m) => [
-        this.#into(() => f.get(m).op("i64x2.extend_low_i32x4_s")),
-        this.#into(() => f.get(m).op("i64x2.extend_high_i32x4_s")),
-      ]);
+      value.wide ??= this.#hold(
+        value.narrow!.flatMap((m) => [
+          this.#into(() => f.get(m).op("i64x2.extend_low_i32x4_s")),
+          this.#into(() => f.get(m).op("i64x2.extend_high_i32x4_s")),
+        ]),
+      );
       return value.wide;
     }
-    value.narrow ??= pairs(value.wide!).map(([a, b]) => this.#into(() => f.get(a).get(b).shuffle(evenWords)));
+    value.narrow ??= this.#hold(
+      pairs(value.wide!).map(([a, b]) => this.#into(() => f.get(a).get(b).shuffle(evenWords))),
+    );
     return value.narrow;
   }
 
@@ -100,7 +117,46 @@ export class VectorCode {
     });
     const value = this.#compute(node);
     value.clean = givesClean(program, node, argsClean);
+    this.#place(id, value);
+    for (const dead of this.#lifetimes?.[id] ?? []) this.#end(dead);
+    for (const r of this.#fresh) if (this.#holds.get(r) === 0) this.#free(r);
+    this.#fresh = [];
+  }
+
+  /* Registers -------------------------------------------------------------------------------------------- */
+
+  #place(id: Id, value: VectorValue): void {
     this.#values[id] = value;
+    for (const regs of [value.regs, value.narrow, value.wide]) if (regs !== null) this.#hold(regs);
+  }
+
+  #end(id: Id): void {
+    const value = this.#values[id];
+    // An operand that was loaded as another dtype has no value of its own.
+    if (value === undefined) return;
+    for (const regs of [value.regs, value.narrow, value.wide]) if (regs !== null) this.#drop(regs);
+  }
+
+  #hold(regs: Local[]): Local[] {
+    for (const r of regs) {
+      const count = this.#holds.get(r);
+      if (count !== undefined) this.#holds.set(r, count + 1);
+    }
+    return regs;
+  }
+
+  #drop(regs: readonly Local[]): void {
+    for (const r of regs) {
+      const count = this.#holds.get(r);
+      if (count === undefined) continue;
+      if (count === 1) this.#free(r);
+      else this.#holds.set(r, count - 1);
+    }
+  }
+
+  #free(r: Local): void {
+    this.#holds.delete(r);
+    this.#c.f.release(r);
   }
 
   #compute(node: Node): VectorValue {
@@ -409,7 +465,14 @@ export class VectorCode {
   #into(emit: () => void): Local {
     const { f } = this.#c;
     emit();
-    const local = f.local("v128");
+    if (this.#lifetimes === null) {
+      const local = f.local("v128");
+      f.set(local);
+      return local;
+    }
+    const local = f.temp("v128");
+    this.#holds.set(local, 0);
+    this.#fresh.push(local);
     f.set(local);
     return local;
   }

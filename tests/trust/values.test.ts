@@ -1,6 +1,6 @@
 /** Values that were wrong without a word: each mechanism, with everything it could reach. */
 import { describe, expect, it } from "vitest";
-import { arange, kernel } from "../../src/index.ts";
+import { arange, kernel, tensor } from "../../src/index.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: what plain JavaScript may pass
 type Any = any;
@@ -30,5 +30,17 @@ describe("captured values that a kernel does not use", () => {
           .item(),
       ).toBe(12.75);
     }
+  });
+});
+
+describe("a value that is seen as a narrower one", () => {
+  it("stays what it is, in every lane", () => {
+    const narrow = kernel((x: number) => x).as("u8");
+    const large = kernel((x: number, { narrow }: Any) => (narrow(x) > 3 ? x : 0), { narrow });
+    const values = [300, 2, 261, 7, 600, -1, 256, 1000, 300];
+    const want = values.map((x) => (((x % 256) + 256) % 256 > 3 ? x : 0));
+    expect(large(tensor(values, { dtype: "i32" })).toArray()).toEqual(want);
+    const folded = large.reduce("sum")(tensor(values, { dtype: "i32" }));
+    expect(Number(folded.item())).toBe(want.reduce((p, q) => p + q));
   });
 });
