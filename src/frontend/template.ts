@@ -19,15 +19,29 @@ export type JSType = "number" | "boolean" | "either" | "bit";
 /** Something that can be called inside a kernel: it is inlined. */
 export interface KernelLike {
   readonly template: Template;
-  /** The values its own parameters were captured with, by name. */
-  readonly captures?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * What `kernel` has made, and nothing else: a property that any function may have makes no kernel of it. With the values
+ * of their templates' params.
+ */
+const kernels = new WeakMap<object, readonly unknown[]>();
+const kernelTemplates = new WeakSet<Template>();
+
+/** From now on `made` is a kernel wherever one may stand, and its template its own for good. */
+export function registerKernel(made: object, template: Template, values: readonly unknown[]): void {
+  const value = { value: template, enumerable: true, writable: false, configurable: false };
+  Object.defineProperty(made, "template", value);
+  kernels.set(made, values);
+  kernelTemplates.add(template);
 }
 
 export function isKernelLike(value: unknown): value is KernelLike {
-  if ((typeof value !== "object" && typeof value !== "function") || value === null) return false;
-  const template = (value as { template?: unknown }).template;
-  return typeof template === "object" && template !== null && "nodes" in template && "result" in template;
+  return (typeof value === "object" || typeof value === "function") && value !== null && kernels.has(value);
 }
+
+/** Is it a kernel's? */
+export const isKernelTemplate = (template: Template): boolean => kernelTemplates.has(template);
 
 /** A template of one operation on inputs 0, 1, …: `templateOf("add", "add")`. */
 export function templateOf(op: OpName, name: string = op): Template {
@@ -49,7 +63,9 @@ function captureValue(captures: Readonly<Record<string, unknown>>, name: string)
   if (Object.hasOwn(captures, name)) return captures[name];
   for (let dot = name.indexOf("."); dot >= 0; dot = name.indexOf(".", dot + 1)) {
     const inner = Object.hasOwn(captures, name.slice(0, dot)) ? captures[name.slice(0, dot)] : undefined;
-    if (isKernelLike(inner)) return captureValue(inner.captures ?? {}, name.slice(dot + 1));
+    if (!isKernelLike(inner)) continue;
+    const index = inner.template.params.indexOf(name.slice(dot + 1));
+    if (index >= 0) return kernels.get(inner)![index];
   }
   return unreachable(`no captured value for ${name}`);
 }

@@ -8,7 +8,7 @@ import { describe, fail, TensorError } from "../errors.ts";
 import { paramKind, specialize } from "../frontend/infer.ts";
 import { capturedArguments, lowerFunction } from "../frontend/lower.ts";
 import { isRefusal, type Refusal, refusalMessage } from "../frontend/refusal.ts";
-import { captureValues, inlineTemplate, TemplateBuilder } from "../frontend/template.ts";
+import { captureValues, inlineTemplate, registerKernel, TemplateBuilder } from "../frontend/template.ts";
 import type { Id, Program, Template } from "../ir/node.ts";
 import { fastRules, simplify } from "../optimize/rules.ts";
 import type { PlannedWalk } from "../run/kernel.ts";
@@ -295,6 +295,7 @@ const readCaptures = (operation: string, captures: Captures): Captures =>
 /** Lets `callableOf` find the callable of a kernel, which is a function of tensors. */
 export function registerCallable(fn: object, callable: Callable): void {
   byIdentity.set(fn, callable);
+  if (callable.template !== null) registerKernel(fn, callable.template, callable.values);
 }
 
 /** A function with captured values, strictly: one that cannot be compiled is an error with a caret. */
