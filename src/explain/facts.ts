@@ -47,7 +47,9 @@ export function codeOf(detail: Detail): Code | null {
       compileTime,
       calls: undefined,
       plan: null,
-      vector: { lanes: 4, unroll: unrollOf(step, levelsOf(step, plan), plan), tiled: false, rows: 1 },
+      vector: kernel.simd
+        ? { lanes: 4, unroll: unrollOf(step, levelsOf(step, plan), plan), tiled: false, rows: 1 }
+        : null,
       walks: [plan.out, ...plan.streams.filter((s) => s.layout !== "index").map((s) => s.layout)],
     };
   }

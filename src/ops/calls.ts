@@ -6,6 +6,7 @@ import { type DType, dtypes, type Value } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { paramValue } from "../frontend/infer.ts";
 import { createStorage } from "../memory/storage.ts";
+import { misfitOf } from "../optimize/size.ts";
 import type { PlannedWalk } from "../run/kernel.ts";
 import { sizeOf } from "../view/layout.ts";
 import { overlaps, sameElements } from "../view/overlap.ts";
@@ -90,6 +91,7 @@ function prepareFlat(
     if (frame !== first && !(sameShape(frame.shape, first.shape) && isContiguous(frame))) return null;
   }
   const program = callable.programFor(operands, dtype, operation);
+  if (misfitOf(program) !== null) return null;
   if (out !== undefined) {
     if (out.dtype !== program.dtype || out.readOnly) return null;
     if (!sameShape(out.frame.shape, first.shape) || !isContiguous(out.frame)) return null;

@@ -7,7 +7,7 @@ import { engine } from "../engine.ts";
 import { describe, fail, list, TensorError } from "../errors.ts";
 import { paramValue } from "../frontend/infer.ts";
 import { refusalMessage } from "../frontend/refusal.ts";
-import type { Evaluator } from "../ir/eval.ts";
+import { type Evaluator, evaluator } from "../ir/eval.ts";
 import type { Program } from "../ir/node.ts";
 import { printTemplate } from "../ir/print.ts";
 import { interpretElementwise } from "../run/interpret.ts";
@@ -19,6 +19,7 @@ import { checkOptionalDType } from "./arguments.ts";
 import { callAgain, clashes, type ElementwiseOptions, type Ran, remember } from "./calls.ts";
 import { assign, sameShape } from "./copy.ts";
 import type { Callable } from "./function.ts";
+import { isMade } from "./limits.ts";
 import {
   absolute,
   allocate,
@@ -74,7 +75,7 @@ function planned(
   const clash = operands.some((t, i) => clashes(out, t, views[i]));
   // A function that was called has seen all operands already, and may have disposed the output.
   checkAlive(operation, out);
-  if (!clash || work.program === null) {
+  if (!clash || (work.program === null && work.by === "function")) {
     remember(callable, operands, options, out, run(operation, work, out, operands, views));
     return out;
   }
@@ -99,7 +100,12 @@ type Work = { readonly source: string; readonly dtype: DType } & (
       readonly params: readonly Value[];
       readonly values: Readonly<Record<string, string>>;
     }
-  | { readonly program: null; readonly produces: DType; readonly evaluate: Evaluator }
+  | {
+      readonly program: null;
+      readonly by: "function" | "interpreter";
+      readonly produces: DType;
+      readonly evaluate: Evaluator;
+    }
 );
 
 function bind(
@@ -116,6 +122,18 @@ function bind(
   );
   if (program !== null) {
     const params = callable.values.map((v, i) => paramValue(v, program.params[i], operation));
+    if (!isMade(operation, callable, program)) {
+      const { dtype: produces } = program;
+      const evaluate = evaluator(program, params);
+      return {
+        source: sourceOf(callable),
+        dtype: produces,
+        program: null,
+        by: "interpreter",
+        produces,
+        evaluate,
+      };
+    }
     return { source: sourceOf(callable), values: valuesOf(callable), dtype: program.dtype, program, params };
   }
   engine().listener?.({ kind: "fallback", operation, why: refusalMessage(operation, callable.refusal!) });
@@ -164,7 +182,8 @@ function callFunction(
   const produces = dtypeOfResult(operation, of, working);
   let next = 0;
   const evaluate: Evaluator = () => resultValue(operation, results[next++], produces);
-  return { source: sourceOf(callable), dtype: dtype ?? produces, produces, program: null, evaluate };
+  const source = sourceOf(callable);
+  return { source, dtype: dtype ?? produces, produces, program: null, by: "function", evaluate };
 }
 
 /** What the function returns for every element. It may make tensors, so memory is looked up afresh for each. */
@@ -284,7 +303,7 @@ function run(
   if (work.program === null) {
     const types = all.map((t) => t.dtype);
     interpretElementwise(e.heap.view, nest, types, work.evaluate, work.produces);
-    e.listener?.({ kind: "kernel", operation, backend: "function", detail: { nest, dtypes: types } });
+    e.listener?.({ kind: "kernel", operation, backend: work.by, detail: { nest, dtypes: types } });
     return null;
   }
   const program = storedInto(work.program, out.dtype);

@@ -41,6 +41,7 @@ import {
 } from "./elementwise.ts";
 import { foldOf, foldRunner, pick, type RanFold, runFold } from "./fold.ts";
 import { Callable, type FoldCall } from "./function.ts";
+import { tellLargeFold } from "./limits.ts";
 import { absolute, allocate, checkAlive, filled, holding, type Strided } from "./strided.ts";
 
 export interface ReduceOptions {
@@ -216,6 +217,7 @@ function fillReduce(
         out: { of: out, view: outView },
       });
     }
+    tellLargeFold(operation, fold);
   }
   const kept = absolute(planLoops([outView, pick(t.frame, isFolded, false)]), [out, t]);
   const folded = planLoops([pick(t.frame, isFolded, true)], { keepOrder: true });
@@ -529,6 +531,7 @@ function fillScan(operation: string, bound: BoundFold, t: Strided, axis: number,
     e.listener?.({ kind: "kernel", operation, backend: "wasm", detail: { ...report, kept, fold } });
     return;
   }
+  if (fold !== null) tellLargeFold(operation, fold);
   const nest = absolute(planLoops([outKept, inKept]), [out, t]);
   const backend = bound.program === null ? "function" : "interpreter";
   holding([t], () =>

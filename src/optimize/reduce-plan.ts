@@ -10,6 +10,7 @@ import { type DType, dtypes } from "../dtype.ts";
 import type { Program } from "../ir/node.ts";
 import type { LoopNest } from "../view/loops.ts";
 import type { Early, Fold } from "./reduce.ts";
+import { withConstants } from "./size.ts";
 import { classLetters, type LayoutClass, layoutClass } from "./vectorize.ts";
 
 export type FoldKind = "rows" | "runs" | "columns";
@@ -193,7 +194,7 @@ export function levelsOf(program: Program, plan: FoldKernelPlan): number[] {
     for (const a of node.args) level = Math.max(level, levels[a]);
     levels.push(level);
   }
-  return levels;
+  return withConstants(program, levels, 2);
 }
 
 /** Instructions an element takes, about: 64-bit lanes take two registers. */

@@ -4,6 +4,7 @@
  */
 import { type DType, dtypes } from "../dtype.ts";
 import type { Program } from "../ir/node.ts";
+import { MOST_UNROLLED, withConstants } from "./size.ts";
 
 /** How an operand moves from one element of a row to the next. */
 export type LayoutClass = "contiguous" | "broadcast" | "strided" | "reversed" | "transposed" | "repeated";
@@ -88,7 +89,7 @@ export interface KernelPlan {
   /** Elements a vector step computes; 0: scalar code only. */
   readonly width: 0 | 4;
   /** Vector steps a turn of the main loop. */
-  readonly unroll: 2 | 4;
+  readonly unroll: 1 | 2 | 4;
 }
 
 export function planKernel(program: Program, classes: readonly LayoutClass[], simd: boolean): KernelPlan {
@@ -96,19 +97,21 @@ export function planKernel(program: Program, classes: readonly LayoutClass[], si
   const together = classes.includes("repeated");
   // Operands that are the same for the innermost of the kernel's loops.
   const steady: LayoutClass | null = tiled ? null : together ? "repeated" : "broadcast";
-  const levels: Level[] = [];
+  const own: Level[] = [];
   for (const node of program.nodes) {
     let level: Level = 0;
     if (node.op === "input") level = classes[node.index + 1] === steady ? 1 : 2;
-    for (const a of node.args) if (levels[a] > level) level = levels[a];
-    levels.push(level);
+    for (const a of node.args) if (own[a] > level) level = own[a];
+    own.push(level);
   }
+  const levels = withConstants(program, own, 2);
   const rows = together ? TOGETHER : 1;
   return { program, classes, levels, tiled, rows, width: simd ? 4 : 0, unroll: unrollFor(program, levels) };
 }
 
 /** Measured: four steps a turn hide latency even where they spill; only very large bodies do better with two. */
-function unrollFor(program: Program, levels: readonly Level[]): 2 | 4 {
+function unrollFor(program: Program, levels: readonly Level[]): 1 | 2 | 4 {
+  if (program.nodes.length > MOST_UNROLLED) return 1;
   let weight = 0;
   program.nodes.forEach((node, id) => {
     if (levels[id] === 2) weight += registersOf(node.dtype);

@@ -8,6 +8,7 @@ import type { Program } from "../ir/node.ts";
 import { printProgram } from "../ir/print.ts";
 import { type Heap, SCRATCH } from "../memory/heap.ts";
 import { optimize } from "../optimize/pipeline.ts";
+import { inVectors } from "../optimize/size.ts";
 import {
   classLetters,
   costOf,
@@ -106,7 +107,7 @@ export class KernelCache {
     const text = `${key}\n${optimized.inputs}\n${optimized.params}\n${printProgram(optimized)}`;
     const known = this.#byText.get(text);
     if (known !== undefined) return known;
-    const plan = planKernel(optimized, classes, features.simd && this.simd);
+    const plan = planKernel(optimized, classes, features.simd && this.simd && inVectors(program));
     const emit = plan.tiled ? emitTile : plan.rows > 1 ? emitTogether : emitElementwise;
     const bytes = emit(plan, { fma, shared: this.#heap.shared }).toBytes();
     const made = { ...instantiate(bytes, this.#heap), plan, cost: costOf(plan) };
@@ -211,8 +212,9 @@ export class KernelCache {
   /** How the program walks nests of this shape and these strides; null: they have no elements. */
   plan(program: Program, nest: LoopNest): PlannedWalk | null {
     if (isEmpty(nest)) return null;
-    const walk = this.simd ? walkOf(program, nest) : plainWalk(program, nest);
-    const together = this.simd ? rowsTogether(program, walk, this.alwaysTogether) : null;
+    const vectors = this.simd && inVectors(program);
+    const walk = vectors ? walkOf(program, nest) : plainWalk(program, nest);
+    const together = vectors ? rowsTogether(program, walk, this.alwaysTogether) : null;
     let size = 1;
     for (let d = 0; d < nest.shape.length; d++) size *= nest.shape[d];
     return {

@@ -4,12 +4,29 @@ import type { Node, Program } from "../ir/node.ts";
 import { printProgram } from "../ir/print.ts";
 import { optimize } from "../optimize/pipeline.ts";
 import type { Fold } from "../optimize/reduce.ts";
+import { codeSize, foldMisfitOf } from "../optimize/size.ts";
 import { rowOf } from "../wasm/lower.ts";
 import type { FoldPrograms } from "../wasm/reduce-kit.ts";
 
+/** Values of more nodes are never joined early: it would not pay. */
+const MOST_EARLY = 1000;
+
+const lowered = { plain: new WeakMap<Fold, FoldPrograms>(), fused: new WeakMap<Fold, FoldPrograms>() };
+
 export function lowerFold(fold: Fold, fma: boolean): FoldPrograms {
+  const known = lowered[fma ? "fused" : "plain"];
+  let programs = known.get(fold);
+  if (programs === undefined) {
+    programs = lowerPrograms(fold, fma);
+    known.set(fold, programs);
+  }
+  return programs;
+}
+
+function lowerPrograms(fold: Fold, fma: boolean): FoldPrograms {
   const lower = (p: Program) => optimize(p, { fma });
-  const early = fold.algebra?.early ?? null;
+  const known = fold.algebra?.early ?? null;
+  const early = known !== null && codeSize(known.value).nodes > MOST_EARLY ? null : known;
   return {
     step: lower(fold.step),
     combine: fold.algebra === null ? null : lower(fold.algebra.combine),
@@ -31,15 +48,19 @@ export function foldText(fold: Fold): string {
 const folds = new WeakMap<Fold, boolean>();
 const programs = new WeakMap<Program, boolean>();
 
-/** Has every operation of the fold instructions? Functions that nobody has decomposed yet go to the interpreter. */
+/** Has every operation of the fold instructions, and the code a size that can be made? What has not is interpreted. */
 export function canCompile(fold: Fold): boolean {
   let can = folds.get(fold);
   if (can === undefined) {
-    const { step, combine, first, finish } = lowerFold(fold, false);
-    can = [step, combine, first, finish].every((p) => p === null || p.nodes.every(isKnown));
+    can = foldMisfitOf(fold) === null && isLowered(fold);
     folds.set(fold, can);
   }
   return can;
+}
+
+function isLowered(fold: Fold): boolean {
+  const { step, combine, first, finish } = lowerFold(fold, false);
+  return [step, combine, first, finish].every((p) => p === null || p.nodes.every(isKnown));
 }
 
 export function canCompileProgram(program: Program): boolean {

@@ -12,6 +12,8 @@ import type { Pool, PoolKernel } from "./pool.ts";
 export interface CompiledFold extends PoolKernel {
   readonly plan: FoldKernelPlan;
   readonly programs: FoldPrograms;
+  /** Has it vectors? */
+  readonly simd: boolean;
   /** Estimated nanoseconds an element. */
   readonly cost: number;
   /** What making it cost, in milliseconds. */

@@ -13,6 +13,7 @@ import {
   planFold,
   planFoldKernel,
 } from "../optimize/reduce-plan.ts";
+import { inVectors } from "../optimize/size.ts";
 import { detectFeatures } from "../wasm/features.ts";
 import { emitFold } from "../wasm/reduce.ts";
 import { starts } from "../wasm/reduce-kit.ts";
@@ -106,7 +107,7 @@ export class FoldRunner {
   #compile(plan: FoldKernelPlan): CompiledFold {
     const began = performance.now();
     const features = detectFeatures();
-    const simd = features.simd && this.#kernels.simd;
+    const simd = features.simd && this.#kernels.simd && inVectors(plan.fold.step);
     const fma = features.relaxedSimd && simd;
     const programs = lowerFold(plan.fold, fma);
     const bytes = emitFold(plan, programs, { simd, fma, shared: this.#heap.shared }).toBytes();
@@ -116,6 +117,7 @@ export class FoldRunner {
       ...made,
       plan,
       programs,
+      simd,
       cost: 0.08 * programs.step.nodes.length * (simd ? 1 : 4),
       compileTime: performance.now() - began,
     };

@@ -9,6 +9,7 @@ import {
   joinsEarly,
   levelsOf,
 } from "../optimize/reduce-plan.ts";
+import { withConstants } from "../optimize/size.ts";
 import { type FuncBuilder, i32x4, type Local, type ModuleBuilder } from "./assembler.ts";
 import { lifetimesOf } from "./lifetimes.ts";
 import {
@@ -196,7 +197,7 @@ export function elementLevels(program: Program): number[] {
   const levels: number[] = [];
   for (const node of program.nodes)
     levels.push(node.op === "input" ? 2 : node.args.reduce((most, a) => Math.max(most, levels[a]), 0));
-  return levels;
+  return withConstants(program, levels, 2);
 }
 
 /** A program of two values without captured ones, on registers that are there; its constants are made here. */

@@ -5,7 +5,7 @@
  */
 import { type DType, dtypes } from "../dtype.ts";
 import { unreachable } from "../errors.ts";
-import type { Id, Node, RareNode } from "../ir/node.ts";
+import type { ConstNode, Id, Node, RareNode } from "../ir/node.ts";
 import { ops } from "../ir/ops.ts";
 import { type FuncBuilder, f32x4, f64x2, i32x4, i64x2, type Local } from "./assembler.ts";
 import type { Lifetimes } from "./lifetimes.ts";
@@ -51,7 +51,7 @@ export class VectorCode {
     const { f, program } = this.#c;
     const node = program.nodes[id];
     const local = f.local("v128");
-    if (node.op === "const") f.v128(constBytes(node.dtype, node.value as never));
+    if (node.op === "const") pushConst(f, node);
     else if (node.dtype === "bool") f.i32(0).get(scalar!).op("i32.sub").op("i32x4.splat");
     else f.get(scalar!).op(`${shapeOf(dtypes[node.dtype].lane)}.splat` as PlainOp);
     f.set(local);
@@ -160,7 +160,7 @@ export class VectorCode {
   }
 
   #compute(node: Node): VectorValue {
-    const { program } = this.#c;
+    const { f, program } = this.#c;
     switch (node.op) {
       case "cast":
         return this.#cast(node);
@@ -168,9 +168,12 @@ export class VectorCode {
         return number([...this.regs(node.args[0])]);
       case "rare":
         return this.#rare(node);
+      case "const": {
+        const local = this.#into(() => pushConst(f, node));
+        return node.dtype === "bool" ? mask([local], [local]) : number([local]);
+      }
       case "input":
       case "param":
-      case "const":
         return unreachable(`${node.op} is not computed`);
       default: {
         const { rule } = ops[node.op];
@@ -491,6 +494,8 @@ function pairs(regs: readonly Local[]): [Local, Local][] {
   for (let i = 0; i < regs.length; i += 2) out.push([regs[i], regs[i + 1]]);
   return out;
 }
+
+const pushConst = (f: FuncBuilder, node: ConstNode) => f.v128(constBytes(node.dtype, node.value as never));
 
 function constBytes(dtype: DType, value: never): Uint8Array {
   switch (dtypes[dtype].lane) {

@@ -1,9 +1,141 @@
 /** Functions of any size, and sizes of anything: an answer or a TensorError, soon, and never what the engine says. */
+import { runInThisContext } from "node:vm";
 import { describe, expect, it } from "vitest";
-import { arange, kernel } from "../../src/index.ts";
+import { engine } from "../../src/engine.ts";
+import { arange, explain, kernel, mapReduce, type Tensor, tensor, zip } from "../../src/index.ts";
+import { refused } from "../refused.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: what plain JavaScript may pass
 type Any = any;
+
+const repeated = (count: number, piece: (i: number) => string) =>
+  Array.from({ length: count }, (_, i) => piece(i)).join("");
+/** Sources that nobody would write out. */
+const functionOf = (source: string): Any => runInThisContext(source);
+const chain = (count: number, step: string) =>
+  functionOf(`(x) => { let y = x; ${step.repeat(count)} return y; }`);
+
+/** The function itself, on the tensor's numbers, each result rounded to its dtype. */
+const called = (t: Tensor, fn: (...x: number[]) => number): number[] =>
+  (t.toArray() as number[]).map((x) => fn(x));
+
+describe("functions that unfold to many operations", () => {
+  it("a loop in a loop has code", () => {
+    const nested = (x: number) => {
+      let y = x;
+      for (let i = 0; i < 20; i++) for (let j = 0; j < 20; j++) y = Math.sin(y) + j;
+      return y;
+    };
+    const x = tensor([0, 1, -2, 0.5, 3], { dtype: "f64" });
+    const report = explain(() => x.map(nested));
+    expect(report.fallbacks).toEqual([]);
+    (x.map(nested).toArray() as number[]).forEach((y, i) => {
+      expect(y).toBeCloseTo(called(x, nested)[i], 9);
+    });
+  });
+
+  // Every operation is exact, so that all rungs of the ladder give the same bits: in vectors, in scalars, interpreted.
+  const sizes = [20, 200, 600, 1200];
+  it.each(sizes)("%i steps give the bits of the function itself", (count) => {
+    const fn = functionOf(
+      `(x) => { let y = x; ${repeated(count, (i) => `y = y > ${i} ? y - ${i + 0.25} : y * 0.5 + ${i};`)} return y; }`,
+    );
+    const x = arange(37).to("f64").mul(3.5);
+    expect(explain(() => x.map(fn)).fallbacks).toEqual([]);
+    expect(x.map(fn).toArray()).toEqual(called(x, fn));
+    const strided = x.slice("::-2");
+    expect(strided.map(fn).toArray()).toEqual(called(strided, fn));
+    const { kernels } = engine();
+    kernels.simd = false;
+    try {
+      expect(x.map(fn).toArray()).toEqual(called(x, fn));
+    } finally {
+      kernels.simd = true;
+    }
+  });
+
+  it("many values in use across many branches have code, in scalars", () => {
+    const fn = functionOf(
+      `(x) => {${repeated(400, (i) => `const a${i} = x + ${i};`)}
+        return 0 ${repeated(400, (i) => `+ a${i}`)} ${repeated(400, (i) => `+ a${i} % 3`)};}`,
+    );
+    const x = arange(19).to("f64");
+    const report = explain(() => x.map(fn));
+    expect(report.kernels[0].vector).toBe(null);
+    expect(x.map(fn).toArray()).toEqual(called(x, fn));
+    const total = mapReduce([x], fn).item();
+    expect(total).toBe(called(x, fn).reduce((p, q) => p + q));
+    expect(explain(() => mapReduce([x], fn)).kernels[0].vector).toBe(null);
+  });
+
+  it("folds and scans of 300 sines have code", () => {
+    const x = arange(40).to("f64");
+    const step = functionOf(`(a, x) => { let y = x; ${"y = Math.sin(y);".repeat(300)} return a * 0.5 + y; }`);
+    let acc = 0;
+    const want = (x.toArray() as number[]).map((v, i) => {
+      acc = i === 0 ? v : step(acc, v);
+      return acc;
+    });
+    expect(explain(() => x.scan(step)).fallbacks).toEqual([]);
+    (x.scan(step).toArray() as number[]).forEach((v, i) => {
+      expect(v).toBeCloseTo(want[i], 9);
+    });
+    expect(x.reduce(step).item()).toBeCloseTo(want[39], 9);
+  });
+
+  describe("that come to more than a kernel can have", () => {
+    const huge = chain(1000, "y = y ** 1.5 - 0.5;");
+    const x = tensor([0.5, 1, 2], { dtype: "f64" });
+
+    it("are interpreted by map, zip, reduce and scan, which say why", () => {
+      const began = performance.now();
+      const report = explain(() => x.map(huge));
+      expect(report.fallbacks[0].why.replace(/about \d+/, "about N")).toMatchInlineSnapshot(`
+        "map: the function unfolds to about N operations; code for at most 30000 can be made.
+          The interpreter computes it, one element at a time."
+      `);
+      expect(report.kernels[0].backend).toBe("interpreter");
+      expect(x.map(huge).toArray()).toEqual(called(x, huge));
+      const into = tensor([9, 9, 9], { dtype: "f64" });
+      x.map(huge, { out: into });
+      expect(into.toArray()).toEqual(called(x, huge));
+      const step = functionOf(
+        `(a, x) => { let y = x; ${"y = y ** 1.5 - 0.5;".repeat(1000)} return a * 0.5 + y; }`,
+      );
+      const folded = explain(() => x.reduce(step));
+      expect(folded.fallbacks.map((f) => f.operation)).toEqual(["reduce"]);
+      expect(Object.is(x.reduce(step).item(), step(step(0.5, 1), 2))).toBe(true);
+      expect(explain(() => x.scan(step)).fallbacks.map((f) => f.operation)).toEqual(["scan"]);
+      expect(Object.is(mapReduce([x], huge, { reduce: "max" }).item(), Math.max(...called(x, huge)))).toBe(
+        true,
+      );
+      expect(performance.now() - began).toBeLessThan(20_000);
+    });
+
+    it("are an error of a kernel, and of its folds", () => {
+      expect(refused(() => kernel(huge)(x)).replace(/about \d+/, "about N")).toMatchInlineSnapshot(`
+        "(kernel) kernel: the function unfolds to about N operations; code for at most 30000 can be made.
+          Split it into several kernels, or give the plain function to map or zip."
+      `);
+      expect(
+        refused(() => kernel(huge).reduce("sum")(x)).replace(/about \d+/, "about N"),
+      ).toMatchInlineSnapshot(`
+        "(kernel) reduce: the function unfolds to about N operations; code for at most 30000 can be made.
+          Split it into several kernels, or give the plain function to map or zip."
+      `);
+    });
+  });
+
+  it.each([990, 1100, 2000])("%i operands", (count) => {
+    const names = Array.from({ length: count }, (_, i) => `x${i}`);
+    const sum = functionOf(`(${names.join()}) => ${names.join(" + ")}`);
+    const operands = names.map(() => arange(3));
+    expect(zip(operands, sum).toArray()).toEqual([0, count, 2 * count]);
+    expect(mapReduce(operands, sum).item()).toBe(3 * count);
+    if (count > 1000)
+      expect(() => kernel(sum)(...operands)).toThrow(/has \d+ operands; code for at most 1000/);
+  });
+});
 
 describe("a function with properties of a kernel", () => {
   it.each([[{ nodes: [], result: 0 }], [5], [null], ["x"]])("is a function: template %j", (template) => {
