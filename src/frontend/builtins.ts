@@ -76,9 +76,12 @@ const onNumbers =
 const isInteger: Builtin = (t, [x], span) =>
   t.op("and", [t.op("isFinite", [x], span), t.op("eq", [t.op("trunc", [x], span), x], span)], span);
 
+/** Strictly between ±2^53, which every float dtype holds (or takes for infinity) where it would round 2^53 - 1. */
 const isSafeInteger: Builtin = (t, [x], span) => {
-  const inRange = t.op("le", [t.op("abs", [x], span), t.literal(Number.MAX_SAFE_INTEGER, span)], span);
-  return t.op("and", [t.op("eq", [t.op("trunc", [x], span), x], span), inRange], span);
+  const below = t.op("lt", [x, t.literal(2 ** 53, span)], span);
+  const above = t.op("gt", [x, t.literal(-(2 ** 53), span)], span);
+  const whole = t.op("eq", [t.op("trunc", [x], span), x], span);
+  return t.op("and", [whole, t.op("and", [below, above], span)], span);
 };
 
 export const functions: ReadonlyMap<string, Builtin> = new Map<string, Builtin>([

@@ -24,6 +24,8 @@ interface NamedRow {
    * "compared": a number beyond the integers' range is as good as infinity.
    */
   readonly operands?: "float" | "integer" | "compared";
+  /** The dtype that tensors are converted to first; undefined: they meet where they are used. */
+  readonly meet?: (tensors: readonly DType[], scalars: readonly Captured[]) => DType | undefined;
 }
 
 const plain =
@@ -59,7 +61,21 @@ const shiftRow = (op: "shl" | "shr"): NamedRow => ({
   make: shift(op, 32),
   wide: shift(op, 64),
   operands: "integer",
+  meet: ofShift,
 });
+
+/** Three tensors of several dtypes meet at once, not two by two. */
+function ofBounds(tensors: readonly DType[]): DType | undefined {
+  return tensors.length === 3 && new Set(tensors).size > 1 ? promoteAll(tensors) : undefined;
+}
+
+/** A bool is shifted, and shifts, in the other operand's dtype. */
+function ofShift(tensors: readonly DType[], scalars: readonly Captured[]): DType | undefined {
+  const flags = scalars.filter((s) => typeof s === "boolean").map((): DType => "bool");
+  const both = [...tensors, ...flags];
+  const isMixed = both.includes("bool") && both.some((d) => d !== "bool");
+  return isMixed ? promoteAll(both) : undefined;
+}
 
 /** log(e^a + e^b) to the base whose powers `power` takes: the larger one, and what the smaller adds to it. */
 const logSum =
@@ -230,7 +246,7 @@ const rows = {
   /** condition ? a : b, element by element. */
   where: { arity: 3, make: (t, c, a, b) => t.op("select", [nonzero(t, c), a, b]) },
   /** x held between low and high. */
-  clip: { arity: 3, make: (t, x, low, high) => t.op("min", [t.op("max", [x, low]), high]) },
+  clip: { arity: 3, make: (t, x, low, high) => t.op("min", [t.op("max", [x, low]), high]), meet: ofBounds },
 } satisfies Record<string, NamedRow>;
 
 export type NamedOp = keyof typeof rows;
@@ -253,9 +269,7 @@ export function namedCallable(
   const tensors = operands.filter((d) => d !== null);
   const allBool = tensors.every((d) => d === "bool") && scalars.every((s) => typeof s === "boolean");
   const ofFloats = row.operands === "float" && dtype === undefined;
-  const inDType = ofFloats
-    ? commonFloat(tensors)
-    : (dtype ?? (name === "clip" ? ofBounds(tensors) : undefined));
+  const inDType = ofFloats ? commonFloat(tensors) : (dtype ?? row.meet?.(tensors, scalars));
   if (row.operands === "integer") checkIntegers(name, tensors, scalars, dtype);
   const isWide = row.wide !== undefined && dtypes[inDType ?? promoteAll(tensors)].big;
   const form = isWide ? "wide" : allBool && inDType === undefined ? "bool" : "make";
@@ -280,10 +294,6 @@ function withinReach(d: DType, scalars: readonly Captured[]): readonly Captured[
 
 /** How far to shift 64 bits: what a bigint beyond their width says, 64 does. */
 const countOf = (s: Captured): Captured => (typeof s !== "bigint" ? s : s < 0n || s > 64n ? 64 : Number(s));
-
-/** Three tensors of several dtypes meet at once, not two by two. */
-const ofBounds = (tensors: readonly DType[]): DType | undefined =>
-  tensors.length === 3 && new Set(tensors).size > 1 ? promoteAll(tensors) : undefined;
 
 function commonFloat(tensors: readonly DType[]): DType {
   const d = promoteAll(tensors);

@@ -141,11 +141,9 @@ export function namedScan(name: Scan, t: Strided, options: CumulativeOptions = {
   options = readOptions(name, options, "{ axis: 1 }", ["axis", "dtype"]);
   const dtype = checkOptionalDType(name, options.dtype) ?? table[base].result(t.dtype);
   const axis = options.axis === undefined ? {} : { axis: options.axis };
-  return scan(name, callableFor(base, conversionOf(base, t.dtype, options)), t, {
-    ...axis,
-    dtype,
-    init: table[base].init as number,
-  });
+  // From -0 on, which leaves every number as it is: 0 would take the sign of a leading -0.
+  const init = name === "cumsum" ? (isFloat(dtype) ? -0 : 0) : 1;
+  return scan(name, callableFor(base, conversionOf(base, t.dtype, options)), t, { ...axis, dtype, init });
 }
 
 /* Means and spreads ------------------------------------------------------------------------------------------- */
