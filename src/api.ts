@@ -2,6 +2,7 @@
 import { type ArrayOf, type DType, dtypes, type TypedArray } from "./dtype.ts";
 import { engine } from "./engine.ts";
 import { describe, fail } from "./errors.ts";
+import { heldIn } from "./memory/held.ts";
 import { runScope } from "./memory/scope.ts";
 import { checkFlag, checkThunk, readOptions } from "./ops/arguments.ts";
 import * as create from "./ops/create.ts";
@@ -182,20 +183,16 @@ export function zip(tensors: readonly Tensor[], fn: ScalarFunction, options: Zip
 const operandsOf = (operation: string, tensors: unknown): Strided[] =>
   liveTensors(operation, tensors, `Give at least one: ${operation}([a, b], (a, b) => a + b).`).map(stridedOf);
 
-/** Frees every tensor made inside that is not in the result (a tensor, or an array or object of them). */
+/**
+ * Frees every tensor made inside that the result does not hold: a tensor, or arrays, objects, Maps and Sets of them at any
+ * depth. What only a closure, a private field or a WeakMap holds is not seen, and freed.
+ */
 export function scope<R>(fn: () => R): R {
   checkThunk("scope", fn, "scope(() => a.add(b).sum())");
   return runScope(engine().scopes, fn, collectTensors) as R;
 }
 
-function* collectTensors(value: unknown, depth = 0): Iterable<Tensor> {
-  if (isTensor(value)) yield value;
-  else if (depth > 8 || value === null || typeof value !== "object") return;
-  else if (value instanceof Map || value instanceof Set)
-    for (const v of value.values()) yield* collectTensors(v, depth + 1);
-  else if (!ArrayBuffer.isView(value))
-    for (const v of Object.values(value)) yield* collectTensors(v, depth + 1);
-}
+const collectTensors = (result: unknown): Iterable<Tensor> => heldIn(result, isTensor);
 
 /* Named operations ------------------------------------------------------------------------------------- */
 

@@ -559,6 +559,38 @@ describe("lifetime", () => {
     expect(memory().tensors).toBe(before);
   });
 
+  it("tensors are kept wherever the result holds them: deep, as keys, under symbols, in instances and cycles", () => {
+    const before = memory().tensors;
+    const deep = Symbol("deep");
+    class Model {
+      readonly weights = zeros(2);
+      get scratch() {
+        return zeros(3);
+      }
+    }
+    const result = scope(() => {
+      let nested: unknown = zeros(1);
+      for (let i = 0; i < 10_000; i++) nested = i % 2 === 0 ? { nested } : [nested];
+      const cycle: { self?: unknown; t: Tensor } = { t: zeros(4) };
+      cycle.self = cycle;
+      zeros(9);
+      return { nested, keys: new Map([[zeros(5), 1]]), [deep]: zeros(6), model: new Model(), cycle };
+    });
+    expect(memory().tensors).toBe(before + 5);
+    expect(result[deep].get(0)).toBe(0);
+    expect(result.model.weights.toArray()).toEqual([0, 0]);
+    expect([...result.keys.keys()][0].size).toBe(5);
+    scope(() => {
+      let inner: unknown = result.nested;
+      while (!("dispose" in Object(inner))) [inner] = Object.values(inner as object);
+      const t = inner as Tensor;
+      expect(t.size).toBe(1);
+      t.dispose();
+    });
+    for (const t of [result[deep], result.model.weights, result.cycle.t, ...result.keys.keys()]) t.dispose();
+    expect(memory().tensors).toBe(before);
+  });
+
   it("what an inner scope returns belongs to the outer one", () => {
     const before = memory().tensors;
     const sum = scope(() => {
