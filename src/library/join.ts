@@ -1,5 +1,4 @@
 /** Joining and repeating: the output is allocated once, and every part is one strided copy into its place. */
-import { tensor } from "../api.ts";
 import { checkDType, type DType, isInteger, promoteAll } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
@@ -281,11 +280,12 @@ function repeatEach<D extends DType>(
   }
   if (counts.length === 1) return repeat(t, counts[0], { axis });
   const total = counts.reduce((a, b) => a + b, 0);
-  checkShape(op, [total]);
-  const cells = new Int32Array(total);
-  for (let i = 0, at = 0; i < size; at += counts[i++]) cells.fill(i, at, at + counts[i]);
-  const index = tensor(cells);
+  // Is there room for the result? Its index takes a while to make.
+  allocate(op, t.dtype, t.shape.with(axis, total)).storage.release();
+  const index = new Tensor(allocate(op, "i32", [total]));
   try {
+    const cells = new Int32Array(engine().heap.buffer, index.storage.address, total);
+    for (let i = 0, at = 0; i < size; at += counts[i++]) cells.fill(i, at, at + counts[i]);
     return take(t, index, { axis });
   } finally {
     index.dispose();

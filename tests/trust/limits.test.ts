@@ -2,7 +2,28 @@
 import { runInThisContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { engine } from "../../src/engine.ts";
-import { arange, explain, kernel, mapReduce, type Tensor, tensor, zip } from "../../src/index.ts";
+import {
+  arange,
+  bincount,
+  explain,
+  eye,
+  fft,
+  fromFunction,
+  full,
+  histogram,
+  kernel,
+  linspace,
+  mapReduce,
+  oneHot,
+  pad,
+  random,
+  repeat,
+  type Tensor,
+  tensor,
+  tile,
+  zeros,
+  zip,
+} from "../../src/index.ts";
 import { refused } from "../refused.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: what plain JavaScript may pass
@@ -158,5 +179,50 @@ describe("a function with properties of a kernel", () => {
       twice.template = { nodes: [] };
     }).toThrow(TypeError);
     expect(kernel((x: number, { twice }: Any) => twice(x), { twice })(arange(2)).toArray()).toEqual([0, 2]);
+  });
+});
+
+describe("counts and sizes beyond all memory", () => {
+  const x = arange(4);
+  const m = zeros([2, 2]);
+  const making: Record<string, (n: number) => unknown> = {
+    "repeat, one count": (n) => repeat(x, n),
+    "repeat, a list": (n) => repeat(x, [n, 1, 1, 1]),
+    "repeat, a tensor": (n) => repeat(x, tensor([1n, 1n, 1n, BigInt(n)])),
+    "repeat along an axis": (n) => repeat(m, [n, n], { axis: 1 }),
+    tile: (n) => tile(x, n),
+    "tile twice": (n) => tile(x, [n, n]),
+    eye: (n) => eye(n),
+    linspace: (n) => linspace(0, 1, n),
+    arange: (n) => arange(n),
+    zeros: (n) => zeros([n, 2]),
+    full: (n) => full([n], 1),
+    pad: (n) => pad(x, n),
+    "a broadcast tensor, copied": (n) => tensor([1]).broadcastTo([n]).contiguous(),
+    "random.uniform": (n) => random.uniform([n]),
+    "random.permutation": (n) => random.permutation(n),
+    bincount: (n) => bincount(tensor([BigInt(n)])),
+    oneHot: (n) => oneHot(tensor([0n, 1n]), n),
+    histogram: (n) => histogram(x, { bins: n }),
+    "fft.rfft": (n) => fft.rfft(x, { n }),
+    "fft.fftfreq": (n) => fft.fftfreq(n),
+    fromFunction: (n) => fromFunction((i) => i, [n]),
+  };
+  const sizes = [2 ** 32, 2 ** 40, Number.MAX_SAFE_INTEGER];
+  it.each(Object.keys(making))("are a TensorError with the size, at once: %s", (name) => {
+    for (const n of sizes) {
+      const began = performance.now();
+      expect(refused(() => making[name](n))).toMatch(/\d{4}/);
+      expect(performance.now() - began).toBeLessThan(2000);
+    }
+  });
+
+  it("repeat by several counts still repeats", () => {
+    expect(repeat(x, [2, 0, 1, 3]).toArray()).toEqual([0, 0, 2, 3, 3, 3]);
+    expect(repeat(m.add(tensor([1, 2])), tensor([1n, 2n]), { axis: 1 }).toArray()).toEqual([
+      [1, 2, 2],
+      [1, 2, 2],
+    ]);
+    expect(repeat(x, [0, 0, 0, 0]).shape).toEqual([0]);
   });
 });
