@@ -153,6 +153,8 @@ class Lowering {
   readonly #free = new Map<string, Val>();
   readonly #calls: FunctionNode[] = [];
   readonly #paths = new Paths(this.#t);
+  /** Names taken for the global ones, and where each was used first. */
+  readonly #globals = new Map<string, Span>();
   #steps = 0;
   #depth = 0;
   /** Have the captured values found their places? */
@@ -175,7 +177,10 @@ class Lowering {
     const given = this.#asNode(value, node);
     // What JavaScript calls a number is one here: `(x > 0) & (x < 1)`.
     const result = this.#t.typeOf(given) === "bit" ? this.#t.toNumber(given) : given;
-    return this.#t.finish(result, { inputs, params: this.#params, source, name });
+    const names = Array.from(this.#globals, ([name, span]) => ({ name, span }));
+    const keyed = node.params.at(-1)?.type === "ObjectPattern";
+    const globals = names.length === 0 ? null : { names, keyed };
+    return this.#t.finish(result, { inputs, params: this.#params, source, name, globals });
   }
 
   /* Refusing --------------------------------------------------------------------------------------------- */
@@ -356,13 +361,20 @@ class Lowering {
     const captured = this.#free.get(name);
     if (captured !== undefined) return captured;
     const known = globalValue(name, this.#t, this.#span(node));
-    if (known !== null) return known;
+    if (known !== null) {
+      this.#useGlobal(name, this.#span(node));
+      return known;
+    }
     if (name === "arguments") this.#refuse(node, "cannot compile `arguments`; name the parameters.");
     return this.#refuse(
       node,
       `the function reads the outer variable "${name}".`,
       `Pass it: kernel(fn, { ${name} }).`,
     );
+  }
+
+  #useGlobal(name: string, span: Span): void {
+    if (!this.#globals.has(name)) this.#globals.set(name, span);
   }
 
   #write(target: Pattern | Expression, scope: Scope, value: Val): void {
@@ -596,9 +608,10 @@ class Lowering {
         return this.#refuse(node, `cannot compile ${what}; a kernel computes with numbers and booleans.`);
       }
       case "Identifier":
-        return node.name === "undefined" && scope.find("undefined") === null
-          ? undefinedValue
-          : this.#read(node.name, scope, node);
+        if (node.name !== "undefined" || scope.find("undefined") !== null)
+          return this.#read(node.name, scope, node);
+        this.#useGlobal("undefined", span);
+        return undefinedValue;
       case "BinaryExpression":
         return { kind: "node", id: this.#binaryChain(node, scope) };
       case "LogicalExpression":
@@ -867,6 +880,7 @@ class Lowering {
           this.#refuse(node, `"${name}" takes ${template.inputs} arguments, got ${args.length}.`);
         }
         const ids = args.map((a, i) => this.#t.toNumber(this.#asNode(a, node.arguments[i]), span));
+        for (const used of template.globals?.names ?? []) this.#useGlobal(used.name, span);
         return { kind: "node", id: inlineTemplate(this.#t, template, ids, params, span) };
       }
       case "builtin": {

@@ -5,7 +5,7 @@
  */
 import type { DType } from "../dtype.ts";
 import { unreachable } from "../errors.ts";
-import type { Id, Span, Template, TemplateNode } from "../ir/node.ts";
+import type { Globals, Id, Span, Template, TemplateNode } from "../ir/node.ts";
 import { type OpName, ops } from "../ir/ops.ts";
 
 export type Literal = number | bigint | boolean;
@@ -125,7 +125,13 @@ export class TemplateBuilder {
   /** The template, with only the nodes its result needs, in the order their values are wanted. */
   finish(
     result: Id,
-    about: { inputs: number; params?: readonly string[]; source?: string; name?: string },
+    about: {
+      inputs: number;
+      params?: readonly string[];
+      source?: string;
+      name?: string;
+      globals?: Globals | null;
+    },
   ): Template {
     const places = new Map<Id, Id>();
     const nodes: TemplateNode[] = [];
@@ -144,8 +150,9 @@ export class TemplateBuilder {
       nodes.push("args" in node ? { ...node, args: args.map((a) => places.get(a)!) } : node);
       places.set(id, nodes.length - 1);
     }
-    const { inputs, params = [], source = "", name = "" } = about;
-    return { nodes, result: places.get(result)!, inputs, params, source, name };
+    const { inputs, params = [], source = "", name = "", globals = null } = about;
+    const own = { nodes, result: places.get(result)!, inputs, params, source, name };
+    return globals === null ? own : { ...own, globals };
   }
 
   #add(key: string, type: JSType, node: TemplateNode): Id {

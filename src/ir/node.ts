@@ -91,4 +91,12 @@ export interface Template {
   /** The function's text, for messages and explain; empty for built-in operations. */
   readonly source: string;
   readonly name: string;
+  /** Names that were taken for the global ones, where each is used first; a closure may have its own. */
+  readonly globals?: Globals;
+}
+
+export interface Globals {
+  readonly names: readonly { readonly name: string; readonly span: Span }[];
+  /** Does the function take its captured values in one object, as its last parameter? */
+  readonly keyed: boolean;
 }

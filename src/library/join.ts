@@ -282,9 +282,9 @@ function repeatEach<D extends DType>(
   const total = counts.reduce((a, b) => a + b, 0);
   // Is there room for the result? Its index takes a while to make.
   allocate(op, t.dtype, t.shape.with(axis, total)).storage.release();
-  const index = new Tensor(allocate(op, "i32", [total]));
+  const index = wrap(allocate(op, "i32", [total]));
   try {
-    const cells = new Int32Array(engine().heap.buffer, index.storage.address, total);
+    const cells = new Int32Array(engine().heap.buffer, stridedOf(index).storage.address, total);
     for (let i = 0, at = 0; i < size; at += counts[i++]) cells.fill(i, at, at + counts[i]);
     return take(t, index, { axis });
   } finally {

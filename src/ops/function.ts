@@ -15,6 +15,7 @@ import type { PlannedWalk } from "../run/kernel.ts";
 import type { RecordedFold } from "../run/reduce.ts";
 import type { View } from "../view/view.ts";
 import { checkFunction, readOptions } from "./arguments.ts";
+import { ownGlobals } from "./probe.ts";
 
 export type Captured = number | bigint | boolean;
 export type ScalarFunction = (...args: never[]) => unknown;
@@ -239,6 +240,8 @@ export function callableOf(operation: string, fn: unknown, given?: Captures): Ca
       : new Callable(lowered, null, fn as ScalarFunction);
     keepText(text, callable);
   }
+  const own = callable.template === null ? null : ownGlobals(fn, callable.template);
+  if (own !== null) callable = new Callable(null, own, fn as ScalarFunction);
   byIdentity.set(fn, callable);
   return callable;
 }
@@ -254,14 +257,28 @@ function withCaptures(operation: string, fn: ScalarFunction, given: Captures): C
     const lowered = lowerFunction(fn, captures);
     if (isRefusal(lowered)) {
       if (lowered.binding) throw new TensorError("kernel", refusalMessage(operation, lowered));
-      const more = capturedArguments(fn, captures);
-      const call = fn as (...args: unknown[]) => unknown;
-      return new Callable(null, lowered, (...args: unknown[]) => call(...args, ...more));
+      return calledWith(fn, captures, lowered);
     }
     callable = new Callable(lowered, null, fn);
     keepText(key, callable);
   }
-  return callable.withValues(captureValues(callable.template!, captures) as Captured[]);
+  const values = captureValues(callable.template!, captures) as Captured[];
+  if (!probed.has(fn)) {
+    const own = ownGlobals(fn, callable.template!, values, captures);
+    if (own !== null) return calledWith(fn, captures, own);
+    probed.add(fn);
+  }
+  return callable.withValues(values);
+}
+
+/** Functions whose global names are the global ones. */
+const probed = new WeakSet<object>();
+
+/** A function that is called, with its captured values after the operands. */
+function calledWith(fn: ScalarFunction, captures: Captures, refused: Refusal): Callable {
+  const more = capturedArguments(fn, captures);
+  const call = fn as (...args: unknown[]) => unknown;
+  return new Callable(null, refused, (...args: unknown[]) => call(...args, ...more));
 }
 
 const ids = new WeakMap<object, number>();
@@ -318,5 +335,7 @@ export function compileStrict(
     );
   }
   const values = captureValues(lowered, captures) as Captured[];
+  const own = ownGlobals(fn, lowered, values, captures);
+  if (own !== null) throw new TensorError("kernel", refusalMessage(operation, own));
   return new Callable(lowered, null, fn, values, undefined, undefined, fastMath, captures);
 }
