@@ -5,9 +5,11 @@
  * A candidate counts once the host's optimising compiler, which works in the background, has replaced its first code. So
  * a race may need several short attempts; until it is decided, and when in doubt, the first candidate is the answer.
  */
-import { type Heap, SCRATCH } from "../memory/heap.ts";
+import { unreachable } from "../errors.ts";
+import type { Heap } from "../memory/heap.ts";
 import { type GemmLane, type GemmTile, isWide, laneBytes, laneDType } from "../optimize/gemm.ts";
 import { emitBlockGemm, type PackedGemm } from "../wasm/gemm.ts";
+import { workspaceOf } from "./descriptors.ts";
 
 export interface TileProbe {
   readonly tile: GemmTile;
@@ -47,7 +49,7 @@ export class TileRace {
   /** Runs the candidates in turn, for so many milliseconds at the most. The argument area is all the memory it needs. */
   attempt(milliseconds: number): void {
     const start = performance.now();
-    new Float64Array(this.#heap.buffer, SCRATCH.address, SCRATCH.bytes / 8).fill(0);
+    for (const runner of this.#runners) runner.clear(this.#heap.buffer);
     let rounds = 0;
     let now = start;
     let fast = start;
@@ -76,6 +78,8 @@ class Runner {
   readonly #block: PackedGemm["block"];
   readonly #lane: number;
   readonly #operations: number;
+  readonly #bytes: number;
+  readonly #at: number;
   #calls = 2;
   #slices = 0;
   #firstRate = 0;
@@ -89,6 +93,14 @@ class Runner {
     this.#block = instance.exports.block as PackedGemm["block"];
     this.#lane = laneBytes(lane);
     this.#operations = 4 * tile.mr * tile.nr * K;
+    // Two panels of a, one of b, what they make, and a tile for edges.
+    this.#bytes = this.#lane * ((2 * tile.mr + tile.nr) * K + 3 * tile.mr * tile.nr);
+    this.#at = workspaceOf(this.#bytes) ?? unreachable(`a tile of ${tile.mr} × ${tile.nr} has no room`);
+  }
+
+  clear(buffer: ArrayBufferLike): void {
+    // Filling shared memory takes one step an element.
+    new Float64Array(buffer, this.#at, this.#bytes / 8).fill(0);
   }
 
   get optimized(): boolean {
@@ -98,7 +110,7 @@ class Runner {
   slice(): void {
     const { mr, nr } = this.tile;
     const row = nr * this.#lane;
-    const a = SCRATCH.address;
+    const a = this.#at;
     const b = a + 2 * mr * K * this.#lane;
     const c = b + nr * K * this.#lane;
     const scratch = c + 2 * mr * row;

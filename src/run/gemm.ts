@@ -5,7 +5,7 @@
  */
 import { type DType, dtypeNames } from "../dtype.ts";
 import { TensorError, unreachable } from "../errors.ts";
-import { type Heap, SCRATCH } from "../memory/heap.ts";
+import type { Heap } from "../memory/heap.ts";
 import {
   ceilTo,
   cut,
@@ -37,6 +37,7 @@ import {
   type PackedGemm,
 } from "../wasm/gemm.ts";
 import { emitVectorGemm, type VectorGemm } from "../wasm/gemm-vector.ts";
+import { workspaceOf } from "./descriptors.ts";
 import { type TileProbe, TileRace } from "./gemm-probe.ts";
 import type { Pool } from "./pool.ts";
 import { type TapedModule, tapedModule, writeTapes } from "./tape.ts";
@@ -243,8 +244,9 @@ export class GemmKernels {
     if (plan.tasks.length === 0) return;
     const { bytes } = plan.workspace;
     // Calls do not nest: this thread's argument area serves small products.
-    if (bytes <= SCRATCH.bytes && plan.parts === 1) {
-      for (let t = 0; t < plan.tasks.length; t++) this.runTask(plan, t, SCRATCH.address);
+    const small = plan.parts === 1 ? workspaceOf(bytes) : null;
+    if (small !== null) {
+      for (let t = 0; t < plan.tasks.length; t++) this.runTask(plan, t, small);
       return;
     }
     const address = this.#heap.alloc(bytes + partialBytes(plan), "matmul");

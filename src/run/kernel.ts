@@ -6,7 +6,7 @@ import type { Value } from "../dtype.ts";
 import { dtypes } from "../dtype.ts";
 import type { Program } from "../ir/node.ts";
 import { printProgram } from "../ir/print.ts";
-import { type Heap, SCRATCH } from "../memory/heap.ts";
+import type { Heap } from "../memory/heap.ts";
 import { optimize } from "../optimize/pipeline.ts";
 import { inVectors } from "../optimize/size.ts";
 import {
@@ -26,8 +26,9 @@ import { descriptor, emitElementwise } from "../wasm/elementwise.ts";
 import { detectFeatures } from "../wasm/features.ts";
 import { emitTile } from "../wasm/tile.ts";
 import { emitTogether } from "../wasm/together.ts";
+import { checkDescriptor, Scratch, TaskQueue, TEMPLATE } from "./descriptors.ts";
 import { advance, isEmpty } from "./odometer.ts";
-import { MOST_TASKS, type Pool, type PoolKernel } from "./pool.ts";
+import type { Pool, PoolKernel } from "./pool.ts";
 import { MOST_KERNELS, Recent } from "./recent.ts";
 
 export interface CompiledKernel extends PoolKernel {
@@ -44,7 +45,6 @@ export interface CompiledKernel extends PoolKernel {
 export const WARM = 100;
 const WARM_CHUNK = 1 << 18;
 const WARM_TASK = 1 << 17;
-const SCRATCH_END = SCRATCH.address + SCRATCH.bytes;
 
 /** Elements a call of a kernel computes at the most: V8 replaces a function's slow first code only between calls. */
 const CHUNK = 16384;
@@ -53,7 +53,7 @@ export class KernelCache {
   readonly #heap: Heap;
   readonly #byProgram = new WeakMap<Program, Map<string, CompiledKernel>>();
   readonly #byText = new Recent<CompiledKernel>(MOST_KERNELS);
-  #words: Int32Array;
+  readonly #scratch: Scratch;
   #flat = new WeakMap<Program, CompiledKernel>();
   #flatSimd = true;
   #bulk: PoolKernel | null = null;
@@ -67,13 +67,14 @@ export class KernelCache {
   alwaysTogether = false;
 
   readonly #pool: Pool;
-  /** Descriptors of tasks that wait to be run together, all of one kernel. */
-  readonly #queue = { kernel: null as CompiledKernel | null, tasks: 0, step: 0, most: 0 };
+  /** Tasks of the walk that is on, and the kernel of those that wait; null: each is run as it is made. */
+  #queue: TaskQueue | null = null;
+  #queued: CompiledKernel | null = null;
 
   constructor(heap: Heap, pool: Pool) {
     this.#heap = heap;
     this.#pool = pool;
-    this.#words = new Int32Array(heap.buffer, 0, SCRATCH_END / 4);
+    this.#scratch = new Scratch(heap);
   }
 
   /** Kernels that are kept whether or not their function still lives. */
@@ -140,20 +141,20 @@ export class KernelCache {
     if (kernel === undefined || this.#flatSimd !== this.simd) {
       if (this.#flatSimd !== this.simd) this.#flat = new WeakMap();
       this.#flatSimd = this.simd;
+      checkArguments(program);
       kernel = this.find(program, new Array(inputs.length + 1).fill("contiguous"));
       this.#flat.set(program, kernel);
     }
-    const words = this.#current();
+    const { words } = this.#scratch;
     const operands = inputs.length + 1;
     this.#writeParams(kernel, operands, params);
     const parallel = size * kernel.cost > WORTH_SHARING_NS && this.#pool.threads > 1;
-    this.shared = parallel;
-    if (parallel) this.#openQueue(operands, params.length);
+    this.#open(parallel, operands, params.length);
     const warm = kernel.calls > WARM;
     const chunk = parallel ? chunkFor(size, this.#pool.threads, warm) : warm ? WARM_CHUNK : CHUNK;
     for (let i = 0; i < size; i += chunk) {
       kernel.calls++;
-      const base = parallel ? this.#enqueue(kernel) : WORDS;
+      const base = this.#place(kernel);
       words[base + descriptor.n] = Math.min(chunk, size - i);
       words[base + descriptor.m] = 1;
       words[base + descriptor.address(0)] = out.storage.address + out.frame.offset + i * out.frame.itemBytes;
@@ -161,42 +162,43 @@ export class KernelCache {
         const { storage, frame } = inputs[k - 1];
         words[base + descriptor.address(k)] = storage.address + frame.offset + i * frame.itemBytes;
       }
-      if (!parallel) kernel.run(SCRATCH.address);
+      if (!parallel) kernel.run(TEMPLATE);
     }
-    if (parallel) this.#flush();
+    this.#flush();
   }
 
   /** `bytes` bytes from one address to another; the two runs do not overlap. */
   copyBytes(to: number, from: number, bytes: number): void {
     this.#bulk ??= instantiate(emitBulkCopy(this.#heap.shared).toBytes(), this.#heap);
-    const words = this.#current();
     const parallel = bytes * COPY_NS > WORTH_SHARING_NS && this.#pool.threads > 1;
     this.shared = parallel;
+    if (!parallel) {
+      this.#writeCopy(WORDS, to, from, bytes);
+      this.#bulk.run(TEMPLATE);
+      return;
+    }
     // Pieces that stay whole multiples of cache lines.
-    const piece = parallel
-      ? Math.max(65536, Math.ceil(bytes / (4 * this.#pool.threads) / 4096) * 4096)
-      : bytes;
-    const tasks = Math.ceil(bytes / piece);
-    for (let i = 0; i < tasks; i++) {
-      const base = (parallel ? QUEUE + 64 * i : SCRATCH.address) / 4;
-      words[base] = to + i * piece;
-      words[base + 1] = from + i * piece;
-      words[base + 2] = Math.min(piece, bytes - i * piece);
+    const piece = Math.max(65536, Math.ceil(bytes / (4 * this.#pool.threads) / 4096) * 4096);
+    const queue = new TaskQueue(this.#scratch, 12, false);
+    for (let at = 0; at < bytes; at += piece) {
+      if (queue.isFull) queue.run(this.#bulk, this.#pool);
+      this.#writeCopy(queue.next(), to + at, from + at, Math.min(piece, bytes - at));
     }
-    if (parallel) this.#pool.run(this.#bulk, QUEUE, 64, tasks);
-    else this.#bulk.run(SCRATCH.address);
+    queue.run(this.#bulk, this.#pool);
   }
 
-  #current(): Int32Array {
-    if (!this.#heap.shared && this.#words.buffer !== this.#heap.buffer) {
-      this.#words = new Int32Array(this.#heap.buffer, 0, SCRATCH_END / 4);
-    }
-    return this.#words;
+  #writeCopy(base: number, to: number, from: number, bytes: number): void {
+    const { words } = this.#scratch;
+    words[base] = to;
+    words[base + 1] = from;
+    words[base + 2] = bytes;
   }
 
+  /** Begins a template: every call passes here. */
   #writeParams(kernel: CompiledKernel, operands: number, params: readonly Value[]): void {
+    checkDescriptor(8 * descriptor.param(operands, params.length), operands - 1, params.length);
     for (let p = 0; p < params.length; p++) {
-      const at = SCRATCH.address + 8 * descriptor.param(operands, p);
+      const at = TEMPLATE + 8 * descriptor.param(operands, p);
       dtypes[kernel.plan.program.params[p]].write(this.#heap.view, at, params[p]);
     }
   }
@@ -212,6 +214,7 @@ export class KernelCache {
   /** How the program walks nests of this shape and these strides; null: they have no elements. */
   plan(program: Program, nest: LoopNest): PlannedWalk | null {
     if (isEmpty(nest)) return null;
+    checkArguments(program);
     const vectors = this.simd && inVectors(program);
     const walk = vectors ? walkOf(program, nest) : plainWalk(program, nest);
     const together = vectors ? rowsTogether(program, walk, this.alwaysTogether) : null;
@@ -228,18 +231,17 @@ export class KernelCache {
   /** Walks operands that begin at these addresses, the output first. */
   walk({ walk, kernel, tile, size }: PlannedWalk, at: readonly number[], params: readonly Value[]): void {
     const operands = at.length;
-    const words = this.#current();
+    const { words } = this.#scratch;
     this.#writeParams(kernel, operands, params);
     for (let k = 0; k < operands; k++) {
       words[WORDS + descriptor.stride(k)] = walk.stride[k];
       words[WORDS + descriptor.rowStride(k)] = walk.rowStride[k];
     }
     const parallel = size * kernel.cost > WORTH_SHARING_NS && this.#pool.threads > 1;
-    this.shared = parallel;
     // Tiles stay small: both of their sides are to stay in the cache.
     const warm = tile === null && kernel.calls > WARM;
     const chunk = parallel ? chunkFor(size, this.#pool.threads, warm) : CHUNK;
-    if (parallel) this.#openQueue(operands, params.length);
+    this.#open(parallel, operands, params.length);
     const { outer } = walk;
     if (outer.shape.length === 0) this.#rows(walk, kernel, tile, at, chunk);
     else {
@@ -305,56 +307,42 @@ export class KernelCache {
     n: number,
     m: number,
   ): void {
-    const words = this.#words;
-    let base = WORDS;
-    if (this.#queue.most > 0) base = this.#enqueue(kernel);
+    const { words } = this.#scratch;
+    const base = this.#place(kernel);
     words[base + descriptor.n] = n;
     words[base + descriptor.m] = m;
     for (let k = 0; k < at.length; k++) {
       words[base + descriptor.address(k)] = at[k] + row * walk.rowStride[k] + column * walk.stride[k];
     }
     kernel.calls++;
-    if (base !== WORDS) return;
-    kernel.run(SCRATCH.address);
+    if (base === WORDS) kernel.run(TEMPLATE);
   }
 
-  #openQueue(operands: number, params: number): void {
-    const step = 64 * Math.ceil((8 * descriptor.param(operands, params)) / 64);
-    const room = SCRATCH_END - QUEUE;
-    Object.assign(this.#queue, {
-      kernel: null,
-      tasks: 0,
-      step,
-      most: Math.min(MOST_TASKS, Math.floor(room / step)),
-    });
+  /** What the walk before left, if it failed, is gone. */
+  #open(parallel: boolean, operands: number, params: number): void {
+    this.shared = parallel;
+    this.#queued = null;
+    this.#queue = parallel ? new TaskQueue(this.#scratch, 8 * descriptor.param(operands, params)) : null;
   }
 
-  /** The word position of one more descriptor, a copy of the one in preparation. */
-  #enqueue(kernel: CompiledKernel): number {
+  /** Where the words of the next task go: to the template, or to a copy of it that waits to be run. */
+  #place(kernel: CompiledKernel): number {
     const queue = this.#queue;
-    if (queue.tasks === queue.most || (queue.kernel !== null && queue.kernel !== kernel)) this.#runQueue();
-    queue.kernel = kernel;
-    const base = (QUEUE + queue.tasks++ * queue.step) / 4;
-    this.#words.copyWithin(base, WORDS, WORDS + queue.step / 4);
-    return base;
-  }
-
-  /** The queue is empty and closed while its tasks run: if they fail, they are not there for the next call. */
-  #runQueue(): void {
-    const queue = this.#queue;
-    const { kernel, tasks, step, most } = queue;
-    queue.kernel = null;
-    queue.tasks = 0;
-    queue.most = 0;
-    if (kernel !== null) this.#pool.run(kernel, QUEUE, step, tasks);
-    queue.most = most;
+    if (queue === null) return WORDS;
+    if (queue.isFull || this.#queued !== kernel) this.#flush();
+    this.#queued = kernel;
+    return queue.copy();
   }
 
   #flush(): void {
-    if (this.#queue.most === 0) return;
-    this.#runQueue();
-    this.#queue.most = 0;
+    if (this.#queued !== null) this.#queue?.run(this.#queued, this.#pool);
   }
+}
+
+/** Refuses a program of more operands and captured values than a call has room for. */
+function checkArguments({ inputs, params }: Program): void {
+  const bytes = 8 * descriptor.param(inputs.length + 1, params.length);
+  checkDescriptor(bytes, inputs.length, params.length);
 }
 
 /** A dense operand: where its storage lies, and where in it the first element is. */
@@ -371,8 +359,6 @@ export function instantiate(bytes: Uint8Array<ArrayBuffer>, heap: Heap): PoolKer
 
 /** Nanoseconds a byte of a copy takes, roughly. */
 const COPY_NS = 0.05;
-/** Where the descriptors of a job's tasks lie. */
-const QUEUE = SCRATCH.address + 1024;
 /** A job below this would be done before another thread has noticed it. */
 const WORTH_SHARING_NS = 40_000;
 
@@ -382,7 +368,7 @@ function chunkFor(size: number, threads: number, warm: boolean): number {
   return Math.min(warm ? WARM_TASK : CHUNK, Math.max(1024, fair));
 }
 
-const WORDS = SCRATCH.address / 4;
+const WORDS = TEMPLATE / 4;
 const TILE_COLUMNS = 256;
 /** Fewer rows or columns are not worth a tile. */
 const LEAST_TILE = 8;

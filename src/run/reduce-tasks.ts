@@ -3,10 +3,10 @@
  * shape alone, so the same bits come out whoever runs the tasks, and in whatever order.
  */
 import { type DType, dtypes, type Value } from "../dtype.ts";
-import { type Heap, SCRATCH } from "../memory/heap.ts";
 import type { Fold } from "../optimize/reduce.ts";
 import { type FoldAxis, type FoldKernelPlan, type FoldLoops, noLoop } from "../optimize/reduce-plan.ts";
 import { type FoldPrograms, foldDescriptor } from "../wasm/reduce-kit.ts";
+import { checkDescriptor, type Scratch, TaskQueue, TEMPLATE } from "./descriptors.ts";
 import type { Pool, PoolKernel } from "./pool.ts";
 
 export interface CompiledFold extends PoolKernel {
@@ -157,14 +157,16 @@ export function cellCount(where: Cells["where"], loops: FoldLoops, cut: Cut): nu
 
 /** A job below this would be done before another thread has noticed it. */
 const WORTH_SHARING_NS = 20_000;
-/** A longer task stays with the caller: the pool would take the worker that holds it for dead. */
-const LONGEST_TASK_NS = 100_000_000;
-const TEMPLATE = SCRATCH.address / 4;
-const QUEUE = SCRATCH.address + 4096;
-const SCRATCH_END = SCRATCH.address + SCRATCH.bytes;
-const MOST_TASKS = 1000;
+const WORDS = TEMPLATE / 4;
 
-export const descriptorWords = (heap: Heap): Int32Array => new Int32Array(heap.buffer, 0, SCRATCH_END / 4);
+/** Bytes of the descriptors of a fold; refuses one that has more operands and captured values than there is room for. */
+export function descriptorBytes({ step, first, finish }: FoldShape, operands: number): number {
+  const params = step.params.length + (first?.params.length ?? 0) + finish.params.length;
+  const bytes = 4 * (foldDescriptor.params(operands) + 2 * params);
+  checkDescriptor(bytes, operands - 1, params);
+  return bytes;
+}
+type FoldShape = Pick<FoldPrograms, "step" | "first" | "finish">;
 
 /** A fold that is cut along one of its folded loops. */
 export interface Parts {
@@ -209,25 +211,20 @@ const bound = (piece: number, pieces: number, of: number, unit: number, size: nu
 
 /** Descriptors of tasks of one kernel, which are run together. */
 export class Batch {
-  readonly #words: Int32Array;
-  readonly #heap: Heap;
+  readonly #scratch: Scratch;
   readonly #pool: Pool;
   readonly #kernel: CompiledFold;
-  readonly #step: number;
+  readonly #queue: TaskQueue;
   readonly #operands: number;
-  #tasks = 0;
   #work = 0;
   #hasRun = false;
 
-  constructor(words: Int32Array, heap: Heap, pool: Pool, kernel: CompiledFold) {
-    this.#words = words;
-    this.#heap = heap;
+  constructor(scratch: Scratch, pool: Pool, kernel: CompiledFold) {
+    this.#scratch = scratch;
     this.#pool = pool;
     this.#kernel = kernel;
     this.#operands = 1 + kernel.plan.streams.length;
-    const { step, first, finish } = kernel.programs;
-    const params = step.params.length + (first?.params.length ?? 0) + finish.params.length;
-    this.#step = 64 * Math.ceil((4 * (foldDescriptor.params(this.#operands) + 2 * params)) / 64);
+    this.#queue = new TaskQueue(scratch, descriptorBytes(kernel.programs, this.#operands));
   }
 
   /** Adds the tasks of a round; they are run when there is no more room, or at `flush`. */
@@ -239,36 +236,32 @@ export class Batch {
   }
 
   flush(): void {
-    if (this.#tasks === 0) return;
-    const shared = this.#work > WORTH_SHARING_NS && this.#work < LONGEST_TASK_NS * this.#tasks;
-    if (shared) this.#pool.run(this.#kernel, QUEUE, this.#step, this.#tasks);
-    else for (let i = 0; i < this.#tasks; i++) this.#kernel.run(QUEUE + i * this.#step);
-    this.#tasks = 0;
+    if (this.#queue.tasks === 0) return;
+    this.#queue.run(this.#kernel, this.#work > WORTH_SHARING_NS ? this.#pool : null);
     this.#work = 0;
     this.#hasRun = true;
   }
 
   /** The tasks that wait, with addresses counted from `begins`: of the output, of each input, of the cells. */
   record(begins: readonly number[], from: readonly number[]): Recording | null {
-    if (this.#hasRun || this.#tasks > MOST_RECORDED) return null;
-    const words = this.#words.slice(QUEUE / 4, (QUEUE + this.#tasks * this.#step) / 4);
-    for (let base = 0; base < words.length; base += this.#step / 4) {
+    const { tasks, stride } = this.#queue;
+    if (this.#hasRun || tasks > MOST_RECORDED) return null;
+    const words = this.#queue.record();
+    for (let base = 0; base < words.length; base += stride) {
       for (let k = 0; k < this.#operands; k++) words[base + foldDescriptor.address(k)] -= begins[k];
       words[base + foldDescriptor.cells] -= begins[this.#operands];
     }
-    return { kernel: this.#kernel, words, tasks: this.#tasks, work: this.#work, places: from };
+    return { kernel: this.#kernel, words, tasks, work: this.#work, places: from };
   }
 
   /** Runs recorded tasks again; `begins`: where each place begins now. */
-  replay({ words, tasks, work, places: from }: Recording, begins: readonly number[]): void {
-    const own = this.#words;
-    const start = QUEUE / 4;
-    own.set(words, start);
-    for (let base = start; base < start + words.length; base += this.#step / 4) {
+  replay({ words, work, places: from }: Recording, begins: readonly number[]): void {
+    const own = this.#scratch.words;
+    const start = this.#queue.restore(words);
+    for (let base = start; base < start + words.length; base += this.#queue.stride) {
       for (let k = 0; k < this.#operands; k++) own[base + foldDescriptor.address(k)] += begins[from[k]];
       own[base + foldDescriptor.cells] += begins[from[this.#operands]];
     }
-    this.#tasks = tasks;
     this.#work = work;
     this.flush();
   }
@@ -276,40 +269,40 @@ export class Batch {
   /** What all tasks of the round have in common. */
   #writeTemplate({ request, loops, cut, cells, start, finish }: Round): void {
     const w = foldDescriptor;
-    const words = this.#words;
+    const { words } = this.#scratch;
     const { carry, algebra } = request.fold;
     const { bytes } = dtypes[carry];
     const { kind, lane, step, block, outer } = loops;
-    words[TEMPLATE + w.lane] = lane.size;
-    words[TEMPLATE + w.step] = step.size;
-    words[TEMPLATE + w.block] = block.size;
-    words[TEMPLATE + w.outer] = outer.size;
-    words[TEMPLATE + w.tail] = loops.tail;
-    words[TEMPLATE + w.tile] = cut.tile;
-    words[TEMPLATE + w.chunk] = cut.chunk;
-    words[TEMPLATE + w.start] = start;
-    words[TEMPLATE + w.finish] = finish ? 1 : 0;
+    words[WORDS + w.lane] = lane.size;
+    words[WORDS + w.step] = step.size;
+    words[WORDS + w.block] = block.size;
+    words[WORDS + w.outer] = outer.size;
+    words[WORDS + w.tail] = loops.tail;
+    words[WORDS + w.tile] = cut.tile;
+    words[WORDS + w.chunk] = cut.chunk;
+    words[WORDS + w.start] = start;
+    words[WORDS + w.finish] = finish ? 1 : 0;
     // The runs of a row share one cell.
     const own = cells.where === "output";
     const cell = kind === "runs" ? 0 : own ? cellsOf(loops).out : bytes;
-    words[TEMPLATE + w.cell] = cell;
-    words[TEMPLATE + w.cellTile] = cells.where === "tile" ? 0 : cell;
-    words[TEMPLATE + w.cellOuter] = own ? outer.out : cells.where === "all" ? cellsOf(loops).size * bytes : 0;
+    words[WORDS + w.cell] = cell;
+    words[WORDS + w.cellTile] = cells.where === "tile" ? 0 : cell;
+    words[WORDS + w.cellOuter] = own ? outer.out : cells.where === "all" ? cellsOf(loops).size * bytes : 0;
     const value = request.start ?? algebra?.identity ?? null;
-    if (value !== null) dtypes[carry].write(this.#heap.view, 4 * (TEMPLATE + w.startValue), value);
+    if (value !== null) dtypes[carry].write(this.#scratch.view, 4 * (WORDS + w.startValue), value);
     for (let k = 0; k < this.#operands; k++) {
-      words[TEMPLATE + w.laneStride(k)] = k === 0 ? lane.out : lane.inputs[k - 1];
-      words[TEMPLATE + w.stepStride(k)] = k === 0 ? step.out : step.inputs[k - 1];
-      words[TEMPLATE + w.blockStride(k)] = k === 0 ? block.out : block.inputs[k - 1];
-      words[TEMPLATE + w.outerStride(k)] = k === 0 ? outer.out : outer.inputs[k - 1];
+      words[WORDS + w.laneStride(k)] = k === 0 ? lane.out : lane.inputs[k - 1];
+      words[WORDS + w.stepStride(k)] = k === 0 ? step.out : step.inputs[k - 1];
+      words[WORDS + w.blockStride(k)] = k === 0 ? block.out : block.inputs[k - 1];
+      words[WORDS + w.outerStride(k)] = k === 0 ? outer.out : outer.inputs[k - 1];
     }
   }
 
   #writeParams(values: FoldParams): void {
     const { step, first, finish } = this.#kernel.programs;
-    let at = 4 * (TEMPLATE + foldDescriptor.params(this.#operands));
+    let at = 4 * (WORDS + foldDescriptor.params(this.#operands));
     const write = (types: readonly DType[], own: readonly Value[]) => {
-      for (let i = 0; i < types.length; i++, at += 8) dtypes[types[i]].write(this.#heap.view, at, own[i]);
+      for (let i = 0; i < types.length; i++, at += 8) dtypes[types[i]].write(this.#scratch.view, at, own[i]);
     };
     write(step.params, values.step);
     if (first !== null) write(first.params, values.first);
@@ -324,8 +317,9 @@ export class Batch {
     for (let p = 0; p < count; p++) {
       const from = Math.floor((p * axis.size) / count);
       const to = Math.floor(((p + 1) * axis.size) / count);
-      this.#words[TEMPLATE + foldDescriptor[along]] = to - from;
-      this.#words[TEMPLATE + foldDescriptor.tail] = along === "block" || p === count - 1 ? loops.tail : 0;
+      this.#scratch.words[WORDS + foldDescriptor[along]] = to - from;
+      this.#scratch.words[WORDS + foldDescriptor.tail] =
+        along === "block" || p === count - 1 ? loops.tail : 0;
       this.#writePart(round, axis, from, p * bytes);
     }
   }
@@ -338,7 +332,7 @@ export class Batch {
     const index = new Array<number>(moreKept.length).fill(0);
     const more = sizeOfAxes(moreKept);
     const w = foldDescriptor;
-    const words = this.#words;
+    const { words } = this.#scratch;
     for (let j = 0, task = 0; j < more; j++) {
       for (let o = 0; o < cut.outer; o++) {
         const o0 = bound(o, cut.outer, outer.size, 1, outer.size);
@@ -371,9 +365,7 @@ export class Batch {
 
   /** The word position of one more descriptor, a copy of the template. */
   #task(): number {
-    if (QUEUE + (this.#tasks + 1) * this.#step > SCRATCH_END || this.#tasks === MOST_TASKS) this.flush();
-    const base = (QUEUE + this.#tasks++ * this.#step) / 4;
-    this.#words.copyWithin(base, TEMPLATE, TEMPLATE + this.#step / 4);
-    return base;
+    if (this.#queue.isFull) this.flush();
+    return this.#queue.copy();
   }
 }

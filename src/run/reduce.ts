@@ -17,6 +17,7 @@ import { inVectors } from "../optimize/size.ts";
 import { detectFeatures } from "../wasm/features.ts";
 import { emitFold } from "../wasm/reduce.ts";
 import { starts } from "../wasm/reduce-kit.ts";
+import { Scratch } from "./descriptors.ts";
 import { instantiate, type KernelCache } from "./kernel.ts";
 import type { Pool } from "./pool.ts";
 import { MOST_KERNELS, Recent } from "./recent.ts";
@@ -28,7 +29,7 @@ import {
   type Cut,
   cellCount,
   cutLoops,
-  descriptorWords,
+  descriptorBytes,
   type FoldRequest,
   keptOf,
   MOST_SPLIT,
@@ -77,13 +78,13 @@ export class FoldRunner {
   readonly #byFold = new WeakMap<Fold, Map<string, CompiledFold>>();
   readonly #byText = new Recent<CompiledFold>(MOST_KERNELS);
   readonly #stages = new WeakMap<Fold, Stages>();
-  #words: Int32Array;
+  readonly #scratch: Scratch;
 
   constructor(heap: Heap, kernels: KernelCache, pool: Pool) {
     this.#heap = heap;
     this.#kernels = kernels;
     this.#pool = pool;
-    this.#words = descriptorWords(heap);
+    this.#scratch = new Scratch(heap);
   }
 
   /** The kernel for a plan, made if it is new. */
@@ -158,14 +159,12 @@ export class FoldRunner {
 
   #kernelFor(r: FoldRequest, loops: FoldLoops): CompiledFold {
     const resultBytes = dtypes[r.fold.finish.dtype].bytes;
+    descriptorBytes(r.fold, 1 + r.itemBytes.length);
     return this.find(planFoldKernel(r.fold, loops, r.itemBytes, r.every ?? false, resultBytes));
   }
 
   #batch(kernel: CompiledFold): Batch {
-    if (!this.#heap.shared && this.#words.buffer !== this.#heap.buffer) {
-      this.#words = descriptorWords(this.#heap);
-    }
-    return new Batch(this.#words, this.#heap, this.#pool, kernel);
+    return new Batch(this.#scratch, this.#pool, kernel);
   }
 
   #runWhole(

@@ -4,13 +4,15 @@
  * routine's own file gives a meaning. Tasks of one call are independent, and large calls share them among threads.
  */
 import type { DType } from "../dtype.ts";
-import { type Heap, SCRATCH } from "../memory/heap.ts";
+import { unreachable } from "../errors.ts";
+import type { Heap } from "../memory/heap.ts";
 import type { View } from "../view/view.ts";
 import type { ModuleBuilder } from "../wasm/assembler.ts";
 import { detectFeatures } from "../wasm/features.ts";
 import type { RoutineOptions } from "../wasm/routine.ts";
+import { Scratch, TaskQueue } from "./descriptors.ts";
 import { instantiate, type KernelCache } from "./kernel.ts";
-import { MOST_TASKS, type Pool, type PoolKernel } from "./pool.ts";
+import type { Pool, PoolKernel } from "./pool.ts";
 
 export type EmitRoutine = (options: RoutineOptions) => ModuleBuilder;
 
@@ -51,6 +53,7 @@ export class Routines {
   readonly #heap: Heap;
   readonly #pool: Pool;
   readonly #kernels: KernelCache;
+  readonly #scratch: Scratch;
   readonly #made = new Map<string, PoolKernel>();
   /** Hears of every call; null while nobody listens. */
   tell: ((call: RoutineCall) => void) | null = null;
@@ -59,6 +62,7 @@ export class Routines {
     this.#heap = heap;
     this.#pool = pool;
     this.#kernels = kernels;
+    this.#scratch = new Scratch(heap);
   }
 
   /** Threads that would share a call now: how many pieces are worth making. */
@@ -88,16 +92,17 @@ export class Routines {
     const routine = this.#find(name, emit);
     const isNew = this.#made.size > known;
     const compileTime = isNew && this.tell !== null ? performance.now() - start : 0;
-    const step = 64 * Math.ceil((4 * tasks[0].length) / 64);
-    const most = Math.min(MOST_TASKS, Math.floor(SCRATCH.bytes / step));
     const shared = tasks.length > 1 && this.isShared(nanoseconds);
-    for (let first = 0; first < tasks.length; first += most) {
-      const count = Math.min(most, tasks.length - first);
-      const words = new Int32Array(this.#heap.buffer, SCRATCH.address, (count * step) / 4);
-      for (let i = 0; i < count; i++) words.set(tasks[first + i], (i * step) / 4);
-      if (shared) this.#pool.run(routine, SCRATCH.address, step, count);
-      else for (let i = 0; i < count; i++) routine.run(SCRATCH.address + i * step);
+    const pool = shared ? this.#pool : null;
+    const words = tasks[0].length;
+    const queue = new TaskQueue(this.#scratch, 4 * words, false);
+    for (const task of tasks) {
+      if (task.length !== words)
+        unreachable(`${name}: a task of ${task.length} words among those of ${words}`);
+      if (queue.isFull) queue.run(routine, pool);
+      this.#scratch.words.set(task, queue.next());
     }
+    queue.run(routine, pool);
     this.tell?.({
       name,
       tasks: tasks.length,
