@@ -12,8 +12,6 @@ const MANY_TASKS = 256;
 
 /** What a task that must not be cut further should have at the most. */
 const LONG_TASK = 1 << 20;
-/** A thread that holds one task for too long is taken for dead. */
-const LONGEST_TASK = 1 << 26;
 
 export const isEmptyNest = (nest: LoopNest): boolean => nest.shape.includes(0);
 
@@ -53,7 +51,6 @@ export function separateTasks(nest: LoopNest, indexed: number, pieces: number): 
   if (!cutColumns && !cutRows && turns === 1) return null;
   const rows = cutRows ? Math.min(Math.ceil(m / pieces), Math.max(1, Math.floor(LONG_TASK / n))) : m;
   const columns = cutColumns && !cutRows ? 64 * Math.ceil(n / pieces / 64) : n;
-  if (rows * columns > LONGEST_TASK) return null;
   const tasks: Task[] = [];
   eachOuter(nest, outer, (at) => {
     for (let i = 0; i < m; i += rows) {

@@ -1,12 +1,14 @@
 /**
- * The thread pool: workers over the shared heap, and the calling thread among them. A job is one kernel and up to 1023
- * tasks, each a descriptor in memory; whoever is free takes the next. Synchronous from the caller's side.
+ * The thread pool: workers over the shared heap, and the calling thread among them. A job is one kernel and its tasks,
+ * each a descriptor in memory; whoever is free takes the next. Synchronous from the caller's side.
  *
- * The protocol. The caller makes the ticket unusable, writes the job's words, then the ticket (epoch and next index in one word), then the epoch,
- * and wakes sleepers. A worker reads the job, then takes an index by compare-and-exchange on the ticket: that succeeds
- * only while the epoch in it is the one whose job the worker read, and a job is replaced only when all its tasks are
- * completed, so no task can run with another job's words. Nobody has to wake up in time: what is not taken by others,
- * the caller does itself. Workers that find nothing spin for a moment, then sleep.
+ * The protocol. One word, LEFT, counts the tasks that nobody has taken: to take one is to count it down, by
+ * compare-and-exchange. The caller writes the job's words while LEFT is 0, sets LEFT, and wakes sleepers. A worker reads
+ * the words after it has taken a task: a job is replaced only when all its tasks are completed, so they are the words of
+ * the job the task is of, however late the worker comes. Nobody has to wake up in time: what is not taken by others, the
+ * caller does itself. Workers that find nothing spin for a moment, then sleep.
+ *
+ * What a worker holds when it ends is lost, and is noticed: see docs/decisions/0010-signs-of-life.md.
  */
 import { fail, TensorError } from "../errors.ts";
 import type { Heap } from "../memory/heap.ts";
@@ -14,35 +16,46 @@ import { cores, inWorkerThread, startWorker, type WorkerHandle } from "./host.ts
 
 /** Words of the control block; worker.js has the same names. */
 const EPOCH = 0;
-const TICKET = 1;
+const LEFT = 1;
 const COMPLETED = 2;
 const SLEEPING = 3;
-const READY = 4;
-const FAILED = 5;
+const FAILED = 4;
+/** Tasks that workers could not begin, for want of memory to compile for instance: the caller does them. */
+const RETURNED = 5;
 const KERNEL = 6;
-const CODE_BYTES = 8;
-const DESCRIPTORS = 9;
-const DESCRIPTOR_BYTES = 10;
-const TASKS = 11;
-const SPIN = 12;
+const CODE_BYTES = 7;
+const DESCRIPTORS = 8;
+const DESCRIPTOR_BYTES = 9;
+const TASKS = 10;
+const SPIN = 11;
 /** 0: a task is a descriptor for the export "run"; 1: a task is the address of a tape of calls. */
-const TAPED = 13;
+const TAPED = 12;
 /** Counts the calls of tapes: signs of life during long tasks. */
-const BEAT = 14;
-/** Byte position of the job's code, behind the words. */
+const BEAT = 13;
+/** A word a worker: what it is doing. A worker is BUSY from before it takes a task until after it is completed. */
+const STATES = 16;
+const UP = 1;
+const BUSY = 2;
+/** A word a worker: the task that it returned, counted from 1. */
+const RETURNS = 80;
+/** Byte positions of why a task failed, as text behind its length, and of the job's code. */
+const REASON_AT = 576;
 const CODE_AT = 1024;
 
 /** Tells the processor that a thread only waits, where the host can: the core's other thread is the faster for it. */
 const { pause } = Atomics as { pause?: () => void };
 
-const INDEX_BITS = 10;
-const INDEX_MASK = (1 << INDEX_BITS) - 1;
-export const MOST_TASKS = INDEX_MASK;
 export const MOST_THREADS = 64;
 /** Longer code stays with the caller. Memory that nobody writes to costs nothing. */
 const CODE_ROOM = 1 << 20;
-/** A worker that shows no sign of life for longer than this while it holds a task is taken for dead. */
-const PATIENCE_MS = 900;
+/** How often the caller looks whether the workers it waits for still live, in milliseconds. */
+const LOOK_MS = 50;
+/**
+ * Where the host cannot tell whether a worker lives: for so long it may show no sign of life while it holds a task, and
+ * so many times longer than the caller's own longest task.
+ */
+const PATIENCE_MS = 60_000;
+const PATIENCE_TASKS = 100;
 const MOST_PAUSE_MS = 50;
 /** How long a worker looks for the next job before it sleeps, in microseconds. */
 const SPIN_US = 200;
@@ -64,15 +77,22 @@ export interface PoolStatus {
   readonly why: string | null;
 }
 
+/** A worker, and its number in the control block. */
+interface Member {
+  readonly id: number;
+  readonly handle: WorkerHandle;
+}
+
 export class Pool {
   readonly #heap: Heap;
   readonly #control: Int32Array | null;
   readonly #wanted: number;
   /** Workers keep kernels by number. */
   readonly #numbers = new WeakMap<PoolKernel, number>();
+  readonly #patience: number | undefined;
   /** Jobs that were shared so far, their tasks, and how many of those the calling thread did; explain watches it. */
   readonly tally = { jobs: 0, tasks: 0, own: 0 };
-  #workers: WorkerHandle[] = [];
+  #workers: Member[] = [];
   #kernels = 0;
   /** The kernel whose code lies in the control block. */
   #published = 0;
@@ -81,8 +101,10 @@ export class Pool {
   #started = false;
   #alone = false;
 
-  constructor(heap: Heap, threads: number | undefined) {
+  /** `patience`: milliseconds without a sign of life after which a worker is given up, whatever the host can tell. */
+  constructor(heap: Heap, threads: number | undefined, patience?: number) {
     this.#heap = heap;
+    this.#patience = patience;
     const asked = threads ?? environmentThreads();
     this.#wanted = Math.min(asked ?? (inWorkerThread() ? 1 : cores()), MOST_THREADS);
     if (this.#wanted <= 1) {
@@ -96,15 +118,24 @@ export class Pool {
   }
 
   status(): PoolStatus {
-    const ready = this.#control === null ? 0 : Atomics.load(this.#control, READY);
-    return { threads: 1 + ready, wanted: this.#wanted, why: this.#why };
+    return { threads: 1 + this.#ready, wanted: this.#wanted, why: this.#why };
   }
 
   /** Threads that would share a job now. The first call starts the workers and does not wait for them. */
   get threads(): number {
     if (this.#control === null || this.#alone) return 1;
     if (!this.#started) this.start();
-    return 1 + Math.min(Atomics.load(this.#control, READY), this.#workers.length);
+    return 1 + this.#ready;
+  }
+
+  /** Workers that are up. */
+  get #ready(): number {
+    const control = this.#control;
+    let ready = 0;
+    if (control !== null) {
+      for (const { id } of this.#workers) if (Atomics.load(control, STATES + id) >= UP) ready++;
+    }
+    return ready;
   }
 
   /** Runs `fn` with everything in the calling thread; for tests and for comparison. */
@@ -125,34 +156,28 @@ export class Pool {
   }
 
   #startWorker(id: number): void {
-    const control = this.#control!;
-    const data = { memory: this.#heap.memory, control, id };
+    const data = { memory: this.#heap.memory, control: this.#control, id };
     const handle = startWorker(data, (why) => {
       // A worker that ends by itself takes no part any more; the others and the caller go on.
-      this.#workers = this.#workers.filter((w) => w !== handle);
+      this.#workers = this.#workers.filter((w) => w.id !== id);
       if (this.#workers.length === 0) this.#why ??= why;
-      // One that never came up was never counted.
-      if (Atomics.load(control, READY) > this.#workers.length) Atomics.sub(control, READY, 1);
     });
-    if (handle !== null) this.#workers.push(handle);
+    if (handle !== null) this.#workers.push({ id, handle });
     else this.#why = "this host starts no workers";
   }
 
   /** Resolves when all workers are up (or have failed). */
   async ready(): Promise<void> {
     this.start();
-    while (this.#control !== null && Atomics.load(this.#control, READY) < this.#workers.length) {
-      await new Promise((done) => setTimeout(done, 1));
-    }
+    while (this.#ready < this.#workers.length) await new Promise((done) => setTimeout(done, 1));
   }
 
   /** Waits in place for the workers, where the host allows it (Node); for tests and benchmarks. */
   waitUntilReady(milliseconds = 2000): void {
     this.start();
     const until = performance.now() + milliseconds;
-    while (this.#control !== null && Atomics.load(this.#control, READY) < this.#workers.length) {
-      if (performance.now() > until) return;
-      Atomics.wait(this.#control, READY, Atomics.load(this.#control, READY), 1);
+    while (this.#ready < this.#workers.length && performance.now() < until) {
+      Atomics.wait(this.#control!, EPOCH, this.#epoch, 1);
     }
   }
 
@@ -163,51 +188,48 @@ export class Pool {
       for (let i = 0; i < tasks; i++) kernel.run(descriptors + i * step);
       return;
     }
-    this.#epoch = (this.#epoch + 1) & 0x3fffffff;
-    const epoch = this.#epoch;
-    // An exhausted ticket of the new epoch first: a late worker must not take these words for the last job's.
-    Atomics.store(control, TICKET, (epoch << INDEX_BITS) | INDEX_MASK | 0);
     this.#publishCode(control, kernel);
     Atomics.store(control, DESCRIPTORS, descriptors | 0);
     Atomics.store(control, DESCRIPTOR_BYTES, step);
     Atomics.store(control, TASKS, tasks);
     Atomics.store(control, TAPED, kernel.taped ? 1 : 0);
     Atomics.store(control, COMPLETED, 0);
-    Atomics.store(control, TICKET, (epoch << INDEX_BITS) | 0);
-    Atomics.store(control, EPOCH, epoch);
-    if (Atomics.load(control, SLEEPING) > 0) Atomics.notify(control, EPOCH);
+    // The first task is the caller's: what it takes here says how long one may take elsewhere.
+    Atomics.store(control, LEFT, tasks - 1);
+    this.#epoch = (this.#epoch + 1) & 0x3fffffff;
+    Atomics.store(control, EPOCH, this.#epoch);
+    if (Atomics.load(control, SLEEPING) > 0) Atomics.notify(control, EPOCH, tasks - 1);
     let own = 0;
-    // What a task takes here says how long one may take elsewhere.
     let longest = 0;
     try {
-      for (;;) {
-        const ticket = Atomics.load(control, TICKET);
-        const index = ticket & INDEX_MASK;
-        if (index >= tasks) break;
-        if (Atomics.compareExchange(control, TICKET, ticket, ticket + 1) !== ticket) continue;
+      for (let left = tasks; left > 0; left = take(control)) {
         own++;
         const began = performance.now();
-        kernel.run(descriptors + index * step);
+        kernel.run(descriptors + (tasks - left) * step);
         longest = Math.max(longest, performance.now() - began);
       }
     } catch (error) {
       // Nobody takes more of it, and those who hold a task finish it: then the next job may come.
-      const ticket = Atomics.exchange(control, TICKET, (epoch << INDEX_BITS) | INDEX_MASK | 0);
-      this.#finish(control, Math.min(ticket & INDEX_MASK, tasks) - own, longest);
+      const left = Atomics.exchange(control, LEFT, 0);
+      this.#finish(control, tasks - left - own, longest);
+      this.#takeReturned(control);
       throw error;
     }
     this.#finish(control, tasks - own, longest);
+    const returned = this.#takeReturned(control);
+    for (const task of returned) kernel.run(descriptors + task * step);
     this.tally.jobs++;
     this.tally.tasks += tasks;
-    this.tally.own += own;
+    this.tally.own += own + returned.length;
   }
 
   /** Waits for the tasks that workers hold. */
   #finish(control: Int32Array, others: number, longest: number): void {
-    const patience = PATIENCE_MS + 4 * longest;
+    const patience = this.#patienceFor(longest);
     let last = -1;
     let waited = 0;
     let before = 0;
+    let look = 0;
     for (let spins = 0; Atomics.load(control, COMPLETED) < others; spins++) {
       pause?.();
       const now = (Atomics.load(control, COMPLETED) + Atomics.load(control, BEAT)) | 0;
@@ -215,24 +237,55 @@ export class Pool {
         last = now;
         waited = 0;
         before = 0;
-      } else if ((spins & 1023) === 1023) {
-        const time = performance.now();
-        // While this thread had no turn, the worker may have had none either.
-        if (before > 0) waited += Math.min(time - before, MOST_PAUSE_MS);
-        before = time;
-        if (waited > patience) this.#fail("a worker thread stopped in the middle of a task");
       }
+      if ((spins & 1023) !== 1023) continue;
+      const time = performance.now();
+      // While this thread had no turn, the worker may have had none either.
+      if (before > 0) waited += Math.min(time - before, MOST_PAUSE_MS);
+      before = time;
+      if (waited > patience) this.#fail("a worker thread stopped in the middle of a task");
+      if (look === 0) look = time + LOOK_MS;
+      if (time < look) continue;
+      look = time + LOOK_MS;
+      if (this.#isLost(control, others)) this.#fail("a worker thread ended in the middle of a task");
     }
-    if (Atomics.load(control, FAILED) !== 0) {
-      Atomics.store(control, FAILED, 0);
-      this.#fail("a kernel failed in a worker thread");
+    if (Atomics.exchange(control, FAILED, 0) !== 0) {
+      this.#fail(`a kernel failed in a worker thread (${reasonOf(control)})`);
     }
+  }
+
+  /** A worker that lives comes to the end of its task, however long that takes. */
+  #patienceFor(longest: number): number {
+    if (this.#patience !== undefined) return this.#patience;
+    const isKnown = this.#workers.every(({ handle }) => handle.ended !== null);
+    return isKnown ? Number.POSITIVE_INFINITY : PATIENCE_MS + PATIENCE_TASKS * longest;
+  }
+
+  /**
+   * Is a task left that nobody who lives holds? Tasks of those who do are waited for: they may be writing. A worker
+   * counts its task before it says that it holds none, so looking in the other order misses none.
+   */
+  #isLost(control: Int32Array, others: number): boolean {
+    const isHeld = this.#workers.some(
+      ({ id, handle }) => Atomics.load(control, STATES + id) === BUSY && handle.ended?.() !== true,
+    );
+    return !isHeld && Atomics.load(control, COMPLETED) < others;
+  }
+
+  /** The tasks that workers have returned; none of them stays there. */
+  #takeReturned(control: Int32Array): number[] {
+    if (Atomics.exchange(control, RETURNED, 0) === 0) return [];
+    const tasks: number[] = [];
+    for (let id = 0; id < this.#wanted - 1; id++) {
+      const task = Atomics.exchange(control, RETURNS + id, 0);
+      if (task > 0) tasks.push(task - 1);
+    }
+    return tasks;
   }
 
   /** After this the pool works with the calling thread alone. */
   #fail(what: string): never {
-    for (const worker of this.#workers) worker.stop();
-    this.#workers = [];
+    this.#stopWorkers();
     this.#why = what;
     throw new TensorError(
       "worker",
@@ -260,10 +313,28 @@ export class Pool {
 
   /** Ends the workers; the pool then works with one thread. */
   stop(): void {
-    for (const worker of this.#workers) worker.stop();
-    this.#workers = [];
+    this.#stopWorkers();
     this.#why = "the pool was stopped";
   }
+
+  #stopWorkers(): void {
+    for (const { handle } of this.#workers) handle.stop();
+    this.#workers = [];
+  }
+}
+
+/** Takes a task: how many were left, this one among them; 0: none. */
+function take(control: Int32Array): number {
+  for (;;) {
+    const left = Atomics.load(control, LEFT);
+    if (left === 0 || Atomics.compareExchange(control, LEFT, left, left - 1) === left) return left;
+  }
+}
+
+/** What a worker wrote about the task that failed. */
+function reasonOf(control: Int32Array): string {
+  const length = Atomics.load(control, REASON_AT / 4);
+  return new TextDecoder().decode(new Uint8Array(control.buffer, REASON_AT + 4, length).slice());
 }
 
 function canShare(): boolean {

@@ -4,9 +4,12 @@ import { ModuleBuilder } from "../wasm/assembler.ts";
 import { Pool } from "./pool.ts";
 import { tapedModule, writeTapes } from "./tape.ts";
 
-it("a worker that is seconds behind is waited for while its tape moves on", { timeout: 60_000 }, async () => {
+it("a worker that is seconds behind is waited for while its tape moves on, also where only time can tell", {
+  timeout: 60_000,
+}, async () => {
   const heap = new Heap();
-  const pool = new Pool(heap, 2);
+  // Two seconds without a sign of life, and it would be given up; every call is one.
+  const pool = new Pool(heap, 2, 2000);
   await pool.ready();
   const module = new ModuleBuilder();
   module.importMemory("e", "m", { min: 2, max: 65536, shared: true });

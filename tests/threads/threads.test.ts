@@ -4,6 +4,7 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Worker } from "node:worker_threads";
 import { buildSync } from "esbuild";
 import { beforeAll, expect, test } from "vitest";
 import type { DType } from "../../src/dtype.ts";
@@ -159,8 +160,64 @@ function sabotage(how: "hang" | "trap"): { bytes: Uint8Array; run: () => void } 
   return { bytes: module.toBytes(), run: untilBegun };
 }
 
-test("a worker that never comes back is noticed, and the pool goes on alone", () => {
+function busyFor(milliseconds: number): void {
+  const until = performance.now() + milliseconds;
+  while (performance.now() < until);
+}
+
+/** A module whose "run" counts to so many millions; at the end, it stores 1 in the first word of its task. */
+function counting(millions: number): Uint8Array<ArrayBuffer> {
+  const module = new ModuleBuilder();
+  module.importMemory("e", "m", { min: 2, max: 65536, shared: true });
+  const f = module.func("run", { d: "i32" }, [], { export: true });
+  const [i, j] = [f.local("i32", "i"), f.local("i32", "j")];
+  f.i32(millions).set(i);
+  f.loop((more) => {
+    f.i32(1e6).set(j);
+    f.loop((again) => f.get(j).i32(1).op("i32.sub").tee(j).brIf(again));
+    f.get(i).i32(1).op("i32.sub").tee(i).brIf(more);
+  });
+  f.get(f.params[0]).i32(1).store("i32.store");
+  return module.toBytes();
+}
+
+/** So many millions take a worker at least this long. */
+function millionsFor(milliseconds: number): number {
+  const instance = new WebAssembly.Instance(new WebAssembly.Module(counting(50)), {
+    e: { m: engine().heap.memory },
+  });
+  const run = instance.exports.run as (task: number) => void;
+  let fastest = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < 5; round++) {
+    const began = performance.now();
+    run(1024);
+    fastest = Math.min(fastest, performance.now() - began);
+  }
+  return Math.ceil((50 * milliseconds) / fastest);
+}
+
+/** All tasks' first words, set to 0. */
+function clearTasks(tasks: number): Int32Array {
+  const words = new Int32Array(engine().heap.buffer, 1024, (64 * tasks) / 4);
+  return words.fill(0);
+}
+
+test("a worker may take long for a task, whatever the caller's own took", () => {
   const pool = new Pool(engine().heap, 2);
+  pool.waitUntilReady(60_000);
+  const bytes = counting(millionsFor(1300));
+  const words = clearTasks(3);
+  const began = performance.now();
+  // The caller's tasks are over at once, the worker's one is not.
+  pool.run({ bytes, run: () => busyFor(20) }, 1024, 64, 3);
+  expect(performance.now() - began).toBeGreaterThan(1000);
+  expect([0, 16, 32].map((at) => words[at]).filter((done) => done === 1)).toHaveLength(1);
+  expect(pool.status()).toEqual({ threads: 2, wanted: 2, why: null });
+  pool.stop();
+});
+
+test("where only time can tell, a worker that shows no sign of life is given up, and the pool goes on alone", () => {
+  const pool = new Pool(engine().heap, 2, 400);
   pool.waitUntilReady(60_000);
   expect(() => pool.run(sabotage("hang"), 1024, 64, 4)).toThrowErrorMatchingInlineSnapshot(`
     [TensorError: strided: a worker thread stopped in the middle of a task; the result of this operation is incomplete.
@@ -173,10 +230,129 @@ test("a worker that never comes back is noticed, and the pool goes on alone", ()
   expect(ran).toBe(5);
 });
 
-test("a kernel that traps in a worker is an error at the call", () => {
+/** Runs `during` with Node's class of workers replaced by one that keeps them. */
+function keepingWorkers<R>(during: (workers: Worker[]) => R): R {
+  const threads = process.getBuiltinModule("node:worker_threads");
+  const { Worker: Original } = threads;
+  const workers: Worker[] = [];
+  class Kept extends Original {
+    constructor(...args: ConstructorParameters<typeof Worker>) {
+      super(...args);
+      workers.push(this);
+    }
+  }
+  threads.Worker = Kept;
+  try {
+    return during(workers);
+  } finally {
+    threads.Worker = Original;
+  }
+}
+
+test("a worker that ends in the middle of a task is noticed at once", () => {
+  keepingWorkers((workers) => {
+    const pool = new Pool(engine().heap, 3);
+    pool.waitUntilReady(60_000);
+    expect(workers).toHaveLength(2);
+    const { bytes } = sabotage("hang");
+    const began = performance.now();
+    let own = 0;
+    const run = () => {
+      busyFor(100);
+      if (++own === 1) for (const worker of workers) worker.terminate();
+    };
+    expect(() => pool.run({ bytes, run }, 1024, 64, 3)).toThrowErrorMatchingInlineSnapshot(`
+      [TensorError: strided: a worker thread ended in the middle of a task; the result of this operation is incomplete.
+        From here on one thread does the work. configure({ threads: 1 }) uses one from the start.]
+    `);
+    expect(performance.now() - began).toBeLessThan(5000);
+    expect(pool.status()).toEqual({
+      threads: 1,
+      wanted: 3,
+      why: "a worker thread ended in the middle of a task",
+    });
+  });
+});
+
+test("a worker that ends while it holds nothing is missed by nobody", () => {
+  keepingWorkers((workers) => {
+    const pool = new Pool(engine().heap, 3);
+    pool.waitUntilReady(60_000);
+    workers[0].terminate();
+    const bytes = counting(millionsFor(100));
+    for (let round = 0; round < 5; round++) {
+      const words = clearTasks(20);
+      const run = (task: number) => {
+        busyFor(10);
+        new Int32Array(engine().heap.buffer, task, 1)[0] = 1;
+      };
+      pool.run({ bytes, run }, 1024, 64, 20);
+      expect(words.filter((done) => done === 1)).toHaveLength(20);
+    }
+    pool.stop();
+  });
+});
+
+test("those who live are waited for when another has ended: nobody writes after the error", () => {
+  keepingWorkers((workers) => {
+    const pool = new Pool(engine().heap, 3);
+    pool.waitUntilReady(60_000);
+    const bytes = counting(millionsFor(300));
+    const words = clearTasks(3);
+    const run = () => {
+      busyFor(100);
+      workers[0].terminate();
+    };
+    expect(() => pool.run({ bytes, run }, 1024, 64, 3)).toThrow(
+      /a worker thread ended in the middle of a task/,
+    );
+    expect(words.filter((done) => done === 1)).toHaveLength(1);
+    expect(pool.threads).toBe(1);
+  });
+});
+
+test("a worker that cannot compile a kernel gives its task back", () => {
+  const pool = new Pool(engine().heap, 3);
+  pool.waitUntilReady(60_000);
+  for (let round = 0; round < 20; round++) {
+    const done: number[] = [];
+    const run = (task: number) => {
+      busyFor(1);
+      done.push((task - 1024) / 64);
+    };
+    // No module at all.
+    pool.run({ bytes: new Uint8Array([round]), run }, 1024, 64, 30);
+    expect(done.sort((a, b) => a - b)).toEqual(Array.from({ length: 30 }, (_, i) => i));
+  }
+  expect(pool.status()).toEqual({ threads: 3, wanted: 3, why: null });
+  pool.stop();
+});
+
+test("a job may have any number of tasks", () => {
+  const pool = new Pool(engine().heap, 3);
+  pool.waitUntilReady(60_000);
+  const tasks = 5000;
+  const address = engine().heap.alloc(64 * tasks, "test");
+  const words = new Int32Array(engine().heap.buffer, address, (64 * tasks) / 4).fill(0);
+  const run = (task: number) => {
+    busyFor(0.05);
+    new Int32Array(engine().heap.buffer, task, 1)[0] = 2;
+  };
+  pool.run({ bytes: counting(1), run }, address, 64, tasks);
+  const done = words.filter((_, i) => i % 16 === 0);
+  expect(done.every((by) => by > 0)).toBe(true);
+  expect(done.filter((by) => by === 1).length).toBeGreaterThan(0);
+  engine().heap.free(address);
+  pool.stop();
+});
+
+test("a kernel that traps in a worker is an error at the call, which says why", () => {
   const pool = new Pool(engine().heap, 2);
   pool.waitUntilReady(60_000);
-  expect(() => pool.run(sabotage("trap"), 1024, 64, 6)).toThrow(/a kernel failed in a worker thread/);
+  expect(() => pool.run(sabotage("trap"), 1024, 64, 6)).toThrowErrorMatchingInlineSnapshot(`
+    [TensorError: strided: a kernel failed in a worker thread (RuntimeError: unreachable); the result of this operation is incomplete.
+      From here on one thread does the work. configure({ threads: 1 }) uses one from the start.]
+  `);
 });
 
 test("a kernel that traps in the calling thread leaves the pool in order", () => {

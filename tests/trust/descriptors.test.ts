@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { Kernel, Tensor } from "../../src/index.ts";
+import { stridedOf } from "../../src/tensor.ts";
 
 type Strided = typeof import("../../src/index.ts");
 type Pool = ReturnType<typeof import("../../src/engine.ts")["engine"]>["pool"];
@@ -269,10 +270,10 @@ describe.each([1, 2, 3])("on %i threads", (threads) => {
       const params = new Array<"f64">(captured).fill("f64");
       const program = { nodes, result: 2, inputs: ["f64"], params, dtype: "f64" } as const;
       const x = s.zeros([8], f64);
-      const operand = { storage: x.storage, frame: x.frame };
+      const operand = { storage: stridedOf(x).storage, frame: stridedOf(x).frame };
       const values = new Array<number>(captured).fill(1);
       expect(() => kernels.flat(program, operand, [operand], 8, values)).toThrow(/bytes of arguments/);
-      const { address } = x.storage;
+      const { address } = stridedOf(x).storage;
       const nest = {
         shape: [8],
         strides: [[8], [8]],
