@@ -4,7 +4,6 @@
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { Kernel, Tensor } from "../../src/index.ts";
-import { stridedOf } from "../../src/tensor.ts";
 
 type Strided = typeof import("../../src/index.ts");
 type Pool = ReturnType<typeof import("../../src/engine.ts")["engine"]>["pool"];
@@ -260,6 +259,7 @@ describe.each([1, 2, 3])("on %i threads", (threads) => {
 
   test("whoever made the program, and however many values it has", async () => {
     const { engine } = await import("../../src/engine.ts");
+    const { stridedOf } = await import("../../src/tensor.ts");
     const { kernels } = engine();
     for (const captured of [4032, 8070, 100_000]) {
       const nodes = [
