@@ -3,7 +3,7 @@ import { type ArrayOf, type DType, dtypes, type TypedArray } from "./dtype.ts";
 import { engine } from "./engine.ts";
 import { describe, fail } from "./errors.ts";
 import { heldIn } from "./memory/held.ts";
-import { runScope } from "./memory/scope.ts";
+import { runScope, runScopeAsync } from "./memory/scope.ts";
 import { checkFlag, checkThunk, readOptions } from "./ops/arguments.ts";
 import * as create from "./ops/create.ts";
 import { elementwise } from "./ops/elementwise.ts";
@@ -190,6 +190,34 @@ const operandsOf = (operation: string, tensors: unknown): Strided[] =>
 export function scope<R>(fn: () => R): R {
   checkThunk("scope", fn, "scope(() => a.add(b).sum())");
   return runScope(engine().scopes, fn, collectTensors) as R;
+}
+
+/** The scope of one async function, as `scopeAsync` gives it to it. */
+export interface AsyncScope {
+  /**
+   * Runs `fn`, which is synchronous, in a scope: tensors that it makes and does not return are freed at once, those in
+   * its result when the async function settles.
+   */
+  run<R>(fn: () => R): R;
+  /** The tensors in `value`, made elsewhere, are freed with the scope too; returns `value`. */
+  track<V>(value: V): V;
+}
+
+/**
+ * A scope for an async function: frees what its runs made when it has settled, all but the tensors in its result (a
+ * tensor, or an array or object of them). Any number of them may be under way at the same time.
+ *
+ *     const answer = await scopeAsync(async (s) => {
+ *       const x = s.run(() => tensor(request.body).div(255));
+ *       const weights = await load();
+ *       return s.run(() => x.matmul(weights).add(1));
+ *     });
+ */
+export async function scopeAsync<R>(fn: (s: AsyncScope) => R | PromiseLike<R>): Promise<R> {
+  checkThunk("scopeAsync", fn, "scopeAsync(async (s) => s.run(() => a.add(b)))");
+  const withHandle = (scope: AsyncScope) =>
+    fn({ run: (step) => scope.run(step), track: (value) => scope.track(value) });
+  return await runScopeAsync(engine().scopes, withHandle, collectTensors);
 }
 
 const collectTensors = (result: unknown): Iterable<Tensor> => heldIn(result, isTensor);

@@ -2,7 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { TensorError } from "../errors.ts";
-import { runScope, ScopeStack } from "./scope.ts";
+import { type AsyncScope, runScope, runScopeAsync, ScopeStack } from "./scope.ts";
 
 class Thing {
   disposals = 0;
@@ -195,8 +195,101 @@ describe("a scope", () => {
     expect(messages[0]).toBe(messages[1]);
     expect(messages[0]).toMatchInlineSnapshot(`
       "scope: the function returned a promise, and everything it made is disposed when it returns.
-        scope is synchronous: await outside of it, or free with dispose() what lives across an await."
+        scope is synchronous. With await between steps: scopeAsync(async (s) => { const t = s.run(() => …); await …; return t; })."
     `);
     await new Promise((resolve) => setTimeout(resolve, 10));
+  });
+});
+
+describe("an asynchronous scope", () => {
+  const collect = (result: unknown): Thing[] =>
+    (Array.isArray(result) ? result : [result]).filter((one) => one instanceof Thing);
+
+  it("disposes what its runs returned and the function did not, whatever scopes are open by then", async () => {
+    const { stack, make } = setup();
+    let a = new Thing();
+    let release = () => {};
+    const gate = new Promise<void>((open) => {
+      release = open;
+    });
+    const work = runScopeAsync(
+      stack,
+      async (s) => {
+        a = s.run(() => make());
+        await gate;
+        return s.run(() => make());
+      },
+      collect,
+    );
+    expect([stack.depth, a.disposals]).toEqual([0, 0]);
+    runScope(stack, () => release(), collect);
+    const b = await work;
+    expect(disposals(a, b)).toEqual([1, 0]);
+  });
+
+  it("disposes all even when a dispose throws; the function's own error says more", async () => {
+    const { stack, make } = setup();
+    class Broken extends Thing {
+      override dispose(): void {
+        super.dispose();
+        throw new Error("broken");
+      }
+    }
+    const things = [new Broken(), new Thing()];
+    const program = (outcome: () => void) =>
+      runScopeAsync(
+        stack,
+        (s) => {
+          s.run(() => things.map((thing) => make(thing)));
+          outcome();
+        },
+        collect,
+      );
+    await expect(program(() => {})).rejects.toThrow("broken");
+    expect(disposals(...things)).toEqual([1, 1]);
+    const failing = program(() => {
+      throw new Error("mine");
+    });
+    await expect(failing).rejects.toThrow("mine");
+    expect(disposals(...things)).toEqual([2, 2]);
+  });
+
+  it("disposes all when the collector throws", async () => {
+    const { stack, make } = setup();
+    const thing = new Thing();
+    const broken = (result: unknown): Thing[] => {
+      if (result === "late") throw new Error("collector");
+      return collect(result);
+    };
+    const program = async (s: AsyncScope<Thing>) => {
+      s.run(() => make(thing));
+      return "late";
+    };
+    const work = runScopeAsync(stack, program, broken);
+    await expect(work).rejects.toThrow("collector");
+    expect(thing.disposals).toBe(1);
+  });
+
+  it("forgets what was disposed by hand, so that a long loop holds no more than it uses", async () => {
+    const { stack, make } = setup();
+    class Known extends Thing {
+      get isDisposed(): boolean {
+        return this.disposals > 0;
+      }
+    }
+    const all: Known[] = [];
+    await runScopeAsync(
+      stack,
+      (s) => {
+        for (let i = 0; i < 1000; i++) {
+          all.at(-1)?.dispose();
+          all.push(s.run(() => make(new Known())) as Known);
+        }
+      },
+      collect,
+    );
+    // Those that the scope still knew at its end were disposed once more.
+    expect(all.filter((thing) => thing.disposals > 1).length).toBeLessThan(100);
+    expect(all.every((thing) => thing.disposals > 0)).toBe(true);
   });
 });
