@@ -49,12 +49,12 @@ describe("when the heap is full", () => {
     };
     expect(message()).toMatchInlineSnapshot(`
       "TensorError: zeros: out of memory: needs 1 MiB, 3 MiB of 4 MiB in use by 3 tensors; the largest free piece has 0.9 MiB.
-        Free tensors with dispose(), using or scope(() => …): finalizers do not run inside a synchronous loop."
+        Free tensors with dispose(), using, scope(() => …) or scopeAsync(async (s) => …): garbage is freed between tasks, not inside a synchronous loop and not in one that awaits only resolved promises."
     `);
     const before = memory();
     expect(refused(() => held[0].map((x) => x + 1))).toMatchInlineSnapshot(`
       "(memory) map: out of memory: needs 1 MiB, 3 MiB of 4 MiB in use by 3 tensors; the largest free piece has 0.9 MiB.
-        Free tensors with dispose(), using or scope(() => …): finalizers do not run inside a synchronous loop."
+        Free tensors with dispose(), using, scope(() => …) or scopeAsync(async (s) => …): garbage is freed between tasks, not inside a synchronous loop and not in one that awaits only resolved promises."
     `);
     expect(refused(() => held[0].to("f64"))).toMatch(/^\(memory\) to: /);
     expect(memory()).toEqual(before);

@@ -286,7 +286,7 @@ describe("out of memory", () => {
     expect(error.code).toBe("memory");
     expect(error.message).toMatchInlineSnapshot(`
       "zeros: out of memory: needs 2.5 MiB, 6 MiB of 8 MiB in use by 6 tensors; the largest free piece has 1 MiB.
-        Free tensors with dispose(), using or scope(() => …): finalizers do not run inside a synchronous loop."
+        Free tensors with dispose(), using, scope(() => …) or scopeAsync(async (s) => …): garbage is freed between tasks, not inside a synchronous loop and not in one that awaits only resolved promises."
     `);
     heap.check();
     expect(heap.alloc(MIB, "zeros")).toBe(blocks[2]);

@@ -11,6 +11,7 @@ import { fail, unreachable } from "../errors.ts";
 import { Backstop } from "./backstop.ts";
 import { Block, FreeBins } from "./bins.ts";
 import { BlockTable } from "./table.ts";
+import { Weight } from "./weight.ts";
 
 /** Bytes at the start of every heap that are never handed out: room for kernel arguments. */
 export const SCRATCH = { address: 1024, bytes: 65536 - 1024 } as const;
@@ -61,6 +62,8 @@ export class Heap {
   onPressure: (() => boolean) | undefined = undefined;
   /** Frees the blocks whose owners became garbage. */
   readonly backstop: Backstop;
+  /** Makes the garbage collector look for them. */
+  readonly weight: Weight;
 
   /** For clearing: filling shared memory takes one step an element, so eight bytes at a time. */
   #words: Float64Array;
@@ -91,7 +94,12 @@ export class Heap {
     this.u8 = new Uint8Array(this.buffer);
     this.view = new DataView(this.buffer);
     this.#words = new Float64Array(this.buffer);
-    this.backstop = new Backstop((address) => this.free(address));
+    this.backstop = new Backstop((address) => {
+      this.free(address);
+      this.weight.settle();
+    });
+    const inUse = () => this.#unitsInUse * UNIT;
+    this.weight = new Weight(this.#maximumPages * PAGE, inUse, () => this.backstop.sweep());
 
     this.#first = new Block(UNITS_PER_PAGE, this.#capacityUnits() - UNITS_PER_PAGE);
     this.#last = this.#first;
@@ -218,6 +226,7 @@ export class Heap {
     this.#used.add(block);
     this.#unitsInUse += units;
     if (this.#unitsInUse > this.#peakUnits) this.#peakUnits = this.#unitsInUse;
+    if (this.#unitsInUse * UNIT >= this.weight.limit) this.weight.grown();
     return block;
   }
 
@@ -295,7 +304,8 @@ export class Heap {
       operation,
       `out of memory: needs ${mebibytes(bytes)}, ${mebibytes(bytesInUse)} of ${mebibytes(maximumBytes)} in use ` +
         `by ${blocks} tensors; the largest free piece has ${mebibytes(largest * UNIT)}.`,
-      "Free tensors with dispose(), using or scope(() => …): finalizers do not run inside a synchronous loop.",
+      "Free tensors with dispose(), using, scope(() => …) or scopeAsync(async (s) => …): garbage is freed between tasks, " +
+        "not inside a synchronous loop and not in one that awaits only resolved promises.",
     );
   }
 

@@ -114,6 +114,32 @@ describe("a storage that becomes garbage", () => {
   });
 });
 
+describe("a sweep after a collection", () => {
+  it("frees large blocks before their finalizers run, once, and none that is held", async () => {
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc") as () => void;
+    const heap = new Heap({ initialPages: 64, maximumPages: 64 });
+    const held = createStorage(heap, 65536, "test");
+    (() => {
+      // The anchor of a small one that was released serves a large one too.
+      createStorage(heap, 64, "test").release();
+      for (let i = 0; i < 10; i++) createStorage(heap, 65536 + i, "test");
+    })();
+    // What was made in this task is kept until it ends.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(heap.stats().blocks).toBe(11);
+    collect();
+    heap.backstop.sweep();
+    expect(heap.stats().blocks).toBe(1);
+    const again = Array.from({ length: 10 }, () => createStorage(heap, 65536, "test"));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(heap.stats().blocks).toBe(11);
+    for (const storage of [held, ...again]) storage.release();
+    heap.check();
+    expect(heap.stats().blocks).toBe(0);
+  });
+});
+
 describe("checkReach", () => {
   const view = (shape: number[], strides: number[], offset = 0, itemBytes = 4): View => ({
     shape,

@@ -24,7 +24,7 @@ export class Storage {
     this.heap = heap;
     this.address = address;
     this.bytes = bytes;
-    this.#anchor = heap.backstop.watch(address);
+    this.#anchor = heap.backstop.watch(address, bytes);
   }
 
   get disposed(): boolean {
