@@ -1,6 +1,8 @@
 /** Hostile arguments that a careless loop never gets to the end of: the watchdog names the call and ends the process. */
 import { afterAll, beforeAll, describe, it } from "vitest";
+import { endlessCorpus } from "./corpus.ts";
 import { endless, expectNone, runGroup } from "./findings.ts";
+import { runLine } from "./hostile.ts";
 import { startWatchdog } from "./watch.ts";
 
 let stop: () => Promise<unknown>;
@@ -11,4 +13,8 @@ afterAll(() => stop());
 
 describe("every export and member, with", () => {
   it.each(endless)("%s", (group) => expectNone(runGroup(group)));
+});
+
+it("hostile calls that never ended do", () => {
+  expectNone(endlessCorpus.map((line) => runLine(line)));
 });

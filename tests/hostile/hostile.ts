@@ -325,13 +325,17 @@ export function run(of: Case, afterwards = true): string | null {
   const w = new World();
   let args: unknown[];
   const used: Mutator[] = [];
+  let refuses = false;
   try {
     args = target.recipe.ways[way](w);
     for (const { path, mutator } of of.changes) {
       const row = mutators[mutator];
       used.push(row);
       const place = { path, self: path === "self" };
-      args = replaced(args, keysOf(path), (value) => row.make(value, w, place)) as unknown[];
+      args = replaced(args, keysOf(path), (value) => {
+        refuses ||= row.refuses?.(value, place) ?? false;
+        return row.make(value, w, place);
+      }) as unknown[];
     }
   } catch (error) {
     // A tensor that refuses to be prepared is safe from this mutator, if it refuses well.
@@ -339,8 +343,9 @@ export function run(of: Case, afterwards = true): string | null {
     return error instanceof TensorError ? null : `${line} → preparing: ${said(error)}`;
   }
   const outcome = attempt(target, args);
-  for (const fn of w.afterCall) fn();
+  w.restore();
   const wrong = [...judge(of, outcome, used, w, valid)];
+  if (refuses && outcome.error === undefined) wrong.push("what is no tensor to use was taken for one");
   const letting = w.end(tensorsIn(outcome.result));
   if (letting !== null) wrong.push(letting);
   const left = alive() - before;
@@ -438,6 +443,9 @@ export const runLine = (line: string): string | null => run(caseOf(line));
 
 /* Pollution ------------------------------------------------------------------------------------------------ */
 
+/** Names that describe properties: on Object.prototype they break every program. */
+const descriptorNames = ["value", "get", "set", "writable", "enumerable", "configurable"];
+
 /** Every name that a valid call gives an option by: what somebody may have put on Object.prototype. */
 export function optionNames(): readonly string[] {
   const names = new Set<string>();
@@ -445,7 +453,7 @@ export function optionNames(): readonly string[] {
     for (const way of target.recipe.ways.keys()) {
       for (const { path } of spotsAt(target, way)) {
         const name = /\.([A-Za-z]\w*)$/.exec(path)?.[1];
-        if (name !== undefined) names.add(name);
+        if (name !== undefined && !descriptorNames.includes(name)) names.add(name);
       }
     }
   }

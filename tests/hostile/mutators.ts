@@ -12,6 +12,8 @@ export interface Mutator {
   readonly make: (value: unknown, w: World, place: Place) => unknown;
   /** A call that returns has the result of the valid call: the argument says the same, only in its own way. */
   readonly same?: true;
+  /** A call that returns is wrong: what it was given is no tensor, or not one to write to. */
+  readonly refuses?: (value: unknown, place: Place) => boolean;
   /** Errors of the host that come from the function itself, not from the library. */
   readonly own?: RegExp;
   /** Counts reads: whatever is read twice is told. */
@@ -162,6 +164,7 @@ const proxied = (handlerOf: (value: object, w: World) => ProxyHandler<object>): 
   group: "proxies",
   fits: isObject,
   make: (x, w) => new Proxy(x as object, handlerOf(x as object, w)),
+  refuses: isTensor,
 });
 
 /* Reads, counted ------------------------------------------------------------------------------------------ */
@@ -255,11 +258,14 @@ function lookalike(t: Tensor, w: World): Plain {
   };
 }
 
-const forged = (make: (t: Tensor, w: World) => unknown): Mutator => ({
+/** A real tensor, in an unusual state. */
+const unusual = (make: (t: Tensor, w: World) => unknown): Mutator => ({
   group: "forged and tampered tensors",
   fits: isTensor,
   make: (x, w) => make(x as Tensor, w),
 });
+/** No tensor at all. */
+const forged = (make: (t: Tensor, w: World) => unknown): Mutator => ({ ...unusual(make), refuses: always });
 
 /** Writes over members of a real tensor; they are put back at the end. */
 function tamper(t: Tensor, w: World, fields: Plain): Tensor {
@@ -276,9 +282,11 @@ function tamper(t: Tensor, w: World, fields: Plain): Tensor {
   return t;
 }
 
-/** As one assignment does it, without a second attempt. */
-const tampered = (fieldsOf: (t: Tensor, w: World) => Plain): Mutator =>
-  forged((t, w) => tamper(t, w, fieldsOf(t, w)));
+/** A real tensor that was written on: it is refused, or is what it was. */
+const tampered = (fieldsOf: (t: Tensor, w: World) => Plain): Mutator => ({
+  ...unusual((t, w) => tamper(t, w, fieldsOf(t, w))),
+  same: true,
+});
 
 const large = (t: Tensor): Plain => ({
   shape: Object.freeze([...t.shape.slice(0, -1), 1000]),
@@ -451,6 +459,11 @@ export const mutators: Readonly<Record<string, Mutator>> = {
   "get-disposes": getting("disposes"),
   "get-grows": getting("grows"),
   "get-throws": getting("throws"),
+  "get-detaches": {
+    group: "getters with side effects",
+    fits: (x) => isContainer(x) && Object.keys(x).length > 0,
+    make: (x, w) => withGetters(x as Plain, (v) => once(() => w.detach(), v)),
+  },
   "value-disposes": standing("disposes"),
   "value-grows": standing("grows"),
   "value-throws": standing("throws"),
@@ -596,6 +609,26 @@ export const mutators: Readonly<Record<string, Mutator>> = {
       },
     } as never),
   ),
+  "grows-while-read": oddList((list) => {
+    const copy = [...list];
+    const first = copy[0];
+    const get = () => {
+      if (copy.length < 1e5) copy.push(first);
+      return first;
+    };
+    for (const i of list.keys())
+      Object.defineProperty(copy, i, { get, configurable: true, enumerable: true });
+    return copy;
+  }),
+  "shrinks-while-read": oddList((list) => {
+    const copy = [...list];
+    const first = copy[0];
+    const get = () => {
+      copy.length = 1;
+      return first;
+    };
+    return Object.defineProperty(copy, 0, { get, configurable: true, enumerable: true });
+  }),
   nested: oddList((list) => [list]),
   "frozen-list": { ...oddList((list) => Object.freeze([...list])), same: true },
 
@@ -612,28 +645,36 @@ export const mutators: Readonly<Record<string, Mutator>> = {
   "derived-object-fields": forged((t) => Object.create(t, { frame: { value: large(t) } })),
   "class-only": forged(() => Object.create(Tensor.prototype)),
   "spread-copy": forged((t) => Object.assign(Object.create(Tensor.prototype), { ...t })),
-  subclass: forged((t, w) => {
-    class Sub extends Tensor {
-      override get shape(): readonly number[] {
-        return [1000, 1000];
+  subclass: {
+    ...unusual((t, w) => {
+      class Sub extends Tensor {
+        override get shape(): readonly number[] {
+          return [1000, 1000];
+        }
+        override get size(): number {
+          return 1e6;
+        }
+        override get rank(): number {
+          return 1;
+        }
+        override get isDisposed(): boolean {
+          return false;
+        }
       }
-      override get size(): number {
-        return 1e6;
-      }
-      override get rank(): number {
-        return 1;
-      }
-      override get isDisposed(): boolean {
-        return false;
-      }
-    }
-    w.undo.push(() => Object.setPrototypeOf(t, Tensor.prototype));
-    return Object.setPrototypeOf(t, Sub.prototype);
-  }),
-  "no-prototype": forged((t, w) => {
-    w.undo.push(() => Object.setPrototypeOf(t, Tensor.prototype));
-    return Object.setPrototypeOf(t, null);
-  }),
+      w.undo.push(() => Reflect.setPrototypeOf(t, Tensor.prototype));
+      Reflect.setPrototypeOf(t, Sub.prototype);
+      return t;
+    }),
+    same: true,
+  },
+  "no-prototype": {
+    ...unusual((t, w) => {
+      w.undo.push(() => Reflect.setPrototypeOf(t, Tensor.prototype));
+      Reflect.setPrototypeOf(t, null);
+      return t;
+    }),
+    same: true,
+  },
   "field-frame": tampered((t) => ({ frame: large(t) })),
   "field-dtype": tampered((t) => ({ dtype: t.dtype === "f64" ? "u8" : "f64" })),
   "field-dtype-odd": tampered(() => ({ dtype: "constructor" })),
@@ -644,7 +685,7 @@ export const mutators: Readonly<Record<string, Mutator>> = {
     byteStrides: t.shape.map(() => 500),
   })),
   "field-offset": tampered(() => ({ offset: 500, byteOffset: 2000 })),
-  "field-disposed": forged((t, w) => {
+  "field-disposed": unusual((t, w) => {
     const fields = { isDisposed: false };
     t.dispose();
     return tamper(t, w, fields);
@@ -657,26 +698,29 @@ export const mutators: Readonly<Record<string, Mutator>> = {
     toTypedArray: () => [1000],
     dispose: () => {},
   })),
-  "read-only": forged((t, w) => w.own(w.own(t.slice(...t.shape.map(() => 0))).broadcastTo([...t.shape]))),
-  "read-only-tampered": forged((t, w) => {
-    const view = w.own(w.own(t.slice(...t.shape.map(() => 0))).broadcastTo([...t.shape]));
-    return tamper(view, w, { readOnly: false });
-  }),
-  "disposed-view": forged((t, w) => {
+  "read-only": unusual((t, w) => w.own(w.own(t.slice(...t.shape.map(() => 0))).broadcastTo([...t.shape]))),
+  "read-only-tampered": {
+    ...unusual((t, w) => {
+      const view = w.own(w.own(t.slice(...t.shape.map(() => 0))).broadcastTo([...t.shape]));
+      return tamper(view, w, { readOnly: false });
+    }),
+    refuses: (_, place) => place.path.endsWith(".out"),
+  },
+  "disposed-view": unusual((t, w) => {
     const view = w.own(t.reshape([...t.shape]));
     view.dispose();
     return view;
   }),
-  "overlaps-another": forged((t, w) => {
+  "overlaps-another": unusual((t, w) => {
     const other = w.tensors.find((x) => x !== t && x.rank === t.rank && x.dtype === t.dtype);
     return other === undefined ? t : w.own(other.flip());
   }),
-  backwards: forged((t, w) => w.own(w.own(w.own(t.flip()).clone()).flip())),
-  "other-dtype": forged((t, w) => w.own(t.to(t.dtype === "i64" ? "f32" : "i64"))),
-  "without-axes": forged((_, w) => w.of("f32")),
+  backwards: unusual((t, w) => w.own(w.own(w.own(t.flip()).clone()).flip())),
+  "other-dtype": unusual((t, w) => w.own(t.to(t.dtype === "i64" ? "f32" : "i64"))),
+  "without-axes": unusual((_, w) => w.of("f32")),
   "lying-instanceof": forged((t, w) => {
-    Object.defineProperty(Tensor, Symbol.hasInstance, { value: () => true, configurable: true });
-    w.afterCall.push(() => Reflect.deleteProperty(Tensor, Symbol.hasInstance));
+    Reflect.defineProperty(Tensor, Symbol.hasInstance, { value: () => true, configurable: true });
+    w.undo.push(() => Reflect.deleteProperty(Tensor, Symbol.hasInstance));
     return lookalike(t, w);
   }),
 
@@ -733,6 +777,11 @@ export const mutators: Readonly<Record<string, Mutator>> = {
       },
     true,
   ),
+  "fn-computes": calling((fn, w) => (...args: unknown[]) => {
+    const t = w.f32(2);
+    w.own(w.own(t.add(1)).sum());
+    return fn(...args);
+  }),
   "fn-bound": calling((fn) => fn.bind(null)),
   "fn-proxy": calling((fn) => new Proxy(fn, {})),
   "fn-native": calling(() => Math.max),

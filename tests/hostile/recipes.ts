@@ -191,14 +191,14 @@ export const exported: Readonly<Record<string, Recipe>> = {
       ],
       { dtype: "f32", shape: [3, 2] },
     ],
-    () => [Float32Array.of(1, 2, 3, 4), { dtype: "f64", shape: [2, 2] }],
-    () => [new Float64Array(16)],
-    () => [BigInt64Array.of(1n, 2n)],
+    (w) => [w.given(Float32Array.of(1, 2, 3, 4)), { dtype: "f64", shape: [2, 2] }],
+    (w) => [w.given(new Float64Array(16))],
+    (w) => [w.given(BigInt64Array.of(1n, 2n)), { dtype: "i64", shape: [2] }],
   ),
   asarray: recipe(
     () => [[1, 2, 3], { dtype: "f64" }],
     (w) => [w.f32(3), { dtype: "i32" }],
-    () => [new Int16Array(5)],
+    (w) => [w.given(new Int16Array(5)), { dtype: "i16" }],
   ),
   ...each("zeros ones", () => shaped({ dtype: "i32" })),
   empty: { ...shaped({ dtype: "u8" }), arbitrary: true },
@@ -226,11 +226,14 @@ export const exported: Readonly<Record<string, Recipe>> = {
     () => [(i: number) => i, 4],
   ),
   fromBuffer: recipe(
-    () => [new ArrayBuffer(64), { dtype: "f32", shape: [2, 3], byteStrides: [16, 4], byteOffset: 4 }],
-    () => [Uint8Array.of(1, 2, 3, 4, 5, 6), { dtype: "u8", shape: [2, 3] }],
+    (w) => [
+      w.given(new ArrayBuffer(64)),
+      { dtype: "f32", shape: [2, 3], byteStrides: [16, 4], byteOffset: 4 },
+    ],
+    (w) => [w.given(Uint8Array.of(1, 2, 3, 4, 5, 6)), { dtype: "u8", shape: [2, 3] }],
   ),
-  fromGgml: recipe(() => [
-    { type: "f32", ne: [3, 2], nb: [4, 16], data: new Float32Array(16), offset: 4, name: "w" },
+  fromGgml: recipe((w) => [
+    { type: "f32", ne: [3, 2], nb: [4, 16], data: w.given(new Float32Array(16)), offset: 4 },
   ]),
   fromJSON: recipe(
     () => [json()],

@@ -88,12 +88,12 @@ function damage(of: readonly Canary[]): string | null {
 /** The tensors of one case, and what has to be put back after it. */
 export class World {
   readonly planted = new Planted("planted");
-  /** Called at once after the hostile call: what would mislead whoever judges it. */
-  readonly afterCall: (() => void)[] = [];
-  /** Called before the tensors are let go, last one first. */
+  /** Called at once after the hostile call, last one first: what would mislead whoever judges it. */
   readonly undo: (() => void)[] = [];
   /** The tensors that the case made for itself: operands, outputs. */
   readonly tensors: Tensor[] = [];
+  /** Foreign memory that the case was given. */
+  readonly #buffers: ArrayBuffer[] = [];
   readonly #squatters: Canary[] = [];
   #salt = 0;
 
@@ -134,6 +134,17 @@ export class World {
     const sizes = this.tensors.filter((t) => !t.isDisposed).map((t) => Math.max(1, t.size * bytesOf(t)));
     for (const t of this.tensors) t.dispose();
     for (const bytes of sizes) this.#squatters.push(canaryOf(bytes));
+  }
+
+  /** A typed array or buffer that `detach` can take away. */
+  given<T extends ArrayBuffer | { readonly buffer: ArrayBufferLike }>(bytes: T): T {
+    this.#buffers.push((bytes instanceof ArrayBuffer ? bytes : bytes.buffer) as ArrayBuffer);
+    return bytes;
+  }
+  /** Takes all foreign memory away, as a transfer to a worker does. */
+  detach(): void {
+    for (const buffer of this.#buffers) structuredClone(buffer, { transfer: [buffer] });
+    this.#buffers.length = 0;
   }
 
   /** Makes the heap larger, as an allocation in the middle of a call may do. */
@@ -183,6 +194,11 @@ export class World {
     return [...canaries(), ...this.#squatters].some((c) => low < c.address + c.bytes && c.address < high);
   }
 
+  /** Takes back what was done to tensors and classes. */
+  restore(): void {
+    for (const fn of this.undo.splice(0).reverse()) fn();
+  }
+
   /** Lets go of everything; what goes wrong is told. */
   end(results: Iterable<Tensor>): string | null {
     let wrong: string | null = null;
@@ -193,7 +209,7 @@ export class World {
         wrong ??= `letting go: ${said(error)}`;
       }
     };
-    for (const fn of this.undo.reverse()) attempt(fn);
+    attempt(() => this.restore());
     for (const t of results) attempt(() => t.dispose());
     for (const t of this.tensors) attempt(() => t.dispose());
     for (const { tensor: t } of this.#squatters) attempt(() => t.dispose());
@@ -218,7 +234,7 @@ export function tensorsIn(value: unknown, depth = 0, into = new Set<Tensor>()): 
     if (value instanceof Tensor) into.add(value);
     else if (depth < 4 && typeof value === "object" && value !== null && !ArrayBuffer.isView(value)) {
       const parts = value instanceof Map || value instanceof Set ? [...value.values()] : Object.values(value);
-      for (const v of parts.slice(0, 1000)) tensorsIn(v, depth + 1, into);
+      for (const v of parts) tensorsIn(v, depth + 1, into);
     }
   } catch {
     // What cannot be walked holds nothing that is known.
@@ -242,7 +258,7 @@ export function textOf(value: unknown, values = true, depth = 0): string {
   if (typeof value === "function") return "function";
   if (typeof value !== "object" || value === null)
     return values ? String(value).slice(0, 4096) : typeof value;
-  if (depth > 5) return "…";
+  if (depth > (values ? 5 : 1)) return "…";
   if (value instanceof Promise) return "promise";
   const entries = Object.entries(value).slice(0, 1000);
   return `{${entries.map(([k, v]) => `${k}: ${textOf(v, values, depth + 1)}`).join(", ")}}`;
