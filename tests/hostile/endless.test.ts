@@ -1,9 +1,11 @@
 /** Hostile arguments that a careless loop never gets to the end of: the watchdog names the call and ends the process. */
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, it, vi } from "vitest";
 import { endlessCorpus } from "./corpus.ts";
 import { endless, expectNone, runGroup } from "./findings.ts";
 import { runLine } from "./hostile.ts";
 import { startWatchdog } from "./watch.ts";
+
+vi.setConfig({ testTimeout: 300_000 });
 
 let stop: () => Promise<unknown>;
 beforeAll(async () => {

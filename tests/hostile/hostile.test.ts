@@ -2,7 +2,7 @@
  * Every export and every member, called with hostile arguments among canaries. A finding is a line such as
  * `zeros:0 0=changes@4 → …`: runLine("zeros:0 0=changes@4") in hostile.ts runs it again.
  */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import * as strided from "../../src/index.ts";
 import { corpus } from "./corpus.ts";
 import { endless, expectNone, groups, runGroup } from "./findings.ts";
@@ -25,6 +25,9 @@ beforeAll(async () => {
   stop = await startWatchdog();
 });
 afterAll(() => stop());
+
+// Thousands of calls a test; one that hangs is the watchdog's.
+vi.setConfig({ testTimeout: 300_000 });
 
 const SEEDS = 2000;
 

@@ -10,6 +10,8 @@ import { casesFor, run, targets } from "./hostile.ts";
 import { startWatchdog } from "./watch.ts";
 import { canaries } from "./world.ts";
 
+vi.setConfig({ testTimeout: 300_000 });
+
 let stop: () => Promise<unknown>;
 beforeAll(async () => {
   const Memory = new Proxy(WebAssembly.Memory, {
