@@ -3,6 +3,7 @@ import { copies } from "./copies.ts";
 import type { Family } from "./family.ts";
 import { folds, foldsScalar, scans } from "./folds.ts";
 import { frontend } from "./frontend.ts";
+import { hostile } from "./hostile.ts";
 import { kernels, kernelsRepeated, kernelsScalar } from "./kernels.ts";
 import { library, threads } from "./library.ts";
 import { matmul } from "./matmul.ts";
@@ -23,7 +24,7 @@ export const families: readonly Family[] = [
   sort,
   library,
   threads,
-  // hostile, from ../hostile/: arguments that change while they are read
+  hostile,
 ];
 
 export function familyNamed(name: string): Family {
