@@ -122,8 +122,8 @@ export function iterationOf(trace: Trace): Iteration {
           : readOptions("row", options, "{ most: 24 }", ["most", "from"]);
       checkOrdinal(ordinal, count);
       for (const [name, value] of Object.entries({ most, from })) {
-        if (typeof value !== "number")
-          fail("value", "row", `${name} is ${describe(value)}.`, "Give a number of reads.");
+        if (!(Number.isInteger(value) && value >= 0))
+          fail("value", "row", `${name} is ${describe(value)}.`, "Give a whole number of reads, from 0.");
       }
       const index = unravel(ordinal, out.frame.shape);
       const position = positionIn(out, index);

@@ -22,16 +22,24 @@ export function heldIn<T extends object>(root: unknown, isWanted: (value: object
   };
   look(root);
   for (let value = work.pop(); value !== undefined; value = work.pop()) {
-    for (const [key, item] of entriesOf(value)) {
-      look(key);
-      look(item);
+    try {
+      lookInside(value, look);
+    } catch {
+      // A Proxy that was revoked, or that throws: it shows nothing.
     }
-    if (Array.isArray(value) && value.length <= LONGEST_DENSE) {
-      for (let i = 0; i < value.length; i++) look(value[i]);
-      for (const key of Object.getOwnPropertySymbols(value)) lookAt(value, key, look);
-    } else for (const key of Reflect.ownKeys(value)) lookAt(value, key, look);
   }
   return found;
+}
+
+function lookInside(value: object, look: (value: unknown) => void): void {
+  for (const [key, item] of entriesOf(value)) {
+    look(key);
+    look(item);
+  }
+  if (Array.isArray(value) && value.length <= LONGEST_DENSE) {
+    for (let i = 0; i < value.length; i++) look(value[i]);
+    for (const key of Object.getOwnPropertySymbols(value)) lookAt(value, key, look);
+  } else for (const key of Reflect.ownKeys(value)) lookAt(value, key, look);
 }
 
 const mapEntries = Map.prototype.entries;
@@ -54,6 +62,10 @@ function lookAt(of: object, key: PropertyKey, look: (value: unknown) => void): v
 }
 
 function isBytes(value: object): boolean {
-  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return true;
-  return typeof SharedArrayBuffer !== "undefined" && value instanceof SharedArrayBuffer;
+  try {
+    if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return true;
+    return typeof SharedArrayBuffer !== "undefined" && value instanceof SharedArrayBuffer;
+  } catch {
+    return false;
+  }
 }

@@ -142,7 +142,7 @@ export function numberList(operation: string, name: string, value: unknown): rea
 /** One axis or a list of them. */
 export function axisList(operation: string, axes: unknown): number | readonly number[] {
   if (typeof axes === "number") return axes;
-  if (Array.isArray(axes)) return numberList(operation, "the axis", axes);
+  if (isList(axes)) return numberList(operation, "the axis", axes);
   return fail(
     "value",
     operation,

@@ -131,9 +131,9 @@ function parseItem(item: SliceItem): Parsed {
 
 /** A list of bounds, each read once; longer ones are wrong anyway. */
 function copyOf(item: Range): Range {
-  const { length } = item as readonly Bound[];
+  const length: unknown = item.length;
   const bounds: unknown[] = [];
-  for (let i = 0; i < Math.min(length, 64); i++) bounds.push(item[i]);
+  for (let i = 0; typeof length === "number" && i < Math.min(length, 64); i++) bounds.push(item[i]);
   return bounds as unknown as Range;
 }
 

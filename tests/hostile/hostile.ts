@@ -79,17 +79,19 @@ export const targets: readonly Target[] = [
     ),
   ),
   ...rows(members).map(([name, r]) => memberOf(`.${name}`, name, r, "tensor")),
-  ...Object.getOwnPropertySymbols(Tensor.prototype).map((symbol): Target => {
-    const method = (Tensor.prototype as unknown as Record<symbol, Fn>)[symbol];
-    const call = ([t]: readonly unknown[]) => Reflect.apply(method, t, []);
-    const walked = (args: readonly unknown[]) => [...(call(args) as Iterable<unknown>)];
-    return {
-      name: `.[${symbol.description}]`,
-      recipe: members.clone!,
-      self: "tensor",
-      call: symbol === Symbol.iterator ? walked : call,
-    };
-  }),
+  ...Object.getOwnPropertySymbols(Tensor.prototype)
+    .filter((symbol) => symbol !== Symbol.toStringTag)
+    .map((symbol): Target => {
+      const method = (Tensor.prototype as unknown as Record<symbol, Fn>)[symbol];
+      const call = ([t]: readonly unknown[]) => Reflect.apply(method, t, []);
+      const walked = (args: readonly unknown[]) => [...(call(args) as Iterable<unknown>)];
+      return {
+        name: `.[${symbol.description}]`,
+        recipe: members.clone!,
+        self: "tensor",
+        call: symbol === Symbol.iterator ? walked : call,
+      };
+    }),
   {
     name: "new Tensor",
     recipe: { ways: [(w) => [w.f32(2, 3)]] },

@@ -181,6 +181,7 @@ export const exported: Readonly<Record<string, Recipe>> = {
       (a: number) => a + 1,
       { reduce: (acc: number, x: number) => acc + x, init: 0, axis: [0] },
     ],
+    (w) => [[w.f32(2, 3)], (a: number, { k }: Given) => a * k, { with: { k: 2 }, compute: "f64" }],
   ),
 
   tensor: recipe(
@@ -462,11 +463,16 @@ export const exported: Readonly<Record<string, Recipe>> = {
   zip: recipe(
     (w) => [[w.f32(2, 3), w.f32(3)], (a: number, b: number) => a + b, { dtype: "f64" }],
     (w) => [[w.f32(2, 3), w.f32(3)], (a: number, b: number) => a * b, { out: w.f32(2, 3) }],
+    (w) => [
+      [w.f32(2, 3), w.f32(3)],
+      (a: number, b: number, { k }: Given) => a * b + k,
+      { with: { k: 2 }, compute: "f64" },
+    ],
   ),
   kernel: recipe(
     () => [(x: number, k: number) => x * k, { k: 2 }, { fastMath: true }],
     () => [(x: number, { a, b }: { a: number; b: number }) => x * a + b, { a: 2, b: [3, 4][0] }],
-    () => [(x: number) => x + 1],
+    () => [(x: number) => x + 1, {}, { compute: "f64" }],
   ),
   scope: recipe((w) => {
     const a = w.f32(3);
@@ -495,6 +501,7 @@ export const plain: Readonly<Record<string, string>> = {
   random: "a namespace",
   TensorError: "an error says what it is given",
   Tensor: "a class: its members are rows, and so is new Tensor",
+  scopeAsync: "asynchronous: tests/trust/memory-scopes.test.ts",
 };
 
 const drawn: Readonly<Record<string, Recipe>> = {
@@ -561,11 +568,14 @@ export const generator: Readonly<Record<string, Recipe>> = {
 
 const plus = (x: number) => x + 1;
 const adds = (acc: number, x: number) => acc + x;
+interface Given {
+  readonly k: number;
+}
 
 /** Members of Tensor that no function of the same name stands for; the first argument is the tensor. */
 const ownMembers: Readonly<Record<string, Recipe>> = {
   ...each(
-    `shape rank size strides byteStrides offset byteOffset isContiguous isDisposed data T transpose clone contiguous
+    `dtype readOnly shape rank size strides byteStrides offset byteOffset isContiguous isDisposed data T transpose clone contiguous
     toArray toTypedArray toJSON layout dispose`,
     () => recipe((w) => [w.f32(2, 3)]),
   ),
@@ -602,12 +612,25 @@ const ownMembers: Readonly<Record<string, Recipe>> = {
   map: recipe(
     (w) => [w.f32(2, 3), plus, { dtype: "f64" }],
     (w) => [w.f32(2, 3), plus, { out: w.f32(2, 3) }],
+    (w) => [w.f32(2, 3), (x: number, { k }: Given) => x * k, { with: { k: 2 }, compute: "f64" }],
   ),
   reduce: recipe(
     (w) => [w.f32(2, 3), adds, { axis: 1, init: 0, keepdims: true, dtype: "f64", associative: true }],
     (w) => [w.f32(2, 3), adds, { axis: [0, 1] }],
+    (w) => [
+      w.f32(2, 3),
+      (acc: number, x: number, { k }: Given) => acc + k * x,
+      { with: { k: 2 }, compute: "f64", axis: 1, init: 0 },
+    ],
   ),
-  scan: recipe((w) => [w.f32(2, 3), adds, { axis: 1, init: 0, dtype: "f64" }]),
+  scan: recipe(
+    (w) => [w.f32(2, 3), adds, { axis: 1, init: 0, dtype: "f64" }],
+    (w) => [
+      w.f32(2, 3),
+      (acc: number, x: number, { k }: Given) => acc + k * x,
+      { with: { k: 2 }, compute: "f64", axis: 1, init: 0 },
+    ],
+  ),
   toString: recipe((w) => [w.f32(2, 3), { threshold: 4, edge: 1, digits: 3, lineWidth: 60 }]),
 };
 
