@@ -21,6 +21,8 @@ interface VectorValue {
   narrow: Local[] | null;
   wide: Local[] | null;
   clean: boolean;
+  /** What was wrapped into `regs`. It stays as long: a loop inside may wrap it again in its next round. */
+  raw?: readonly Local[];
 }
 
 const is64 = (d: DType) => dtypes[d].lane === "i64" || dtypes[d].lane === "f64";
@@ -80,10 +82,10 @@ export class VectorCode {
     const { f, program } = this.#c;
     if (clean && !value.clean) {
       // Into registers of its own: a value of another dtype may be in these too.
-      const before = value.regs!;
-      value.regs = before.map((r) => this.#into(() => wrapVector(f.get(r), program.nodes[id].dtype)));
-      this.#hold(value.regs);
-      this.#drop(before);
+      value.raw = value.regs!;
+      value.regs = this.#hold(
+        value.raw.map((r) => this.#into(() => wrapVector(f.get(r), program.nodes[id].dtype))),
+      );
       value.clean = true;
     }
     return value.regs ?? unreachable("a mask is used as a number");
@@ -134,7 +136,7 @@ export class VectorCode {
     const value = this.#values[id];
     // An operand that was loaded as another dtype has no value of its own.
     if (value === undefined) return;
-    for (const regs of [value.regs, value.narrow, value.wide]) if (regs !== null) this.#drop(regs);
+    for (const regs of [value.regs, value.narrow, value.wide, value.raw]) if (regs) this.#drop(regs);
   }
 
   #hold(regs: Local[]): Local[] {

@@ -1,5 +1,6 @@
 /** Values that were wrong without a word: each mechanism, with everything it could reach. */
 import { describe, expect, it } from "vitest";
+import { engine } from "../../src/engine.ts";
 import {
   arange,
   cumulativeSum,
@@ -13,6 +14,7 @@ import {
   rightShift,
   type Tensor,
   tensor,
+  tile,
   zeros,
 } from "../../src/index.ts";
 
@@ -56,6 +58,33 @@ describe("a value that is seen as a narrower one", () => {
     expect(large(tensor(values, { dtype: "i32" })).toArray()).toEqual(want);
     const folded = large.reduce("sum")(tensor(values, { dtype: "i32" }));
     expect(Number(folded.item())).toBe(want.reduce((p, q) => p + q));
+  });
+});
+
+describe("a row that is wrapped for every row it meets", () => {
+  it("is the same for each of them", () => {
+    const fn = kernel((x: number, y: number) => ((x ? 0 : x + x) ? 0 : Math.max(y, -x)) + x);
+    const x = tensor([0, 0, 0, -32768, 5, -7, 1, 32767], { dtype: "i16" });
+    const wide = tile(x, 5);
+    const y = arange(9 * 40)
+      .reshape([9, 40])
+      .map((v) => v % 7)
+      .to("u8");
+    const { kernels } = engine();
+    kernels.alwaysTogether = true;
+    try {
+      const together = fn(wide, y).toArray();
+      kernels.alwaysTogether = false;
+      expect(together).toEqual(fn(wide, y).toArray());
+    } finally {
+      kernels.alwaysTogether = false;
+    }
+    const values = wide.toArray() as number[];
+    const i16 = (v: number) => (v << 16) >> 16;
+    const want = (y.toArray() as number[][]).map((row) =>
+      row.map((v, j) => i16((values[j] !== 0 ? Math.max(v, i16(-values[j])) : Math.max(v, 0)) + values[j])),
+    );
+    expect(fn(wide, y).toArray()).toEqual(want);
   });
 });
 
