@@ -1,7 +1,7 @@
 /** The pool: N threads equal one, the process ends, a worker that stops is noticed. */
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Worker } from "node:worker_threads";
@@ -10,9 +10,10 @@ import { beforeAll, expect, test } from "vitest";
 import type { DType } from "../../src/dtype.ts";
 import { engine } from "../../src/engine.ts";
 import { arange, configure, explain, kernel, type Tensor, zeros, zip } from "../../src/index.ts";
+import { Heap } from "../../src/memory/heap.ts";
 import { gemmOf } from "../../src/run/gemm.ts";
 import { Pool } from "../../src/run/pool.ts";
-import { ModuleBuilder } from "../../src/wasm/assembler.ts";
+import { type FuncBuilder, ModuleBuilder } from "../../src/wasm/assembler.ts";
 
 beforeAll(() => {
   configure({ threads: 3 });
@@ -140,46 +141,49 @@ test("small operations stay in the calling thread", () => {
   expect(engine().kernels.shared).toBe(false);
 });
 
-/**
- * A module whose "run" says that it has begun and then never ends, or traps: for workers. In this thread `run` waits
- * until a worker has begun, so that one surely holds a task, however busy the machine is.
- */
-function sabotage(how: "hang" | "trap"): { bytes: Uint8Array; run: () => void } {
-  const { heap } = engine();
-  const begun = heap.allocZeroed(64, "test");
+/** What workers write into the first word of a task. */
+const BEGUN = 1;
+const DONE = 2;
+
+/** A module whose "run" says that it has begun, and then goes on as `body` says. */
+function beginning(body: (f: FuncBuilder) => void): Uint8Array<ArrayBuffer> {
   const module = new ModuleBuilder();
   module.importMemory("e", "m", { min: 2, max: 65536, shared: true });
   const f = module.func("run", { d: "i32" }, [], { export: true });
-  f.i32(begun).i32(1).store("i32.store", 0);
-  if (how === "hang") f.loop((again) => f.br(again));
-  else f.unreachable();
-  const untilBegun = () => {
-    const until = performance.now() + 60_000;
-    while (heap.u8[begun] === 0 && performance.now() < until);
-  };
-  return { bytes: module.toBytes(), run: untilBegun };
+  f.get(f.params[0]).i32(BEGUN).store("i32.store");
+  body(f);
+  return module.toBytes();
 }
+const hanging = () => beginning((f) => f.loop((again) => f.br(again)));
+const trapping = () => beginning((f) => f.unreachable());
+
+/** Counts to so many millions, and says that it is done. */
+const counting = (millions: number) =>
+  beginning((f) => {
+    const [i, j] = [f.local("i32", "i"), f.local("i32", "j")];
+    f.i32(millions).set(i);
+    f.loop((more) => {
+      f.i32(1e6).set(j);
+      f.loop((again) => f.get(j).i32(1).op("i32.sub").tee(j).brIf(again));
+      f.get(i).i32(1).op("i32.sub").tee(i).brIf(more);
+    });
+    f.get(f.params[0]).i32(DONE).store("i32.store");
+  });
 
 function busyFor(milliseconds: number): void {
   const until = performance.now() + milliseconds;
   while (performance.now() < until);
 }
 
-/** A module whose "run" counts to so many millions; at the end, it stores 1 in the first word of its task. */
-function counting(millions: number): Uint8Array<ArrayBuffer> {
-  const module = new ModuleBuilder();
-  module.importMemory("e", "m", { min: 2, max: 65536, shared: true });
-  const f = module.func("run", { d: "i32" }, [], { export: true });
-  const [i, j] = [f.local("i32", "i"), f.local("i32", "j")];
-  f.i32(millions).set(i);
-  f.loop((more) => {
-    f.i32(1e6).set(j);
-    f.loop((again) => f.get(j).i32(1).op("i32.sub").tee(j).brIf(again));
-    f.get(i).i32(1).op("i32.sub").tee(i).brIf(more);
-  });
-  f.get(f.params[0]).i32(1).store("i32.store");
-  return module.toBytes();
+/** Waits until so many tasks have been begun by workers: what a caller's own task does in these tests. */
+function waitForBegun(tasks: Int32Array, count: number): void {
+  const until = performance.now() + 20_000;
+  while (firstWords(tasks).filter((word) => word >= BEGUN).length < count) {
+    if (performance.now() > until) expect.fail(`no ${count} tasks were begun by workers`);
+    busyFor(1);
+  }
 }
+const firstWords = (tasks: Int32Array): number[] => Array.from(tasks.filter((_, i) => i % 16 === 0));
 
 /** So many millions take a worker at least this long. */
 function millionsFor(milliseconds: number): number {
@@ -206,12 +210,11 @@ test("a worker may take long for a task, whatever the caller's own took", () => 
   const pool = new Pool(engine().heap, 2);
   pool.waitUntilReady(60_000);
   const bytes = counting(millionsFor(1300));
-  const words = clearTasks(3);
+  const words = clearTasks(2);
   const began = performance.now();
-  // The caller's tasks are over at once, the worker's one is not.
-  pool.run({ bytes, run: () => busyFor(20) }, 1024, 64, 3);
+  pool.run({ bytes, run: () => waitForBegun(words, 1) }, 1024, 64, 2);
   expect(performance.now() - began).toBeGreaterThan(1000);
-  expect([0, 16, 32].map((at) => words[at]).filter((done) => done === 1)).toHaveLength(1);
+  expect(firstWords(words)).toEqual([0, DONE]);
   expect(pool.status()).toEqual({ threads: 2, wanted: 2, why: null });
   pool.stop();
 });
@@ -219,7 +222,9 @@ test("a worker may take long for a task, whatever the caller's own took", () => 
 test("where only time can tell, a worker that shows no sign of life is given up, and the pool goes on alone", () => {
   const pool = new Pool(engine().heap, 2, 400);
   pool.waitUntilReady(60_000);
-  expect(() => pool.run(sabotage("hang"), 1024, 64, 4)).toThrowErrorMatchingInlineSnapshot(`
+  const words = clearTasks(2);
+  const run = () => waitForBegun(words, 1);
+  expect(() => pool.run({ bytes: hanging(), run }, 1024, 64, 2)).toThrowErrorMatchingInlineSnapshot(`
     [TensorError: strided: a worker thread stopped in the middle of a task; the result of this operation is incomplete.
       From here on one thread does the work. configure({ threads: 1 }) uses one from the start.]
   `);
@@ -254,14 +259,14 @@ test("a worker that ends in the middle of a task is noticed at once", () => {
     const pool = new Pool(engine().heap, 3);
     pool.waitUntilReady(60_000);
     expect(workers).toHaveLength(2);
-    const { bytes } = sabotage("hang");
-    const began = performance.now();
-    let own = 0;
+    const words = clearTasks(3);
+    let began = 0;
     const run = () => {
-      busyFor(100);
-      if (++own === 1) for (const worker of workers) worker.terminate();
+      waitForBegun(words, 2);
+      began = performance.now();
+      for (const worker of workers) worker.terminate();
     };
-    expect(() => pool.run({ bytes, run }, 1024, 64, 3)).toThrowErrorMatchingInlineSnapshot(`
+    expect(() => pool.run({ bytes: hanging(), run }, 1024, 64, 3)).toThrowErrorMatchingInlineSnapshot(`
       [TensorError: strided: a worker thread ended in the middle of a task; the result of this operation is incomplete.
         From here on one thread does the work. configure({ threads: 1 }) uses one from the start.]
     `);
@@ -284,10 +289,10 @@ test("a worker that ends while it holds nothing is missed by nobody", () => {
       const words = clearTasks(20);
       const run = (task: number) => {
         busyFor(10);
-        new Int32Array(engine().heap.buffer, task, 1)[0] = 1;
+        new Int32Array(engine().heap.buffer, task, 1)[0] = DONE;
       };
       pool.run({ bytes, run }, 1024, 64, 20);
-      expect(words.filter((done) => done === 1)).toHaveLength(20);
+      expect(firstWords(words)).toEqual(new Array(20).fill(DONE));
     }
     pool.stop();
   });
@@ -300,13 +305,13 @@ test("those who live are waited for when another has ended: nobody writes after 
     const bytes = counting(millionsFor(300));
     const words = clearTasks(3);
     const run = () => {
-      busyFor(100);
+      waitForBegun(words, 2);
       workers[0].terminate();
     };
     expect(() => pool.run({ bytes, run }, 1024, 64, 3)).toThrow(
       /a worker thread ended in the middle of a task/,
     );
-    expect(words.filter((done) => done === 1)).toHaveLength(1);
+    expect(firstWords(words).filter((word) => word === DONE)).toHaveLength(1);
     expect(pool.threads).toBe(1);
   });
 });
@@ -335,21 +340,79 @@ test("a job may have any number of tasks", () => {
   const address = engine().heap.alloc(64 * tasks, "test");
   const words = new Int32Array(engine().heap.buffer, address, (64 * tasks) / 4).fill(0);
   const run = (task: number) => {
-    busyFor(0.05);
-    new Int32Array(engine().heap.buffer, task, 1)[0] = 2;
+    if (task === address) waitForBegun(words, 1);
+    new Int32Array(engine().heap.buffer, task, 1)[0] = DONE;
   };
   pool.run({ bytes: counting(1), run }, address, 64, tasks);
-  const done = words.filter((_, i) => i % 16 === 0);
-  expect(done.every((by) => by > 0)).toBe(true);
-  expect(done.filter((by) => by === 1).length).toBeGreaterThan(0);
+  expect(firstWords(words).every((word) => word === DONE)).toBe(true);
   engine().heap.free(address);
   pool.stop();
+});
+
+test("tasks and tapes that lie in memory which has just grown are read there", () => {
+  // A heap of its own, of 2 pages; every job's table, tape and result lie in the page that is added for it.
+  const heap = new Heap({ initialPages: 2, maximumPages: 600 });
+  const pool = new Pool(heap, 3);
+  pool.waitUntilReady(60_000);
+  const bytes = counting(1);
+  const module = new WebAssembly.Module(bytes);
+  const { run } = new WebAssembly.Instance(module, { e: { m: heap.memory } }).exports as {
+    run: (at: number) => void;
+  };
+  for (let round = 0; round < 500; round++) {
+    const at = heap.memory.grow(1) * 65536;
+    const words = new Int32Array(heap.memory.buffer, at, 65536 / 4);
+    const tasks = 6;
+    for (let t = 0; t < tasks; t++) {
+      words[t] = at + 1024 * (t + 1);
+      words.set([3, 0, 1, at + 1024 * (t + 1) + 64], 256 * (t + 1));
+    }
+    const play = (task: number) => {
+      busyFor(0.02);
+      run(at + 256 * (task - at) + 1024 + 64);
+    };
+    pool.run({ bytes, run: play, taped: true }, at, 4, tasks);
+    const done = Array.from({ length: tasks }, (_, t) => words[256 * (t + 1) + 16]);
+    expect(done).toEqual(new Array(tasks).fill(DONE));
+  }
+  expect(pool.tally.own).toBeLessThan(pool.tally.tasks);
+  expect(pool.status()).toEqual({ threads: 3, wanted: 3, why: null });
+  pool.stop();
+});
+
+test("busy cores: many short jobs beside processes that keep every core busy are right, and nobody is given up", () => {
+  const others = Array.from({ length: 2 * availableParallelism() }, () =>
+    spawn(process.execPath, ["-e", "for (;;);"]),
+  );
+  try {
+    const pool = new Pool(engine().heap, 4);
+    pool.waitUntilReady(30_000);
+    const bytes = counting(1);
+    const until = performance.now() + 4000;
+    let jobs = 0;
+    for (; performance.now() < until || pool.tally.own === pool.tally.tasks; jobs++) {
+      const words = clearTasks(12);
+      const run = (task: number) => {
+        busyFor(0.2);
+        new Int32Array(engine().heap.buffer, task, 1)[0] = DONE;
+      };
+      pool.run({ bytes, run }, 1024, 64, 12);
+      expect(firstWords(words)).toEqual(new Array(12).fill(DONE));
+    }
+    expect(jobs).toBeGreaterThan(5);
+    expect(pool.status()).toEqual({ threads: 4, wanted: 4, why: null });
+    pool.stop();
+  } finally {
+    for (const other of others) other.kill("SIGKILL");
+  }
 });
 
 test("a kernel that traps in a worker is an error at the call, which says why", () => {
   const pool = new Pool(engine().heap, 2);
   pool.waitUntilReady(60_000);
-  expect(() => pool.run(sabotage("trap"), 1024, 64, 6)).toThrowErrorMatchingInlineSnapshot(`
+  const words = clearTasks(2);
+  const run = () => waitForBegun(words, 1);
+  expect(() => pool.run({ bytes: trapping(), run }, 1024, 64, 2)).toThrowErrorMatchingInlineSnapshot(`
     [TensorError: strided: a kernel failed in a worker thread (RuntimeError: unreachable); the result of this operation is incomplete.
       From here on one thread does the work. configure({ threads: 1 }) uses one from the start.]
   `);
