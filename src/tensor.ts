@@ -17,7 +17,7 @@ import { engine } from "./engine.ts";
 import { describe, fail, list } from "./errors.ts";
 import { type FormatOptions, formatHeader, formatValues, readFormat } from "./format.ts";
 import { checkReach } from "./memory/storage.ts";
-import { axisList, numberList, readList, readOptions } from "./ops/arguments.ts";
+import { axisList, changed, numberList, readList, readOptions } from "./ops/arguments.ts";
 import { type AssociativeOptions, associativeReduce } from "./ops/associative.ts";
 import type { ElementwiseOptions } from "./ops/calls.ts";
 import { assign, assignFlat, copyTo } from "./ops/copy.ts";
@@ -398,8 +398,8 @@ export class Tensor<D extends DType = DType> {
   reduce(fn: FoldFunction, options?: FoldOptions<AssociativeOptions>): Tensor;
   reduce(fn: ScalarFunction, options?: FoldOptions<AssociativeOptions>): Tensor {
     const read = readOptions("reduce", options, "{ axis: 1 }", [...reduceNames, "associative", "with"]);
-    const { with: captures, ...rest } = read;
-    const callable = callableOf("reduce", fn, captures);
+    const callable = callableOf("reduce", fn, read.with);
+    const rest = changed(read, { with: undefined });
     return wrap(associativeReduce("reduce", callable, live("reduce", this), rest));
   }
   /** Every step of the fold along one axis. */
@@ -410,9 +410,8 @@ export class Tensor<D extends DType = DType> {
   scan(fn: FoldFunction, options?: FoldOptions<ScanOptions>): Tensor;
   scan(fn: ScalarFunction, options?: FoldOptions<ScanOptions>): Tensor {
     const read = readOptions("scan", options, "{ axis: 1 }", [...scanNames, "with"]);
-    const { with: captures, ...rest } = read;
-    const callable = callableOf("scan", fn, captures);
-    return wrap(scan("scan", callable, live("scan", this), rest));
+    const callable = callableOf("scan", fn, read.with);
+    return wrap(scan("scan", callable, live("scan", this), changed(read, { with: undefined })));
   }
   matmul<E extends DType>(
     other: Tensor<E>,
@@ -836,7 +835,7 @@ export function readOutput<O extends { readonly out?: Tensor }>(
 ): OutputOptions<O> {
   const read = readOptions(operation, options, "{ out }", names);
   const { out } = read;
-  const made: unknown = out === undefined ? read : { ...read, out: live(operation, out), tensor: out };
+  const made: unknown = out === undefined ? read : changed(read, { out: live(operation, out), tensor: out });
   return made as OutputOptions<O>;
 }
 

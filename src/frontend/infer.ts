@@ -38,7 +38,7 @@ export type ParamKind = "int" | "float" | "big" | "bool";
 
 export interface SpecializeOptions {
   /** The result is cast to it at the end. */
-  readonly dtype?: DType;
+  readonly dtype?: DType | undefined;
   /** Named in messages; the template's own name otherwise. */
   readonly operation?: string;
 }

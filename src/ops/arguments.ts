@@ -15,6 +15,10 @@ class Plain {
 }
 const none = Object.freeze(new Plain());
 
+/** Options with some of their values replaced: as plain as they were. */
+export const changed = <O extends object, M extends object>(options: O, more: M): Omit<O, keyof M> & M =>
+  Object.assign(new Plain(), options, more) as unknown as Omit<O, keyof M> & M;
+
 /**
  * Options as plain data: own properties, each read once. They are an object, or left out: `sum(1)` would otherwise be a
  * sum of everything. With `names`, those are all the options there are: `sum({ axes: 1 })` would otherwise be one too.

@@ -17,11 +17,11 @@ import { filled, type Strided } from "./strided.ts";
 
 export interface ElementwiseOptions {
   /** dtype of the result; default: what the function makes of its operands' dtypes. */
-  readonly dtype?: DType;
+  readonly dtype?: DType | undefined;
   /** Write here instead of into a new tensor; results are converted to its dtype. */
-  readonly out?: Strided;
+  readonly out?: Strided | undefined;
   /** Operands are converted to it first: the function computes in it, called or compiled. */
-  readonly compute?: DType;
+  readonly compute?: DType | undefined;
 }
 
 /** The call, if it needs no plan; null where it does, or where somebody wants to hear of the plan. */

@@ -35,11 +35,13 @@ export function elementwise(
   operation: string,
   plain: Callable,
   operands: readonly Strided[],
-  options: ElementwiseOptions = {},
+  given: ElementwiseOptions = {},
 ): Strided {
   checkOperands(operation, plain, operands);
-  checkOptionalDType(operation, options.dtype);
-  const compute = checkOptionalDType(operation, options.compute);
+  const { hasOwn } = Object;
+  const dtype = hasOwn(given, "dtype") ? checkOptionalDType(operation, given.dtype) : undefined;
+  const compute = hasOwn(given, "compute") ? checkOptionalDType(operation, given.compute) : undefined;
+  const options = { dtype, compute, out: hasOwn(given, "out") ? given.out : undefined };
   const callable = compute === undefined ? plain : plain.computed(compute);
   const done = callAgain(operation, callable, operands, options);
   if (done !== null) return done;

@@ -199,12 +199,7 @@ export class Callable {
     const key = `${inputs.join()}|${this.#kinds}|${dtype ?? ""}`;
     let program = this.#programs.get(key);
     if (program === undefined) {
-      program = specialize(
-        this.template,
-        inputs,
-        this.values.map(paramKind),
-        dtype === undefined ? { operation } : { dtype, operation },
-      );
+      program = specialize(this.template, inputs, this.values.map(paramKind), { dtype, operation });
       if (this.#fastMath) program = simplify(program, fastRules);
       this.#programs.set(key, program);
     }

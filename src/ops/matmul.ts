@@ -103,11 +103,12 @@ export interface MatmulOptions {
 export function matmul(a: Strided, b: Strided, options?: MatmulOptions): Strided {
   checkAlive("matmul", a);
   checkAlive("matmul", b);
-  if (options?.out !== undefined) return matmulInto(options.out, a, b);
+  const out = options !== undefined && Object.hasOwn(options, "out") ? options.out : undefined;
+  if (out !== undefined) return matmulInto(out, a, b);
   const call = prepare(a, b);
-  const out = allocate("matmul", call.dtype, call.full.shape, call.full);
-  filled(out, () => multiply(call.plan, out, a, b));
-  return { dtype: call.dtype, storage: out.storage, frame: call.frame, readOnly: false };
+  const made = allocate("matmul", call.dtype, call.full.shape, call.full);
+  filled(made, () => multiply(call.plan, made, a, b));
+  return { dtype: call.dtype, storage: made.storage, frame: call.frame, readOnly: false };
 }
 
 /** The last product's plan and layouts: frames do not change, so the same frames make the same product. */

@@ -28,7 +28,7 @@ import { broadcastViews } from "../view/broadcast.ts";
 import { normalizeAxes, normalizeAxis, sizeOf } from "../view/layout.ts";
 import { planLoops } from "../view/loops.ts";
 import { contiguousView } from "../view/view.ts";
-import { axisList, checkFlag, checkOptionalDType, readOptions } from "./arguments.ts";
+import { axisList, changed, checkFlag, checkOptionalDType, readOptions } from "./arguments.ts";
 import { sameStrides } from "./copy.ts";
 import {
   callChecked,
@@ -48,13 +48,13 @@ export interface ReduceOptions {
   /** The axis or axes to fold; negative ones count from the end. Default: all. */
   readonly axis?: number | readonly number[];
   /** Where the fold starts. Default: the first element. */
-  readonly init?: number | bigint | boolean;
+  readonly init?: number | bigint | boolean | undefined;
   /** Folded axes stay, with size 1. */
   readonly keepdims?: boolean;
   /** dtype of the accumulator and of the result. */
   readonly dtype?: DType;
   /** Elements are converted to it first: the function computes in it, called or compiled. */
-  readonly compute?: DType;
+  readonly compute?: DType | undefined;
 }
 
 export const reduceNames = ["axis", "init", "keepdims", "dtype", "compute"] as const;
@@ -64,7 +64,7 @@ export interface ScanOptions {
   readonly init?: number | bigint | boolean;
   readonly dtype?: DType;
   /** Elements are converted to it first: the function computes in it, called or compiled. */
-  readonly compute?: DType;
+  readonly compute?: DType | undefined;
 }
 
 /** Which axes are folded, and the shapes that come of it. */
@@ -299,7 +299,8 @@ export function mapReduce(
     );
   }
   const all = readOptions(operation, given, '{ reduce: "sum", axis: 1 }', ["reduce", ...reduceNames]);
-  const { compute, ...options } = all;
+  const { compute } = all;
+  const options = changed(all, { compute: undefined });
   for (const t of tensors) checkAlive(operation, t);
   checkOptionalDType(operation, options.dtype);
   const map = checkOptionalDType(operation, compute) === undefined ? plain : plain.computed(compute!);
@@ -392,9 +393,9 @@ function plainReduce(
       bytes: mapped.storage.bytes,
       why: "map and reduce could not be fused, so the mapped values are stored first",
     });
-    const { reduce: _, ...rest } = options as MapReduceOptions;
-    const full = foldOptions(how, mapped.dtype, rest);
-    const { result, ...plan } = full;
+    const full = foldOptions(how, mapped.dtype, options);
+    const { result } = full;
+    const plan = changed(full, { result: undefined, reduce: undefined });
     const converted = conversionOf(how, mapped.dtype, options);
     const callable = typeof how === "string" ? foldTemplate(how, converted) : how;
     return reduce(operation, callable, mapped, plan, result === undefined ? {} : { result });
@@ -413,7 +414,7 @@ function foldOptions(
   const { init } = namedFolds[how];
   const result = options.dtype ?? (init === null ? element : wideDType(element));
   const carry = isFloat(result) && init !== null ? "f64" : result;
-  return { ...(init === null ? {} : { init }), ...options, dtype: carry, result };
+  return changed(options, { init: options.init ?? init ?? undefined, dtype: carry, result });
 }
 
 /**
