@@ -213,11 +213,11 @@ export interface AsyncScope {
  *       return s.run(() => x.matmul(weights).add(1));
  *     });
  */
-export async function scopeAsync<R>(fn: (s: AsyncScope) => R | PromiseLike<R>): Promise<R> {
+export function scopeAsync<R>(fn: (s: AsyncScope) => R | PromiseLike<R>): Promise<R> {
   checkThunk("scopeAsync", fn, "scopeAsync(async (s) => s.run(() => a.add(b)))");
   const withHandle = (scope: AsyncScope) =>
     fn({ run: (step) => scope.run(step), track: (value) => scope.track(value) });
-  return await runScopeAsync(engine().scopes, withHandle, collectTensors);
+  return runScopeAsync(engine().scopes, withHandle, collectTensors);
 }
 
 const collectTensors = (result: unknown): Iterable<Tensor> => heldIn(result, isTensor);

@@ -891,7 +891,7 @@ describe("scope and configure", () => {
   it("a scope is synchronous", () => {
     expect(refused(() => scope(async () => zeros(2)))).toMatchInlineSnapshot(`
       "(value) scope: the function returned a promise, and everything it made is disposed when it returns.
-        scope is synchronous: await outside of it, or free with dispose() what lives across an await."
+        scope is synchronous. With await between steps: scopeAsync(async (s) => { const t = s.run(() => …); await …; return t; })."
     `);
   });
 

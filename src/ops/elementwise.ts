@@ -304,7 +304,7 @@ function run(
   });
   if (work.program === null) {
     const types = all.map((t) => t.dtype);
-    interpretElementwise(e.heap.view, nest, types, work.evaluate, work.produces);
+    interpretElementwise(e.heap, nest, types, work.evaluate, work.produces);
     e.listener?.({ kind: "kernel", operation, backend: work.by, detail: { nest, dtypes: types } });
     return null;
   }

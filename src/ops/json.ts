@@ -25,9 +25,9 @@ export function fromJSON(json: string | TensorJSON): Strided {
   const out = allocate(op, dtype, shape);
   return filled(out, () => {
     const { write, bytes } = dtypes[dtype];
-    const memory = engine().heap.view;
+    const { heap } = engine();
     data.forEach((x, i) => {
-      write(memory, out.storage.address + i * bytes, elementOf(x, dtype, i));
+      write(heap.view, out.storage.address + i * bytes, elementOf(x, dtype, i));
     });
   });
 }

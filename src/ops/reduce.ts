@@ -226,15 +226,7 @@ function fillReduce(
   const seen = { dtype: out.dtype, storage: out.storage, frame: outView };
   e.listener?.({ kind: "operation", operation, form: "reduce", source, out: seen, inputs: [t], axes });
   holding([t], () =>
-    interpretReduce(
-      e.heap.view,
-      kept,
-      folded,
-      [out.dtype, t.dtype],
-      bound.evaluate(),
-      bound.dtype,
-      bound.init,
-    ),
+    interpretReduce(e.heap, kept, folded, [out.dtype, t.dtype], bound.evaluate(), bound.dtype, bound.init),
   );
   e.listener?.({ kind: "kernel", operation, backend, detail: { kept, folded } });
   return null;
@@ -537,16 +529,7 @@ function fillScan(operation: string, bound: BoundFold, t: Strided, axis: number,
   const nest = absolute(planLoops([outKept, inKept]), [out, t]);
   const backend = bound.program === null ? "function" : "interpreter";
   holding([t], () =>
-    interpretScan(
-      e.heap.view,
-      nest,
-      size,
-      steps,
-      [out.dtype, t.dtype],
-      bound.evaluate(),
-      bound.dtype,
-      bound.init,
-    ),
+    interpretScan(e.heap, nest, size, steps, [out.dtype, t.dtype], bound.evaluate(), bound.dtype, bound.init),
   );
   e.listener?.({ kind: "kernel", operation, backend, detail: { kept: nest } });
 }

@@ -647,7 +647,7 @@ function runMap(operation: string, program: Program, operands: readonly Placed[]
     return;
   }
   const types = all.map((t) => t.dtype);
-  interpretElementwise(e.heap.view, nest, types, evaluator(program), program.dtype);
+  interpretElementwise(e.heap, nest, types, evaluator(program), program.dtype);
   e.listener?.({ kind: "kernel", operation, backend: "interpreter", detail: { program, nest } });
 }
 

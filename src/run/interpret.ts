@@ -3,16 +3,22 @@
  * are the reference for compiled code, the fallback where nothing can be compiled, and the plainest statement of what
  * each means.
  *
- * Addresses are absolute bytes in `memory`; operand 0 is the output.
+ * Addresses are absolute bytes in the heap; operand 0 is the output. A function that is called may make tensors, and
+ * where memory is not shared a heap that grows detaches its views: `heap.view` is read for every element.
  */
 import { convert, type DType, dtypes, type Value } from "../dtype.ts";
 import type { Evaluator } from "../ir/eval.ts";
 import type { LoopNest } from "../view/loops.ts";
 import { advance, isEmpty } from "./odometer.ts";
 
+/** Where elements lie: a heap, as far as the interpreter knows it. */
+export interface ViewHolder {
+  readonly view: DataView;
+}
+
 /** out[…] = f(in0[…], in1[…], …). `produces` is the dtype of f's values, converted when stored. */
 export function interpretElementwise(
-  memory: DataView,
+  heap: ViewHolder,
   nest: LoopNest,
   operands: readonly DType[],
   evaluate: Evaluator,
@@ -30,8 +36,10 @@ export function interpretElementwise(
   const values: Value[] = new Array(reads.length).fill(0);
   do {
     for (let i = 0; i < n; i++) {
-      for (let k = 0; k < reads.length; k++) values[k] = reads[k](memory, pointers[k + 1] + i * steps[k + 1]);
-      write(memory, pointers[0] + i * steps[0], convert(evaluate(values), produces, out));
+      for (let k = 0; k < reads.length; k++)
+        values[k] = reads[k](heap.view, pointers[k + 1] + i * steps[k + 1]);
+      const value = convert(evaluate(values), produces, out);
+      write(heap.view, pointers[0] + i * steps[0], value);
     }
   } while (advance(nest, inner, index, pointers));
 }
@@ -41,7 +49,7 @@ export function interpretElementwise(
  * axes that stay, `folded` walks [in] over those that go. Without `init` the first element is the start.
  */
 export function interpretReduce(
-  memory: DataView,
+  heap: ViewHolder,
   kept: LoopNest,
   folded: LoopNest,
   operands: readonly [out: DType, input: DType],
@@ -62,7 +70,7 @@ export function interpretReduce(
     if (!isEmpty(folded)) {
       foldPointer[0] = pointers[1];
       do {
-        const x = read(memory, foldPointer[0]);
+        const x = read(heap.view, foldPointer[0]);
         if (acc === null) acc = convert(x, operands[1], accumulator);
         else {
           values[0] = acc;
@@ -71,13 +79,13 @@ export function interpretReduce(
         }
       } while (advance(folded, folded.shape.length, foldIndex, foldPointer));
     }
-    write(memory, pointers[0], convert(acc!, accumulator, operands[0]));
+    write(heap.view, pointers[0], convert(acc!, accumulator, operands[0]));
   } while (advance(kept, kept.shape.length, index, pointers));
 }
 
 /** Running folds along one axis of `size` elements: out[i] = acc after element i. */
 export function interpretScan(
-  memory: DataView,
+  heap: ViewHolder,
   kept: LoopNest,
   size: number,
   steps: readonly [out: number, input: number],
@@ -95,14 +103,14 @@ export function interpretScan(
   do {
     let acc = init;
     for (let i = 0; i < size; i++) {
-      const x = read(memory, pointers[1] + i * steps[1]);
+      const x = read(heap.view, pointers[1] + i * steps[1]);
       if (acc === null) acc = convert(x, operands[1], accumulator);
       else {
         values[0] = acc;
         values[1] = x;
         acc = evaluate(values);
       }
-      write(memory, pointers[0] + i * steps[0], convert(acc, accumulator, operands[0]));
+      write(heap.view, pointers[0] + i * steps[0], convert(acc, accumulator, operands[0]));
     }
   } while (advance(kept, kept.shape.length, index, pointers));
 }

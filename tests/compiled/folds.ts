@@ -128,7 +128,7 @@ export function compareFold(s: FoldCase): boolean {
     const nest = planLoops([want.frame, pick(t.frame, folded, false)]);
     const offsets = [nest.offsets[0] + want.storage.address, nest.offsets[1] + t.storage.address];
     interpretReduce(
-      engine().heap.view,
+      engine().heap,
       { ...nest, offsets },
       planLoops([pick(t.frame, folded, true)], { keepOrder: true }),
       [d, s.types[1]],
@@ -168,7 +168,7 @@ export function compareScan(s: FoldCase): boolean {
   const nest = planLoops([pick(want.frame, folded, false), pick(t.frame, folded, false)]);
   const offsets = [nest.offsets[0] + want.storage.address, nest.offsets[1] + t.storage.address];
   interpretScan(
-    engine().heap.view,
+    engine().heap,
     { ...nest, offsets },
     s.layout.shape[axis],
     [want.frame.strides[axis], t.frame.strides[axis]],

@@ -122,7 +122,7 @@ function compare({ op, d, columns, axes, values }: Case, program = programOf(op,
     absolute(planLoops([out.frame, ...inputs.map((t) => t.frame)]), [out, ...inputs]);
   try {
     const e = engine();
-    interpretElementwise(e.heap.view, nest(want), [d, ...program.inputs], evaluator(program), d);
+    interpretElementwise(e.heap, nest(want), [d, ...program.inputs], evaluator(program), d);
     e.kernels.elementwise(program, nest(got), []);
     const at = (t: Strided, i: number) =>
       dtypes[d].read(e.heap.view, t.storage.address + t.frame.offset + i * t.frame.strides[1]) as number;

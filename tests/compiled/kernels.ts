@@ -69,8 +69,7 @@ export function compareKernel(s: KernelCase): boolean {
   try {
     const types = [program.dtype, ...s.types];
     const nest = (out: Strided) => absolute(planLoops([out.frame, x.frame, y.frame]), [out, x, y]);
-    const memory = engine().heap.view;
-    interpretElementwise(memory, nest(want), types, evaluator(program, params), program.dtype);
+    interpretElementwise(engine().heap, nest(want), types, evaluator(program, params), program.dtype);
     engine().kernels.elementwise(program, nest(got), params);
     const [a, b] = [bytesOf(want), bytesOf(got)];
     const same = a.every((byte, i) => byte === b[i]) || sameValues(program.dtype, want, got);

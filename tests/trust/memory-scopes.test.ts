@@ -11,6 +11,7 @@ import {
   type Tensor,
   zeros,
 } from "../../src/index.ts";
+import { refused } from "../refused.ts";
 
 /** Runs `action`; all tensors made by then are gone, but for so many. */
 async function leaving<R>(count: number, action: () => Promise<R>): Promise<R> {
@@ -222,7 +223,7 @@ test("a function that is not async is awaited all the same", async () => {
 });
 
 test("mistakes are said in words", async () => {
-  expect(await reason(scopeAsync(5 as never))).toMatchInlineSnapshot(`
+  expect(refused(() => scopeAsync(5 as never))).toMatchInlineSnapshot(`
     "(value) scopeAsync: expected a function, got the number 5.
       Pass one, such as scopeAsync(async (s) => s.run(() => a.add(b)))."
   `);

@@ -89,11 +89,9 @@ export function qrOf(operation: string, a: Tensor, dtype: LinalgDType): Qr {
 
 /** The reflections of some columns. */
 function together({ r, v, tau }: Qr, from: number, to: number): Reflections {
-  return reflectionsOf(
-    block(stridedOf(v), from, r.shape[1], from, to),
-    tau.data.subarray(from),
-    tau.shape[1],
-  );
+  // A copy: where memory is not shared, `data` does not outlive what is allocated next.
+  const factors = tau.toTypedArray().subarray(from);
+  return reflectionsOf(block(stridedOf(v), from, r.shape[1], from, to), factors, tau.shape[1]);
 }
 
 /** Columns `from` to `to`, panel by panel. */

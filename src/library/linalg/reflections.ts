@@ -20,7 +20,6 @@ export function reflectionsOf(v: Stack, tau: Float64Array, tauStep: number): Ref
   const [batch, , k] = v.frame.shape;
   const inner = productOf(transposed(v), v);
   const t = empty([batch, k, k], { dtype: v.dtype });
-  const values = t.data;
   const products = inner.toTypedArray();
   const row = new Float64Array(k * k);
   for (let b = 0; b < batch; b++) {
@@ -36,7 +35,7 @@ export function reflectionsOf(v: Stack, tau: Float64Array, tauStep: number): Ref
       }
       row[j * k + j] = factor;
     }
-    values.set(row, base);
+    t.data.set(row, base);
   }
   return { v, t };
 }

@@ -98,7 +98,7 @@ export function inverseOrNaN(a: Tensor, dtype: LinalgDType): Tensor {
     const lu = luOf("inv", a, dtype);
     const out = inverseOf(lu, batchOf(a));
     const each = out.view(lu.info.size, ...out.shape.slice(-2));
-    lu.info.data.forEach((info, i) => {
+    lu.info.toTypedArray().forEach((info, i) => {
       if (info !== 0) each.slice(i).fill(Number.NaN);
     });
     return out;
