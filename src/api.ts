@@ -4,7 +4,7 @@ import { engine } from "./engine.ts";
 import { describe, fail } from "./errors.ts";
 import { heldIn } from "./memory/held.ts";
 import { runScope, runScopeAsync } from "./memory/scope.ts";
-import { checkFlag, checkThunk, readOptions } from "./ops/arguments.ts";
+import { changed, checkFlag, checkThunk, readOptions, without } from "./ops/arguments.ts";
 import * as create from "./ops/create.ts";
 import { elementwise } from "./ops/elementwise.ts";
 import { type Captures, callableOf, type ScalarFunction } from "./ops/function.ts";
@@ -419,7 +419,8 @@ export function mapReduce(
   options: MapReduceOptions = {},
 ): Tensor {
   options = readOptions("mapReduce", options, '{ reduce: "max" }', ["reduce", "with", ...reduceNames]);
-  const { reduce, with: captures, ...rest } = options;
+  const { reduce, with: captures } = options;
+  const rest = without(options, "reduce", "with");
   const names = ["sum", "prod", "max", "min"];
   if (typeof reduce !== "function" && reduce !== undefined && !names.includes(reduce)) {
     fail(
@@ -432,7 +433,7 @@ export function mapReduce(
   const how = typeof reduce === "function" ? callableOf("mapReduce", reduce) : (reduce ?? "sum");
   const callable = callableOf("mapReduce", fn, captures);
   const operands = operandsOf("mapReduce", tensors);
-  return wrap(mapReduceOp("mapReduce", operands, callable, { ...rest, reduce: how }));
+  return wrap(mapReduceOp("mapReduce", operands, callable, changed(rest, { reduce: how })));
 }
 
 export const mean = <D extends DType, E extends DType = Floated<D>>(

@@ -3,7 +3,7 @@
  * Importing strided makes nothing; the one engine of this thread is made at first use.
  */
 import type { DType } from "./dtype.ts";
-import { describe, fail, failKey, written } from "./errors.ts";
+import { describe, fail, failKey, isRevoked, written } from "./errors.ts";
 import { Heap, type HeapOptions } from "./memory/heap.ts";
 import { type Disposes, ScopeStack } from "./memory/scope.ts";
 import { KernelCache } from "./run/kernel.ts";
@@ -111,7 +111,7 @@ export function within<R>(operation: string, fn: () => R): R {
 
 /** Settings of the engine; only before it is first used. */
 export function configure(settings: EngineOptions): void {
-  if (typeof settings !== "object" || settings === null) {
+  if (typeof settings !== "object" || settings === null || isRevoked(settings)) {
     fail(
       "value",
       "configure",

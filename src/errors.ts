@@ -79,6 +79,16 @@ export function describe(value: unknown): string {
 export const isTensorLike = (value: object): boolean =>
   Object.prototype.toString.call(value) === "[object Tensor]";
 
+/** Is it a Proxy that was revoked? Whatever is asked of one throws. */
+export function isRevoked(value: object): boolean {
+  try {
+    Array.isArray(value);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
 /** A misspelt option would otherwise do nothing, silently. */
 export function failKey(operation: string, key: string, names: readonly string[]): never {
   const nearest = [...names].sort((a, b) => distance(key, a) - distance(key, b))[0];

@@ -8,7 +8,7 @@ import { paramValue } from "./frontend/infer.ts";
 import { evaluator } from "./ir/eval.ts";
 import type { Template } from "./ir/node.ts";
 import { printTemplate } from "./ir/print.ts";
-import { checkFlag, checkOptionalDType, readOptions } from "./ops/arguments.ts";
+import { changed, checkFlag, checkOptionalDType, readOptions } from "./ops/arguments.ts";
 import { elementwise } from "./ops/elementwise.ts";
 import {
   type Callable,
@@ -105,7 +105,7 @@ function makeKernel(callable: Callable, dtype: DType | undefined): Kernel {
       options = readOptions("reduce", options, "{ axis: 1 }");
       const fold = typeof how === "function" ? callableOf("reduce", how) : (how as NamedFold);
       return (...tensors: Tensor[]) =>
-        wrap(mapReduce("reduce", operandsOf(tensors), seen, { ...options, reduce: fold }));
+        wrap(mapReduce("reduce", operandsOf(tensors), seen, changed(options, { reduce: fold })));
     },
     as: (to: DType) => makeKernel(callable, checkDType("kernel", to)),
     template: seen.template!,

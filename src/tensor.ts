@@ -17,7 +17,7 @@ import { engine } from "./engine.ts";
 import { describe, fail, list } from "./errors.ts";
 import { type FormatOptions, formatHeader, formatValues, readFormat } from "./format.ts";
 import { checkReach } from "./memory/storage.ts";
-import { axisList, changed, numberList, readList, readOptions } from "./ops/arguments.ts";
+import { axisList, changed, numberList, readList, readOptions, without } from "./ops/arguments.ts";
 import { type AssociativeOptions, associativeReduce } from "./ops/associative.ts";
 import type { ElementwiseOptions } from "./ops/calls.ts";
 import { assign, assignFlat, copyTo } from "./ops/copy.ts";
@@ -399,8 +399,7 @@ export class Tensor<D extends DType = DType> {
   reduce(fn: ScalarFunction, options?: FoldOptions<AssociativeOptions>): Tensor {
     const read = readOptions("reduce", options, "{ axis: 1 }", [...reduceNames, "associative", "with"]);
     const callable = callableOf("reduce", fn, read.with);
-    const rest = changed(read, { with: undefined });
-    return wrap(associativeReduce("reduce", callable, live("reduce", this), rest));
+    return wrap(associativeReduce("reduce", callable, live("reduce", this), without(read, "with")));
   }
   /** Every step of the fold along one axis. */
   scan<W extends Captures>(
@@ -411,7 +410,7 @@ export class Tensor<D extends DType = DType> {
   scan(fn: ScalarFunction, options?: FoldOptions<ScanOptions>): Tensor {
     const read = readOptions("scan", options, "{ axis: 1 }", [...scanNames, "with"]);
     const callable = callableOf("scan", fn, read.with);
-    return wrap(scan("scan", callable, live("scan", this), changed(read, { with: undefined })));
+    return wrap(scan("scan", callable, live("scan", this), without(read, "with")));
   }
   matmul<E extends DType>(
     other: Tensor<E>,

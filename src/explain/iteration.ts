@@ -118,7 +118,7 @@ export function iterationOf(trace: Trace): Iteration {
     row(ordinal, options = {}) {
       const { most = MOST_READS, from = 0 } =
         typeof options === "number"
-          ? { most: options }
+          ? { most: options, from: 0 }
           : readOptions("row", options, "{ most: 24 }", ["most", "from"]);
       checkOrdinal(ordinal, count);
       for (const [name, value] of Object.entries({ most, from })) {

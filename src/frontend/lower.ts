@@ -73,7 +73,9 @@ export function capturedArguments(fn: AnyFunction, captures: Captures): unknown[
   const keys = Object.keys(captures);
   const parsed = keys.length === 0 ? null : parseFunction(fn);
   if (parsed === null) return [];
-  if (isRefusal(parsed) || parsed.node.params.at(-1)?.type === "ObjectPattern") return [captures];
+  if (isRefusal(parsed)) return [captures];
+  const last = parsed.node.params.at(-1);
+  if (last !== undefined && last.type !== "Identifier") return [captures];
   const free = freeNames(parsed.node);
   return keys.filter((key) => !free.has(key)).map((key) => captures[key]);
 }
@@ -157,8 +159,6 @@ class Lowering {
   readonly #globals = new Map<string, Span>();
   #steps = 0;
   #depth = 0;
-  /** Have the captured values found their places? */
-  #isBound = false;
 
   constructor(fn: ParsedFunction, captures: Captures) {
     this.#fn = fn;
@@ -169,7 +169,6 @@ class Lowering {
     const { node, source, name } = this.#fn;
     const scope = new Scope(null);
     const inputs = this.#bindParameters(scope);
-    this.#isBound = true;
     const value = this.#runBody(node, scope);
     if (value.kind === "nothing") {
       this.#refuse(node, notEveryPath);
@@ -190,8 +189,13 @@ class Lowering {
   }
 
   #refuse(node: { start: number; end: number }, reason: string, remedy: string | null = null): never {
+    throw new Refused(refusal(reason, this.#fn.source, this.#span(node), remedy));
+  }
+
+  /** The captured values do not fit the parameters, so the function cannot be called with them either. */
+  #refuseBinding(node: { start: number; end: number }, reason: string, remedy: string): never {
     const refused = refusal(reason, this.#fn.source, this.#span(node), remedy);
-    throw new Refused(this.#isBound ? refused : { ...refused, binding: true });
+    throw new Refused({ ...refused, binding: true });
   }
 
   #refuseSyntax(node: AnyNode): never {
@@ -237,7 +241,7 @@ class Lowering {
         const key = propertyName(property);
         const value = key === null ? undefined : values.get(key);
         if (key === null || value === undefined) {
-          this.#refuse(
+          this.#refuseBinding(
             property,
             `the function expects a captured value "${key}".`,
             `Pass it: kernel(fn, { ${key} }).`,
@@ -292,7 +296,7 @@ class Lowering {
     const quote = (keys: readonly string[]) => keys.map((key) => `"${key}"`).join(", ");
     if (inputs < 0) {
       const reason = `the function does not use the captured ${quote(rest)}.`;
-      this.#refuse(node, reason, "Leave them out, or read them by name.");
+      this.#refuseBinding(node, reason, "Leave them out, or read them by name.");
     }
     const remedy = `Write them in one object, whose names stay: (x, { ${loose.join(", ")} }) => …`;
     if (loose.length > 1) {
@@ -301,12 +305,12 @@ class Lowering {
         rest.length === 0
           ? node
           : { start: node.params[inputs].start, end: node.params[names.length - 1].end };
-      this.#refuse(span, fact, remedy);
+      this.#refuseBinding(span, fact, remedy);
     }
     const misplaced = rest.find((key, i) => names[inputs + i] !== key);
     if (misplaced !== undefined && names.includes(misplaced)) {
       const fact = `the captured parameter "${misplaced}" comes last.`;
-      this.#refuse(
+      this.#refuseBinding(
         node.params[names.indexOf(misplaced)],
         fact,
         remedy.replace("them", "it").replace("names stay", "name stays"),

@@ -8,12 +8,13 @@ import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import type { Program } from "../ir/node.ts";
 import { createStorage } from "../memory/storage.ts";
+import { snapshot } from "../ops/arguments.ts";
 import { copyTo, sameShape } from "../ops/copy.ts";
-import { fromData, type Nested } from "../ops/create.ts";
+import { fromData, fromScalars, type Nested, readNested, type Scalar } from "../ops/create.ts";
 import { absolute, filled, type Strided } from "../ops/strided.ts";
 import type { EmitRoutine, RoutineAbout } from "../run/routine.ts";
 import { isTensor, live, type Tensor } from "../tensor.ts";
-import { MAX_RANK, sizeOf, unravel } from "../view/layout.ts";
+import { sizeOf, unravel } from "../view/layout.ts";
 import { type LoopNest, planLoops } from "../view/loops.ts";
 import { overlaps } from "../view/overlap.ts";
 import { broadcastTo, contiguousView, type View } from "../view/view.ts";
@@ -35,7 +36,8 @@ export type Indices = Tensor | Nested;
 /** The indices as a tensor of integers; `made` tells whether it is ours to release. */
 export function indexTensor(operation: string, indices: unknown): { index: Strided; made: boolean } {
   if (!isTensor(indices)) {
-    if (typeof indices !== "number" && typeof indices !== "bigint" && !Array.isArray(indices)) {
+    const listed = snapshot(operation, "the indices", indices);
+    if (typeof listed !== "number" && typeof listed !== "bigint" && !Array.isArray(listed)) {
       fail(
         "value",
         operation,
@@ -43,8 +45,9 @@ export function indexTensor(operation: string, indices: unknown): { index: Strid
         "Give a tensor of integers, a number, or an array of numbers.",
       );
     }
-    const whole = wholeIndices(operation, indices as Nested, 0);
-    return { index: fromData(whole, { dtype: "i64" }, operation), made: true };
+    const { shape, flat } = readNested(operation, listed);
+    const whole = flat.map((x) => wholeIndex(operation, x));
+    return { index: fromScalars(operation, whole, shape, "i64"), made: true };
   }
   const index = live(operation, indices);
   if (!isInteger(indices.dtype)) {
@@ -60,25 +63,20 @@ export function indexTensor(operation: string, indices: unknown): { index: Strid
   return { index, made: false };
 }
 
-/** Numbers beyond 2^53 as bigints, so that the check of the axis judges them; what no i64 holds fits no axis. */
-function wholeIndices(operation: string, indices: Nested, depth: number): Nested {
-  if (Array.isArray(indices)) {
-    if (depth > MAX_RANK || indices.every((x) => Number.isSafeInteger(x))) return indices;
-    return indices.map((x) => wholeIndices(operation, x as Nested, depth + 1));
-  }
-  if (typeof indices === "number" && !Number.isInteger(indices)) {
+/** A number beyond 2^53 as a bigint, so that the check of the axis judges it; what no i64 holds fits no axis. */
+function wholeIndex(operation: string, index: Scalar): Scalar {
+  if (typeof index === "number" && !Number.isInteger(index)) {
     fail(
       "index",
       operation,
-      `index ${indices} is not a whole number.`,
+      `index ${index} is not a whole number.`,
       "Use whole numbers below the axis' size.",
     );
   }
-  if (typeof indices !== "bigint" && (typeof indices !== "number" || Number.isSafeInteger(indices)))
-    return indices;
-  const index = BigInt(indices);
-  if (BigInt.asIntN(64, index) === index) return index;
-  return fail("index", operation, `index ${indices} is out of range.`, "No axis is that long.");
+  if (typeof index !== "bigint" && (typeof index !== "number" || Number.isSafeInteger(index))) return index;
+  const exact = BigInt(index);
+  if (BigInt.asIntN(64, exact) === exact) return exact;
+  return fail("index", operation, `index ${index} is out of range.`, "No axis is that long.");
 }
 
 export function checkMode(operation: string, mode: unknown): IndexMode {

@@ -1,7 +1,7 @@
 /** Statistics that leave NaNs out, as if they were not there. Where nothing is left, the result is NaN. */
 import { add, mapReduce, max, min, prod, scope, sqrt, sum, tensor, where, zip } from "../api.ts";
 import { type DType, isFloat } from "../dtype.ts";
-import { axisList, checkFlag, checkOptionalDType, readOptions } from "../ops/arguments.ts";
+import { axisList, changed, checkFlag, checkOptionalDType, readOptions, without } from "../ops/arguments.ts";
 import { type AxisOptions, freedomOf, type SumOptions, type VarOptions } from "../ops/reductions.ts";
 import { liveTensor, type Tensor } from "../tensor.ts";
 import { normalizeAxes } from "../view/layout.ts";
@@ -28,7 +28,9 @@ export const nansum = (t: Tensor, options: SumOptions = {}): Tensor => {
 export const nanprod = (t: Tensor, options: SumOptions = {}): Tensor => {
   options = readOptions("nanprod", options, example);
   const live = checked("nanprod", t, options, ["axis", "keepdims", "dtype"]);
-  return isFloat(live.dtype) ? mapReduce([live], orOne, { ...options, reduce: "prod" }) : prod(live, options);
+  return isFloat(live.dtype)
+    ? mapReduce([live], orOne, changed(options, { reduce: "prod" as const }))
+    : prod(live, options);
 };
 /** The largest element along axes. */
 export const nanmax = (t: Tensor, options: AxisOptions = {}): Tensor => extreme("nanmax", t, options);
@@ -42,8 +44,8 @@ function extreme(op: "nanmax" | "nanmin", t: Tensor, options: AxisOptions): Tens
   return scope(() => {
     const found =
       op === "nanmax"
-        ? mapReduce([live], orLowest, { ...options, reduce: "max" })
-        : mapReduce([live], orHighest, { ...options, reduce: "min" });
+        ? mapReduce([live], orLowest, changed(options, { reduce: "max" as const }))
+        : mapReduce([live], orHighest, changed(options, { reduce: "min" as const }));
     return where(countThere(live, options).equal(0), Number.NaN, found);
   });
 }
@@ -63,11 +65,12 @@ export const nanstd = (t: Tensor, options: VarOptions = {}): Tensor => spread("n
 function spread(op: "nanvar" | "nanstd", t: Tensor, options: VarOptions): Tensor {
   options = readOptions(op, options, example);
   const live = checked(op, t, options, ["axis", "keepdims", "dtype", "ddof", "correction"]);
-  const { ddof: _, correction: __, dtype = floatOf(live.dtype), ...axes } = options;
+  const { dtype = floatOf(live.dtype) } = options;
+  const axes = without(options, "ddof", "correction", "dtype");
   const ddof = freedomOf(op, options);
   return scope(() => {
     const x = live.to("f64");
-    const mean = meanOf(x, { ...axes, keepdims: true });
+    const mean = meanOf(x, changed(axes, { keepdims: true }));
     const squares = mapReduce([x, mean], squareFrom, axes);
     const left = add(countThere(live, axes), -ddof);
     const variance = where(left.greater(0), squares.div(left), Number.NaN);
@@ -109,12 +112,7 @@ function meanOf(t: Tensor, options: AxisOptions): Tensor {
 
 /** How many are not NaN, as f64. */
 const countThere = (t: Tensor, options: AxisOptions): Tensor =>
-  mapReduce([t.to("f64")], isThere, axesOf(options));
-
-const axesOf = ({ axis, keepdims }: AxisOptions): AxisOptions => ({
-  ...(axis === undefined ? {} : { axis }),
-  ...(keepdims === undefined ? {} : { keepdims }),
-});
+  mapReduce([t.to("f64")], isThere, without(options as SumOptions, "dtype"));
 
 function checked(op: string, t: Tensor, options: SumOptions, names: readonly string[]): Tensor {
   options = readOptions(op, options, example, names);

@@ -4,7 +4,7 @@
  * read is checked, then the tensors are asked whether they still live.
  */
 import { checkDType, type DType } from "../dtype.ts";
-import { describe, fail, failKey, isTensorLike } from "../errors.ts";
+import { describe, fail, failKey, isRevoked, isTensorLike } from "../errors.ts";
 
 /** What was read and nothing else: no key that somebody gave to all objects. */
 class Plain {
@@ -18,6 +18,15 @@ const none = Object.freeze(new Plain());
 /** Options with some of their values replaced: as plain as they were. */
 export const changed = <O extends object, M extends object>(options: O, more: M): Omit<O, keyof M> & M =>
   Object.assign(new Plain(), options, more) as unknown as Omit<O, keyof M> & M;
+
+/** Options without some of them. */
+export function without<O extends object, K extends keyof O>(options: O, ...keys: readonly K[]): Omit<O, K> {
+  const rest = new Plain();
+  for (const [key, value] of Object.entries(options)) {
+    if (!keys.includes(key as K)) rest[key] = value;
+  }
+  return rest as unknown as Omit<O, K>;
+}
 
 /**
  * Options as plain data: own properties, each read once. They are an object, or left out: `sum(1)` would otherwise be a
@@ -56,15 +65,28 @@ export interface Budget {
 }
 export const entries = (): Budget => ({ left: MOST_ENTRIES });
 
-/** An argument as plain data: a list, and the lists in it, are copied; what is no list stays what it is. */
-export const snapshot = <T>(operation: string, name: string, value: T): T =>
-  (isList(value) ? copied(operation, name, value, 0, entries()) : value) as T;
+/** An argument as plain data: a list, and the lists in it, are copied, each once; what is no list stays what it is. */
+export function snapshot<T>(operation: string, name: string, value: T): T {
+  if (typeof value !== "object" || value === null) return value;
+  if (isRevoked(value))
+    fail("value", operation, `${name} is a Proxy that was revoked.`, "Pass the thing itself.");
+  return (isList(value) ? copied(operation, name, value, 0, entries(), new Map()) : value) as T;
+}
 
-function copied(operation: string, name: string, value: unknown, depth: number, budget: Budget): unknown {
+function copied(
+  operation: string,
+  name: string,
+  value: unknown,
+  depth: number,
+  budget: Budget,
+  known: Map<unknown, unknown>,
+): unknown {
+  if (known.has(value)) return known.get(value);
   const list = depth < MOST_DEPTH ? readList(operation, name, value, budget) : null;
   if (list === null) return value;
+  known.set(value, list);
   for (let i = 0; i < list.length; i++) {
-    if (typeof list[i] === "object") list[i] = copied(operation, name, list[i], depth + 1, budget);
+    if (typeof list[i] === "object") list[i] = copied(operation, name, list[i], depth + 1, budget, known);
   }
   return list;
 }
@@ -80,11 +102,7 @@ function isNoOptions(value: object): boolean {
 
 /** A Proxy that was revoked is no list. */
 function isList(value: unknown): value is unknown[] {
-  try {
-    return Array.isArray(value);
-  } catch {
-    return false;
-  }
+  return typeof value === "object" && value !== null && !isRevoked(value) && Array.isArray(value);
 }
 
 /** A list, each entry read once; null: it is none. */

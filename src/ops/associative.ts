@@ -6,7 +6,7 @@ import { isFloat } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { sizeOf } from "../view/layout.ts";
 import { contiguousView, type View } from "../view/view.ts";
-import { checkFlag, readOptions } from "./arguments.ts";
+import { changed, checkFlag, readOptions, without } from "./arguments.ts";
 import { elementwise } from "./elementwise.ts";
 import type { Callable } from "./function.ts";
 import { type ReduceOptions, reduce, reduceNames, splitShape } from "./reduce.ts";
@@ -32,7 +32,8 @@ export function associativeReduce(
   all: AssociativeOptions,
 ): Strided {
   all = readOptions(operation, all, "{ axis: 1 }", [...reduceNames, "associative"]);
-  const { associative, ...options } = all;
+  const { associative } = all;
+  const options = without(all, "associative");
   checkFlag(operation, "associative", associative);
   if (associative !== true || !keepsDType(t, options)) return reduce(operation, callable, t, options);
   checkAlive(operation, t);
@@ -45,11 +46,11 @@ export function associativeReduce(
     return reduce(operation, callable, t, options);
   const each = Math.floor(shape[axis] / parts);
   const axes = split.isFolded.flatMap((f, d) => (f ? [d] : []));
-  const { init: _, ...startless } = options;
+  const startless = without(options, "init");
   const { dtype, compute } = options;
   // Parts become an axis of their own in front of the one that was cut.
   const inParts = { ...t, frame: cutAxis(t.frame, axis, parts, each) };
-  const options1 = { ...startless, axis: axes.map((d) => d + 1), keepdims: true };
+  const options1 = changed(startless, { axis: axes.map((d) => d + 1), keepdims: true });
   return withTemporary(reduce(operation, callable, inParts, options1), (partials) => {
     engine().listener?.({
       kind: "copy",
@@ -64,7 +65,7 @@ export function associativeReduce(
         axes.map((d) => d + 1),
       ),
     };
-    const joined = { ...options, axis, keepdims: false };
+    const joined = changed(options, { axis, keepdims: false });
     const whole = reduce(operation, callable, ones, joined);
     const rest = shape[axis] - parts * each;
     const result = { ...whole, frame: contiguousView(split.shape, whole.frame.itemBytes) };

@@ -41,18 +41,29 @@ export function fromData(data: Nested | ArrayBufferView, given: TensorOptions, o
   if (ArrayBuffer.isView(data)) return fromTypedArray(op, data as TypedArray, options);
   const { shape, flat } = readNested(op, data);
   const dtype = options.dtype ?? guessDType(op, flat);
-  const values = flat.map((x) => fromScalar(op, x, dtype));
-  const out = allocate(
+  return fromScalars(
     op,
+    flat,
+    options.shape === undefined ? shape : shapeFor(op, options.shape, flat.length),
     dtype,
-    options.shape === undefined ? shape : shapeFor(op, options.shape, values.length),
   );
+}
+
+/** As many elements as the shape has, in row-major order. */
+export function fromScalars(
+  op: string,
+  flat: readonly Scalar[],
+  shape: readonly number[],
+  dtype: DType,
+): Strided {
+  const values = flat.map((x) => fromScalar(op, x, dtype));
+  const out = allocate(op, dtype, shape);
   writeAll(out, values);
   return out;
 }
 
 /** The elements of nested arrays in their order, and the shape they have. Every length and element is read once. */
-function readNested(op: string, data: unknown): { shape: readonly number[]; flat: Scalar[] } {
+export function readNested(op: string, data: unknown): { shape: readonly number[]; flat: Scalar[] } {
   const shape: number[] = [];
   const path: number[] = [];
   const flat: Scalar[] = [];
@@ -401,9 +412,7 @@ function bytesOf(op: string, buffer: ArrayBufferLike | ArrayBufferView): Uint8Ar
     const { buffer: all, byteOffset, byteLength } = arrayFacts(buffer);
     return bytesIn(op, all, byteOffset, byteLength);
   }
-  const isBuffer =
-    buffer instanceof ArrayBuffer || Object.prototype.toString.call(buffer) === "[object SharedArrayBuffer]";
-  if (!isBuffer)
+  if (!isBuffer(buffer))
     fail(
       "value",
       op,
@@ -411,6 +420,17 @@ function bytesOf(op: string, buffer: ArrayBufferLike | ArrayBufferView): Uint8Ar
       "Give an ArrayBuffer, a typed array or a Node Buffer.",
     );
   return bytesIn(op, buffer);
+}
+
+/** A Proxy may refuse to say what it is of. */
+function isBuffer(value: unknown): value is ArrayBufferLike {
+  try {
+    return (
+      value instanceof ArrayBuffer || Object.prototype.toString.call(value) === "[object SharedArrayBuffer]"
+    );
+  } catch {
+    return false;
+  }
 }
 
 function bytesIn(op: string, buffer: ArrayBufferLike, offset = 0, length?: number): Uint8Array {

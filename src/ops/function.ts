@@ -230,6 +230,8 @@ export function callableOf(operation: string, fn: unknown, given?: Captures): Ca
   if (callable === undefined || callable.template === null) {
     // A function that cannot be compiled is called instead, so its identity matters.
     const lowered = lowerFunction(fn as ScalarFunction);
+    if (isRefusal(lowered) && lowered.binding)
+      throw new TensorError("kernel", refusalMessage(operation, lowered));
     callable = isRefusal(lowered)
       ? new Callable(null, lowered, fn as ScalarFunction)
       : new Callable(lowered, null, fn as ScalarFunction);

@@ -4,7 +4,7 @@
  */
 import { checkDType, type DType, dtypes, fromScalar, type Value } from "../dtype.ts";
 import { engine } from "../engine.ts";
-import { describe, fail } from "../errors.ts";
+import { describe, fail, isRevoked } from "../errors.ts";
 import { checkShape, sizeOf } from "../view/layout.ts";
 import { numberList, readList } from "./arguments.ts";
 import type { Scalar } from "./create.ts";
@@ -41,7 +41,7 @@ function parse(text: string): unknown {
 }
 
 function checkJSON(json: unknown): TensorJSON {
-  if (typeof json !== "object" || json === null || Array.isArray(json)) {
+  if (typeof json !== "object" || json === null || isRevoked(json) || Array.isArray(json)) {
     return fail("value", op, `expected an object, got ${describe(json)}.`, example);
   }
   const { dtype, shape: sizes, data: elements } = json as TensorJSON;

@@ -3,7 +3,7 @@
  * ELEMENTS, a plain function, no tensors. They show the index arithmetic with nothing hidden, for any layout;
  * the compiled kernels must agree with them.
  */
-import { describe, fail, list, shown } from "../errors.ts";
+import { describe, fail, isRevoked, list, shown } from "../errors.ts";
 import { broadcastIndex, extentOf, normalizeAxis, positionOf, sizeOf, unravel } from "../view/layout.ts";
 import { checkThunk, numberList } from "./arguments.ts";
 import { sameShape } from "./copy.ts";
@@ -116,7 +116,12 @@ const at = (t: Raw, index: readonly number[]) => positionOf(index, t.strides, t.
 function readRaw(op: string, given: readonly unknown[], names: readonly string[]): Raw[] {
   return names.map((name, k) => {
     const t = given[k] as Raw | null;
-    const { storage, shape: sizes, strides: steps, offset = 0 } = (typeof t === "object" && t) || ({} as Raw);
+    const {
+      storage,
+      shape: sizes,
+      strides: steps,
+      offset = 0,
+    } = (typeof t === "object" && t && !isRevoked(t) ? t : {}) as Raw;
     const length = lengthOf(storage);
     if (length === null) {
       fail(

@@ -28,7 +28,7 @@ import { broadcastViews } from "../view/broadcast.ts";
 import { normalizeAxes, normalizeAxis, sizeOf } from "../view/layout.ts";
 import { planLoops } from "../view/loops.ts";
 import { contiguousView } from "../view/view.ts";
-import { axisList, changed, checkFlag, checkOptionalDType, readOptions } from "./arguments.ts";
+import { axisList, changed, checkFlag, checkOptionalDType, readOptions, without } from "./arguments.ts";
 import { sameStrides } from "./copy.ts";
 import {
   callChecked,
@@ -292,7 +292,7 @@ export function mapReduce(
   }
   const all = readOptions(operation, given, '{ reduce: "sum", axis: 1 }', ["reduce", ...reduceNames]);
   const { compute } = all;
-  const options = changed(all, { compute: undefined });
+  const options = without(all, "compute");
   for (const t of tensors) checkAlive(operation, t);
   checkOptionalDType(operation, options.dtype);
   const map = checkOptionalDType(operation, compute) === undefined ? plain : plain.computed(compute!);
@@ -387,7 +387,7 @@ function plainReduce(
     });
     const full = foldOptions(how, mapped.dtype, options);
     const { result } = full;
-    const plan = changed(full, { result: undefined, reduce: undefined });
+    const plan = without(full as MapReduceOptions & typeof full, "result", "reduce");
     const converted = conversionOf(how, mapped.dtype, options);
     const callable = typeof how === "string" ? foldTemplate(how, converted) : how;
     return reduce(operation, callable, mapped, plan, result === undefined ? {} : { result });

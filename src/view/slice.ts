@@ -5,7 +5,7 @@
  * (keeps it), null (a new axis of size 1), "..." (all axes that no other item takes). Axes left over stay
  * whole.
  */
-import { fail, list, shown } from "../errors.ts";
+import { fail, isRevoked, list, shown } from "../errors.ts";
 import { checkShape, normalizeIndex } from "./layout.ts";
 import { rearranged, type View } from "./view.ts";
 
@@ -105,7 +105,7 @@ function parseItem(item: SliceItem): Parsed {
   if (item === null) return { kind: "newAxis" };
   if (typeof item === "number") return { kind: "index", index: item };
   if (typeof item === "string") return parseText(item);
-  if (!Array.isArray(item)) badItem(item);
+  if (isRevoked(item) || !Array.isArray(item)) badItem(item);
   item = copyOf(item);
   if (item.length < 1 || item.length > 3) {
     fail(
@@ -174,7 +174,9 @@ function write(items: readonly SliceItem[]): string {
 }
 
 function writeItem(item: unknown): string {
-  if (Array.isArray(item)) return list(item.map((x) => (Array.isArray(x) ? "…" : writeItem(x))));
+  if (typeof item === "object" && item !== null && isRevoked(item)) return shown(item);
+  if (Array.isArray(item))
+    return list(item.map((x) => (typeof x === "object" && x !== null ? "…" : writeItem(x))));
   if (typeof item === "string") return JSON.stringify(item);
   return typeof item === "bigint" ? `${item}n` : shown(item);
 }

@@ -381,7 +381,10 @@ function* judge(
   if (error !== undefined) {
     ends.refused++;
     const isOwn = used.some((m) => m.own?.test(String((error as Error).message)));
-    if (!(error instanceof TensorError || error === w.planted || isOwn)) yield `raw ${said(error)}`;
+    // What a recipe's own function throws, given odd captured values, is its own.
+    const isTheirs = of.changes.some(({ path }) => path.includes(".with."));
+    if (!(error instanceof TensorError || error === w.planted || isOwn || isTheirs))
+      yield `raw ${said(error)}`;
     else if (error instanceof TensorError && error.code === "internal") yield `internal ${said(error)}`;
   } else {
     ends.returned++;

@@ -581,7 +581,7 @@ export const mutators: Readonly<Record<string, Mutator>> = {
   "all-holes": oddList((list) => new Array(list.length)),
   "very-long": oddList((list) => {
     const copy = [...list];
-    copy.length = 2 ** 22;
+    copy.length = 2 ** 18;
     return copy;
   }),
   "one-more": oddList((list) => [...list, list[0]]),

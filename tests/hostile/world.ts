@@ -258,7 +258,7 @@ export function textOf(value: unknown, values = true, depth = 0): string {
   if (typeof value === "function") return "function";
   if (typeof value !== "object" || value === null)
     return values ? String(value).slice(0, 4096) : typeof value;
-  if (depth > (values ? 5 : 1)) return "…";
+  if (depth > (values ? 5 : 0)) return "…";
   if (value instanceof Promise) return "promise";
   const entries = Object.entries(value).slice(0, 1000);
   return `{${entries.map(([k, v]) => `${k}: ${textOf(v, values, depth + 1)}`).join(", ")}}`;
