@@ -18,6 +18,7 @@ import {
   type ScalarFunction,
 } from "./ops/function.ts";
 import { mapReduce, type NamedFold, type ReduceOptions } from "./ops/reduce.ts";
+import type { Strided } from "./ops/strided.ts";
 import { live, type Tensor, wrap } from "./tensor.ts";
 
 type Captures = Readonly<Record<string, unknown>>;
@@ -89,15 +90,19 @@ export function kernel(fn: ScalarFunction, captures: Captures = {}, options: Ker
 function makeKernel(callable: Callable, dtype: DType | undefined): Kernel {
   // What others see of it: map, zip, folds and kernels that use it.
   const seen = dtype === undefined ? callable : callable.converted(dtype);
-  const options = dtype === undefined ? {} : { dtype };
-  const operandsOf = (tensors: readonly Tensor[]) => tensors.map((t) => live("kernel", t));
+  const options = { dtype, out: undefined, compute: undefined };
+  const operandsOf = (tensors: readonly Tensor[]) => {
+    const operands = new Array<Strided>(tensors.length);
+    for (let k = 0; k < tensors.length; k++) operands[k] = live("kernel", tensors[k]);
+    return operands;
+  };
   const call = (...args: (Tensor | number)[]): Tensor | number =>
     typeof args[0] === "number"
       ? callOnNumbers(callable, args as number[])
       : wrap(elementwise("kernel", callable, operandsOf(args as Tensor[]), options));
   const result = Object.assign(call, {
     into: (out: Tensor, ...tensors: Tensor[]) => {
-      const into = { ...options, out: live("kernel", out) };
+      const into = { dtype, out: live("kernel", out), compute: undefined };
       elementwise("kernel", callable, operandsOf(tensors), into);
       return out;
     },

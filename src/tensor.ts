@@ -17,7 +17,7 @@ import { engine } from "./engine.ts";
 import { describe, fail, list } from "./errors.ts";
 import { type FormatOptions, formatHeader, formatValues, readFormat } from "./format.ts";
 import { checkReach } from "./memory/storage.ts";
-import { axisList, changed, numberList, readList, readOptions, without } from "./ops/arguments.ts";
+import { axisList, numberList, readList, readOptions, without } from "./ops/arguments.ts";
 import { type AssociativeOptions, associativeReduce } from "./ops/associative.ts";
 import type { ElementwiseOptions } from "./ops/calls.ts";
 import { assign, assignFlat, copyTo } from "./ops/copy.ts";
@@ -86,8 +86,8 @@ const MOST_NESTED = 2 ** 28;
 
 /** What a tensor is made of; undefined for what is no tensor: a Proxy around one, an object made to look like one. */
 let insideOf: (t: object) => Strided | undefined;
-/** Has this handle let go of its storage? */
-let hasLetGo: (t: Tensor) => boolean;
+/** The same of one that may be used; null where it has let go of its storage. */
+let livingOf: (t: object) => Strided | null | undefined;
 /** Only who holds it makes tensors. */
 const making = Symbol("making");
 
@@ -101,7 +101,11 @@ export class Tensor<D extends DType = DType> {
 
   static {
     insideOf = (t) => (#of in t ? t.#of : undefined);
-    hasLetGo = (t) => t.#disposed;
+    livingOf = (t) => {
+      if (!(#of in t)) return undefined;
+      const of = t.#of;
+      return t.#disposed || of.storage.disposed ? null : of;
+    };
   }
 
   /** Tensors are made by `tensor`, `zeros`, `fromBuffer` and other functions, not with `new`. */
@@ -168,8 +172,8 @@ export class Tensor<D extends DType = DType> {
     return inside(this, "readOnly").readOnly;
   }
   get isDisposed(): boolean {
-    const { storage } = inside(this, "isDisposed");
-    return hasLetGo(this) || storage.disposed;
+    inside(this, "isDisposed");
+    return livingOf(this) === null;
   }
 
   /** The elements as a typed array over the live memory: no copy. f16 and bf16 show their raw bits. */
@@ -696,9 +700,9 @@ export const stridedOf = <D extends DType>(t: Tensor<D>): Strided<D> => live("te
 
 /** The same of a tensor that may be used, or an error that says what came instead. */
 export function live<D extends DType>(operation: string, t: Tensor<D>): Strided<D> {
-  const of = inside(t, operation);
-  if (hasLetGo(t as Tensor) || of.storage.disposed) failDisposed(operation);
-  return of;
+  const of = typeof t === "object" && t !== null ? livingOf(t) : undefined;
+  if (of === null) failDisposed(operation);
+  return of === undefined ? failForeign(operation, t) : (of as Strided<D>);
 }
 
 /** Tensors that may be used, from a list that is read once; at least one. */
@@ -832,10 +836,14 @@ export function readOutput<O extends { readonly out?: Tensor }>(
   options: O | undefined,
   names: readonly string[],
 ): OutputOptions<O> {
-  const read = readOptions(operation, options, "{ out }", names);
+  const read = readOptions(operation, options, "{ out }", names) as { out?: unknown; tensor?: Tensor };
   const { out } = read;
-  const made: unknown = out === undefined ? read : changed(read, { out: live(operation, out), tensor: out });
-  return made as OutputOptions<O>;
+  if (out !== undefined) {
+    // What was read is ours to change.
+    read.tensor = out as Tensor;
+    read.out = live(operation, out as Tensor);
+  }
+  return read as unknown as OutputOptions<O>;
 }
 
 const scalarView = (view: View, offset: number): View => ({ ...view, shape: [], strides: [], offset });
@@ -897,8 +905,8 @@ export function namedOp(name: NamedOp, operands: readonly Operand[], options: Na
     );
   }
   const callable = namedCallable(name, kinds, scalars, read.dtype);
-  const out: ElementwiseOptions = read.out === undefined ? {} : { out: read.out };
-  return wrapResult(elementwise(name, callable, tensors, out), read.tensor);
+  const into: ElementwiseOptions = { dtype: undefined, out: read.out, compute: undefined };
+  return wrapResult(elementwise(name, callable, tensors, into), read.tensor);
 }
 
 export function namedReduction(name: Reduction, t: Tensor, options?: SumOptions): Tensor {

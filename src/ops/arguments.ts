@@ -15,6 +15,12 @@ class Plain {
 }
 const none = Object.freeze(new Plain());
 
+/** An option that is the object's own, whatever all objects may have. */
+export function own<O extends object, K extends keyof O>(options: O, key: K): O[K] | undefined {
+  const value = options[key];
+  return value === undefined || Object.hasOwn(options, key) ? value : undefined;
+}
+
 /** Options with some of their values replaced: as plain as they were. */
 export const changed = <O extends object, M extends object>(options: O, more: M): Omit<O, keyof M> & M =>
   Object.assign(new Plain(), options, more) as unknown as Omit<O, keyof M> & M;

@@ -15,7 +15,7 @@ import { advance, isEmpty } from "../run/odometer.ts";
 import { broadcastShapes } from "../view/broadcast.ts";
 import { kOrderPermutation, planLoops, viewInOrder } from "../view/loops.ts";
 import { broadcastTo, contiguousView, isContiguous, type View } from "../view/view.ts";
-import { checkOptionalDType } from "./arguments.ts";
+import { checkOptionalDType, own } from "./arguments.ts";
 import { callAgain, clashes, type ElementwiseOptions, type Ran, remember } from "./calls.ts";
 import { assign, sameShape } from "./copy.ts";
 import type { Callable } from "./function.ts";
@@ -38,10 +38,9 @@ export function elementwise(
   given: ElementwiseOptions = {},
 ): Strided {
   checkOperands(operation, plain, operands);
-  const { hasOwn } = Object;
-  const dtype = hasOwn(given, "dtype") ? checkOptionalDType(operation, given.dtype) : undefined;
-  const compute = hasOwn(given, "compute") ? checkOptionalDType(operation, given.compute) : undefined;
-  const options = { dtype, compute, out: hasOwn(given, "out") ? given.out : undefined };
+  const dtype = checkOptionalDType(operation, own(given, "dtype"));
+  const compute = checkOptionalDType(operation, own(given, "compute"));
+  const options = { dtype, compute, out: own(given, "out") };
   const callable = compute === undefined ? plain : plain.computed(compute);
   const done = callAgain(operation, callable, operands, options);
   if (done !== null) return done;

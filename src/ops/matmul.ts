@@ -12,6 +12,7 @@ import { type LoopNest, planLoops } from "../view/loops.ts";
 import { overlaps } from "../view/overlap.ts";
 import { broadcastTo, contiguousView, type View } from "../view/view.ts";
 import { detectFeatures } from "../wasm/features.ts";
+import { own } from "./arguments.ts";
 import { assign, sameShape } from "./copy.ts";
 import { elementwise } from "./elementwise.ts";
 import { namedCallable } from "./named.ts";
@@ -103,7 +104,7 @@ export interface MatmulOptions {
 export function matmul(a: Strided, b: Strided, options?: MatmulOptions): Strided {
   checkAlive("matmul", a);
   checkAlive("matmul", b);
-  const out = options !== undefined && Object.hasOwn(options, "out") ? options.out : undefined;
+  const out = options === undefined ? undefined : own(options, "out");
   if (out !== undefined) return matmulInto(out, a, b);
   const call = prepare(a, b);
   const made = allocate("matmul", call.dtype, call.full.shape, call.full);

@@ -46,13 +46,13 @@ import { absolute, allocate, checkAlive, filled, holding, type Strided } from ".
 
 export interface ReduceOptions {
   /** The axis or axes to fold; negative ones count from the end. Default: all. */
-  readonly axis?: number | readonly number[];
+  readonly axis?: number | readonly number[] | undefined;
   /** Where the fold starts. Default: the first element. */
   readonly init?: number | bigint | boolean | undefined;
   /** Folded axes stay, with size 1. */
-  readonly keepdims?: boolean;
+  readonly keepdims?: boolean | undefined;
   /** dtype of the accumulator and of the result. */
-  readonly dtype?: DType;
+  readonly dtype?: DType | undefined;
   /** Elements are converted to it first: the function computes in it, called or compiled. */
   readonly compute?: DType | undefined;
 }
@@ -107,14 +107,14 @@ export interface ReduceExtras {
   readonly compute?: DType | undefined;
 }
 
+/** The options are plain: what is not given is undefined, whatever all objects may have. */
 export function reduce(
   operation: string,
   plain: Callable,
   t: Strided,
-  given: ReduceOptions = {},
+  options: ReduceOptions,
   extras: ReduceExtras = {},
 ): Strided {
-  const options = readOptions(operation, given, "{ axis: 1 }", reduceNames);
   checkAlive(operation, t);
   const compute = checkOptionalDType(operation, options.compute);
   const callable = compute === undefined ? plain : plain.computed(compute);

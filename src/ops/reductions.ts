@@ -115,18 +115,19 @@ export function namedReduce(name: Reduction, t: Strided, options: SumOptions = {
   const row = table[name];
   options = readOptions(name, options, "{ axis: 1 }", sumNames);
   const dtype = checkOptionalDType(name, options.dtype) ?? row.result(t.dtype);
-  const start = row.init === null ? {} : { init: row.init };
   // Float sums and products are carried in f64 and rounded once.
   const carry = isFloat(dtype) && (name === "sum" || name === "prod") ? "f64" : dtype;
-  const full: ReduceOptions = { ...axisOptions(options), ...start, dtype: carry };
+  const full = foldOptions(options, row.init ?? undefined, carry);
   const converted = conversionOf(name as NamedFold, t.dtype, options);
   return reduce(name, callableFor(name, converted), t, full, { result: dtype });
 }
 
-const axisOptions = (o: AxisOptions): AxisOptions => ({
-  ...(o.axis === undefined ? {} : { axis: o.axis }),
-  ...(o.keepdims === undefined ? {} : { keepdims: o.keepdims }),
-});
+/** All options of a fold. */
+const foldOptions = (
+  { axis, keepdims }: AxisOptions,
+  init: number | boolean | undefined,
+  dtype: DType,
+): ReduceOptions => ({ axis, keepdims, init, dtype, compute: undefined });
 
 export type Scan = "cumsum" | "cumprod";
 
@@ -168,7 +169,7 @@ export function mean(t: Strided, options: SumOptions = {}): Strided {
   const result = checkOptionalDType("mean", options.dtype) ?? floatOf(t.dtype);
   const split = splitShape("mean", t.frame.shape, options.axis, false);
   const ending = { key: "mean", with: endings.mean, params: [countOf(split)] };
-  const full: ReduceOptions = { ...axisOptions(options), init: 0, dtype: "f64" };
+  const full = foldOptions(options, 0, "f64");
   return reduce("mean", callableFor("sum"), t, full, { result, ending });
 }
 
