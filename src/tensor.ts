@@ -746,7 +746,7 @@ function isDerived(t: unknown): boolean {
  * Another view of the same storage. `make` may run code of the caller's, so whether the tensor still lives is asked
  * after it; and the view passes the gate.
  */
-function viewOf<D extends DType>(
+export function viewOf<D extends DType>(
   operation: string,
   t: Tensor<D>,
   make: (frame: View) => View,

@@ -76,7 +76,7 @@ export function nextafter(x: Operand, y: Operand, options: NamedOptions = {}): T
     const { out } = options;
     if (out?.dtype === dtype) {
       elementwise(op, neighbourOf(bits), inputs.map(stridedOf), {
-        out: { ...plainOf(stridedOf(out)), dtype: bits },
+        out: { ...stridedOf(out), dtype: bits },
       });
       return out;
     }
@@ -84,13 +84,6 @@ export function nextafter(x: Operand, y: Operand, options: NamedOptions = {}): T
     return out === undefined ? made : namedOp("positive", [made], { out });
   });
 }
-
-const plainOf = ({ dtype, storage, frame, readOnly }: Strided): Strided => ({
-  dtype,
-  storage,
-  frame,
-  readOnly,
-});
 
 /* What is not a number --------------------------------------------------------------------------------- */
 

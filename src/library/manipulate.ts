@@ -4,22 +4,15 @@
  */
 import type { DType } from "../dtype.ts";
 import { describe, fail, list } from "../errors.ts";
-import { checkReach } from "../memory/storage.ts";
 import { axisList, numberList, readOptions, snapshot } from "../ops/arguments.ts";
 import { assign } from "../ops/copy.ts";
-import { allocate, filled, type Strided, share } from "../ops/strided.ts";
-import { liveTensor, liveTensors, stridedOf, type Tensor, wrap } from "../tensor.ts";
+import { allocate, filled, type Strided } from "../ops/strided.ts";
+import { liveTensor, liveTensors, stridedOf, type Tensor, viewOf, wrap } from "../tensor.ts";
 import { broadcastShapes } from "../view/broadcast.ts";
 import { normalizeAxes, normalizeAxis } from "../view/layout.ts";
 import * as views from "../view/view.ts";
 import { rearranged, type View } from "../view/view.ts";
 import { named } from "./scoped.ts";
-
-/** Another view of t's memory. */
-function viewOf<D extends DType>(op: string, t: Tensor<D>, view: View, readOnly = t.readOnly): Tensor<D> {
-  checkReach(op, view, stridedOf(t).storage);
-  return wrap(share(stridedOf(t), view, readOnly));
-}
 
 /** `count` indices of an axis from `start` on, every step-th. */
 export function rangeOf(view: View, axis: number, start: number, count: number, step = 1): View {
@@ -75,16 +68,16 @@ export const atleast3d = <D extends DType>(t: Tensor<D>): Tensor<D> => atLeast("
 function atLeast<D extends DType>(op: string, t: Tensor<D>, rank: 1 | 2 | 3): Tensor<D> {
   typed(op, t);
   const { length } = t.shape;
-  if (length >= rank) return viewOf(op, t, stridedOf(t).frame);
+  if (length >= rank) return viewOf(op, t, (frame) => frame);
   const front = rank === 3 ? (length === 2 ? 0 : 1) : rank - length;
   const back = rank - length - front;
   const ones = (count: number) => new Array<number>(count).fill(1);
   const zeros = (count: number) => new Array<number>(count).fill(0);
-  return viewOf(op, t, {
-    ...stridedOf(t).frame,
-    shape: [...ones(front), ...t.shape, ...ones(back)],
-    strides: [...zeros(front), ...stridedOf(t).frame.strides, ...zeros(back)],
-  });
+  return viewOf(op, t, (frame) => ({
+    ...frame,
+    shape: [...ones(front), ...frame.shape, ...ones(back)],
+    strides: [...zeros(front), ...frame.strides, ...zeros(back)],
+  }));
 }
 
 /* Axes ------------------------------------------------------------------------------------------------- */
@@ -133,7 +126,7 @@ export function rot90<D extends DType>(t: Tensor<D>, options: Rot90Options = {})
     (v: View) => views.flip(v, [a, b]),
     (v: View) => views.flip(views.swapAxes(v, a, b), b),
   ][((k % 4) + 4) % 4];
-  return viewOf(op, t, turned(stridedOf(t).frame));
+  return viewOf(op, t, turned);
 }
 
 /* Taking apart ----------------------------------------------------------------------------------------- */
@@ -148,7 +141,7 @@ export function unstack<D extends DType>(t: Tensor<D>, options: AxisChoice = {})
   const op = "unstack";
   const axis = axisOf(op, t, options);
   return Array.from({ length: t.shape[axis] }, (_, i) =>
-    viewOf(op, t, views.squeeze(rangeOf(stridedOf(t).frame, axis, i, 1), axis)),
+    viewOf(op, t, (frame) => views.squeeze(rangeOf(frame, axis, i, 1), axis)),
   );
 }
 
@@ -206,7 +199,7 @@ function splitAxis<D extends DType>(
   return ends.map((end, i) => {
     const start = i === 0 ? 0 : inside(ends[i - 1]);
     const count = Math.max(0, inside(end) - start);
-    return viewOf(op, t, rangeOf(stridedOf(t).frame, axis, start, count));
+    return viewOf(op, t, (frame) => rangeOf(frame, axis, start, count));
   });
 }
 

@@ -6,10 +6,10 @@ import { isFloat } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { sizeOf } from "../view/layout.ts";
 import { contiguousView, type View } from "../view/view.ts";
-import { changed, checkFlag, readOptions, without } from "./arguments.ts";
+import { changed, checkFlag, without } from "./arguments.ts";
 import { elementwise } from "./elementwise.ts";
 import type { Callable } from "./function.ts";
-import { type ReduceOptions, reduce, reduceNames, splitShape } from "./reduce.ts";
+import { type ReduceOptions, reduce, splitShape } from "./reduce.ts";
 import { checkAlive, type Strided, withTemporary } from "./strided.ts";
 
 export interface AssociativeOptions extends ReduceOptions {
@@ -25,13 +25,13 @@ const PARTS = 64;
 const LEAST_PART = 2048;
 const MANY_CELLS = 64;
 
+/** The options are plain: see `reduce`. */
 export function associativeReduce(
   operation: string,
   callable: Callable,
   t: Strided,
   all: AssociativeOptions,
 ): Strided {
-  all = readOptions(operation, all, "{ axis: 1 }", [...reduceNames, "associative"]);
   const { associative } = all;
   const options = without(all, "associative");
   checkFlag(operation, "associative", associative);
@@ -73,11 +73,7 @@ export function associativeReduce(
     return withTemporary(result, (before) =>
       withTemporary(
         reduce(operation, callable, { ...t, frame: lastOf(t.frame, axis, rest) }, startless),
-        (after) =>
-          elementwise(operation, callable, [before, after], {
-            ...(dtype === undefined ? {} : { dtype }),
-            ...(compute === undefined ? {} : { compute }),
-          }),
+        (after) => elementwise(operation, callable, [before, after], { dtype, compute }),
       ),
     );
   });

@@ -286,13 +286,13 @@ function signatureOf(captures: Captures): string {
   return Object.entries(captures)
     .map(([name, value]) => {
       if (typeof value !== "function" && (typeof value !== "object" || value === null))
-        return `${name} ${typeof value}`;
+        return `${JSON.stringify(name)} ${typeof value}`;
       let id = ids.get(value);
       if (id === undefined) {
         id = ++lastId;
         ids.set(value, id);
       }
-      return `${name} ${id}`;
+      return `${JSON.stringify(name)} ${id}`;
     })
     .join();
 }

@@ -136,7 +136,7 @@ export function block(t: Stack, r0: number, r1: number, c0: number, c1: number):
   const { frame } = t;
   const [, row, column] = frame.strides;
   return {
-    ...part(t),
+    ...t,
     frame: {
       ...frame,
       shape: [frame.shape[0], r1 - r0, c1 - c0],
@@ -145,13 +145,11 @@ export function block(t: Stack, r0: number, r1: number, c0: number, c1: number):
   };
 }
 
-const part = ({ dtype, storage, frame, readOnly }: Stack): Stack => ({ dtype, storage, frame, readOnly });
-
 export function transposed(t: Stack): Stack {
   const { frame } = t;
   const [batch, rows, columns] = frame.shape;
   const [step, row, column] = frame.strides;
-  return { ...part(t), frame: { ...frame, shape: [batch, columns, rows], strides: [step, column, row] } };
+  return { ...t, frame: { ...frame, shape: [batch, columns, rows], strides: [step, column, row] } };
 }
 
 /** Rows, and if asked columns, in reverse order. */
@@ -160,14 +158,14 @@ export function flipped(t: Stack, both: boolean): Stack {
   const [, rows, columns] = frame.shape;
   const [step, row, column] = frame.strides;
   const offset = frame.offset + (rows - 1) * row + (both ? (columns - 1) * column : 0);
-  return { ...part(t), frame: { ...frame, strides: [step, -row, both ? -column : column], offset } };
+  return { ...t, frame: { ...frame, strides: [step, -row, both ? -column : column], offset } };
 }
 
 /** One matrix of the stack. */
 export function matrixOf(t: Stack, index: number): Stack {
   const { frame } = t;
   const offset = frame.offset + index * frame.strides[0];
-  return { ...part(t), frame: { ...frame, shape: [1, frame.shape[1], frame.shape[2]], offset } };
+  return { ...t, frame: { ...frame, shape: [1, frame.shape[1], frame.shape[2]], offset } };
 }
 
 export const addressOf = (t: Strided, index = 0): number =>
@@ -176,7 +174,7 @@ export const addressOf = (t: Strided, index = 0): number =>
 /** A tensor of a stack's view, for elementwise operations; held by this scope. */
 export function asTensor(t: Stack): Tensor<LinalgDType> {
   t.storage.retain();
-  return wrap({ ...part(t), frame: { ...t.frame } });
+  return wrap({ ...t, frame: { ...t.frame } });
 }
 
 /** The identity in every matrix of a stack that is zero. */
