@@ -12,7 +12,7 @@ import { fromJSON as readJSON, type TensorJSON } from "./ops/json.ts";
 import type { NamedOp } from "./ops/named.ts";
 import { mapReduce as mapReduceOp, type ReduceOptions, reduceNames } from "./ops/reduce.ts";
 import * as reductions from "./ops/reductions.ts";
-import type { Strided } from "./ops/strided.ts";
+import type { Strided } from "./run/call.ts";
 import {
   type Floated,
   type FoldFunction,

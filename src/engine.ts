@@ -2,49 +2,39 @@
  * The engine owns what has identity: the heap, the scopes of open `scope` calls, and who is listening (explain).
  * Importing strided makes nothing; the one engine of this thread is made at first use.
  */
-import type { DType } from "./dtype.ts";
 import { describe, fail, failKey, isRevoked, written } from "./errors.ts";
 import { Heap, type HeapOptions } from "./memory/heap.ts";
 import { type Disposes, ScopeStack } from "./memory/scope.ts";
+import type { Call, Executor, Plan, Strided } from "./run/call.ts";
+import { Interpreter, WasmExecutor } from "./run/executor.ts";
+import { GemmKernels } from "./run/gemm.ts";
 import { KernelCache } from "./run/kernel.ts";
+import { PlanCache } from "./run/plans.ts";
 import { MOST_THREADS, Pool } from "./run/pool.ts";
+import { FoldRunner } from "./run/reduce.ts";
 import { type RoutineCall, Routines } from "./run/routine.ts";
-import type { View } from "./view/view.ts";
-
-/** An operand as a listener sees it: an `ops/` tensor is one. */
-export interface Seen {
-  readonly dtype: DType;
-  readonly storage: { readonly address: number; readonly bytes: number };
-  readonly frame: View;
-}
 
 /** One thing that happens, as `explain` hears it. */
 export type Event =
-  /** An operation is about to run, on operands that already have their common shape. */
+  /** A call is about to run, or has run, as its plan says. */
   | {
-      readonly kind: "operation";
-      readonly operation: string;
-      readonly form: "elementwise" | "reduce" | "scan" | "matmul" | "copy";
-      /** The function's text, or the operation as algebra. */
-      readonly source: string;
-      readonly out: Seen;
-      readonly inputs: readonly Seen[];
-      /** reduce and scan: the axes of the input that are folded. */
-      readonly axes?: readonly number[];
-      /** Captured values by name, in the order of the program's params. */
-      readonly values?: Readonly<Record<string, string>>;
-    }
-  /** It has run: on what, and the plan that was spent. */
-  | {
-      readonly kind: "kernel";
-      readonly operation: string;
-      readonly backend: "wasm" | "interpreter" | "function";
-      readonly detail: Readonly<Record<string, unknown>>;
+      readonly kind: "begins" | "ran";
+      readonly call: Call;
+      readonly plan: Plan;
+      readonly out: Strided;
+      /** What making the plan took; null: it was there before. */
+      readonly planning: Planning | null;
     }
   /** Code written by hand has run. */
   | ({ readonly kind: "routine" } & RoutineCall)
   | { readonly kind: "copy"; readonly operation: string; readonly bytes: number; readonly why: string }
   | { readonly kind: "fallback"; readonly operation: string; readonly why: string };
+
+/** Kernels that were compiled for a plan, and milliseconds in all. */
+export interface Planning {
+  readonly compiled: number;
+  readonly milliseconds: number;
+}
 
 export type Listener = (event: Event) => void;
 
@@ -53,6 +43,14 @@ export class Engine {
   readonly pool: Pool;
   readonly kernels: KernelCache;
   readonly routines: Routines;
+  /** The products of matrices. */
+  readonly products: GemmKernels;
+  /** What calls came to before. */
+  readonly plans = new PlanCache();
+  readonly compiled: Executor;
+  readonly interpreter: Interpreter;
+  /** What work is given to; the interpreter does what it refuses. For tests it may be the interpreter itself. */
+  executor: Executor;
   readonly scopes = new ScopeStack<Disposes>();
   /** The operation that what runs now is part of: set by `within` while somebody listens. */
   group: string | null = null;
@@ -63,6 +61,16 @@ export class Engine {
     this.pool = new Pool(this.heap, options.threads);
     this.kernels = new KernelCache(this.heap, this.pool);
     this.routines = new Routines(this.heap, this.pool, this.kernels);
+    this.products = new GemmKernels(this.heap, this.pool);
+    const folds = new FoldRunner(this.heap, this.kernels, this.pool);
+    this.compiled = new WasmExecutor(this.kernels, folds, this.products);
+    this.interpreter = new Interpreter(this.heap);
+    this.executor = this.compiled;
+  }
+
+  /** A number for what plans are made for. */
+  get mode(): number {
+    return this.kernels.mode + (this.executor === this.compiled ? 0 : 4);
   }
 
   /** Set while `explain` listens. */

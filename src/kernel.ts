@@ -18,7 +18,7 @@ import {
   type ScalarFunction,
 } from "./ops/function.ts";
 import { mapReduce, type NamedFold, type ReduceOptions } from "./ops/reduce.ts";
-import type { Strided } from "./ops/strided.ts";
+import type { Strided } from "./run/call.ts";
 import { live, type Tensor, wrap } from "./tensor.ts";
 
 type Captures = Readonly<Record<string, unknown>>;

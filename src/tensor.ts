@@ -19,11 +19,10 @@ import { type FormatOptions, formatHeader, formatValues, readFormat } from "./fo
 import { checkReach } from "./memory/storage.ts";
 import { axisList, numberList, readList, readOptions, without } from "./ops/arguments.ts";
 import { type AssociativeOptions, associativeReduce } from "./ops/associative.ts";
-import type { ElementwiseOptions } from "./ops/calls.ts";
 import { assign, assignFlat, copyTo } from "./ops/copy.ts";
 import { fromData, type Nested, type Scalar } from "./ops/create.ts";
-import { elementwise } from "./ops/elementwise.ts";
-import { type Captured, type Captures, callableOf, type ScalarFunction } from "./ops/function.ts";
+import { type ElementwiseOptions, elementwise } from "./ops/elementwise.ts";
+import { type Captures, callableOf, type ScalarFunction } from "./ops/function.ts";
 import { matmul } from "./ops/matmul.ts";
 import { type NamedOp, namedCallable } from "./ops/named.ts";
 import { reduceNames, type ScanOptions, scan, scanNames } from "./ops/reduce.ts";
@@ -41,7 +40,8 @@ import {
   type VarOptions,
   variance,
 } from "./ops/reductions.ts";
-import { checkWritable, failDisposed, type Strided, share } from "./ops/strided.ts";
+import { checkWritable, failDisposed, share } from "./ops/strided.ts";
+import type { Captured, Strided } from "./run/call.ts";
 import { drawView } from "./view/draw.ts";
 import { normalizeIndex, sizeOf } from "./view/layout.ts";
 import { selfOverlaps } from "./view/overlap.ts";
@@ -414,7 +414,7 @@ export class Tensor<D extends DType = DType> {
   scan(fn: ScalarFunction, options?: FoldOptions<ScanOptions>): Tensor {
     const read = readOptions("scan", options, "{ axis: 1 }", [...scanNames, "with"]);
     const callable = callableOf("scan", fn, read.with);
-    return wrap(scan("scan", callable, live("scan", this), without(read, "with")));
+    return wrap(scan("scan", callable, [live("scan", this)], without(read, "with")));
   }
   matmul<E extends DType>(
     other: Tensor<E>,

@@ -13,7 +13,6 @@ import {
   tensor,
   zeros,
 } from "../src/index.ts";
-import { gemmOf } from "../src/run/gemm.ts";
 import { refused } from "./refused.ts";
 
 describe("when the heap is full", () => {
@@ -75,12 +74,12 @@ describe("when the heap is full", () => {
   });
 
   it("a product whose threads find no room for their workspaces is made by one of them", () => {
-    const { heap, pool } = engine();
+    const { pool } = engine();
     pool.waitUntilReady(20_000);
     const shape = [8, 100, 100];
     const [a, turned, out] = [1, 2, 3].map((x) => full(shape, x, { dtype: "f64" }));
     const b = turned.swapAxes(1, 2);
-    const gemm = gemmOf(heap, pool);
+    const gemm = engine().products;
     matmul(a, b, { out });
     expect(gemm.shared).toBe(true);
     out.fill(0);

@@ -30,7 +30,7 @@ beforeAll(() => configure({ threads: 1 }));
 const text = (run: () => unknown) =>
   `\n${String(explain(run))
     .replace(/[;,] (compiled|known) .*/g, "")
-    .replace(/\n {3}time .*/g, "")}\n`;
+    .replace(/\n {3}(time|plan) .*/g, "")}\n`;
 const table = (run: () => unknown) => `\n${explain(run).table()}\n`;
 
 describe("the iteration tables of the documents", () => {
@@ -559,6 +559,7 @@ describe("reports", () => {
       return f32 %2",
           },
         ],
+        "replayed": false,
         "source": "(v) => v + 3",
         "spans": [
           {
@@ -767,6 +768,38 @@ describe("reports", () => {
       /1\. neg[\s\S]*what runs after its first await/,
     );
     expect(String(explain(() => arange(3).toArray()))).toMatch(/^No kernel ran: .* from JavaScript\.$/);
+  });
+  it("show a replayed call as a replay, with the plan that ran", () => {
+    const v = arange(24).reshape(4, 6).slice(":", "::2");
+    const calls: Record<string, (t: typeof v) => unknown> = {
+      strided: (t) => t.mul(t),
+      scalar: (t) => t.mul(3.5),
+      "a kernel with captured values": (t) => t.map((x, { k }) => x * k + 1, { with: { k: 2 } }),
+      fold: (t) => t.sum({ axis: 1 }),
+      scan: (t) => t.cumsum({ axis: 1 }),
+      copy: (t) => t.clone(),
+      product: (t) => t.matmul(t.T),
+    };
+    for (const [name, call] of Object.entries(calls)) {
+      const first = explain(() => call(v)).kernels[0];
+      const [again] = explain(() => call(v.neg())).kernels.slice(-1);
+      const [other] = explain(() => call(v)).kernels;
+      expect([name, other.replayed, other.cached]).toEqual([name, true, true]);
+      expect(again.operation).toBe(first.operation);
+      const plan = ({ loops, nest, layoutKey, vector, note, backend, passes }: typeof first) => ({
+        loops,
+        nest,
+        layoutKey,
+        vector,
+        note,
+        backend,
+        passes,
+      });
+      expect([name, plan(other)]).toEqual([name, plan(first)]);
+    }
+    const [more] = explain(() => v.mul(-8.5)).kernels;
+    expect([more.replayed, more.source]).toEqual([true, "in * -8.5"]);
+    expect(String(explain(() => v.mul(v)))).toMatch(/plan {5}replayed: it was made for an earlier call$/m);
   });
   it("stop listening when the function throws, and nest", () => {
     expect(() => explain(() => zeros(2).add(zeros(3)))).toThrow(/add/);

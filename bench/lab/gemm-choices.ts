@@ -15,7 +15,6 @@ import {
   type GemmPath,
   type GemmProblem,
 } from "../../src/optimize/gemm.ts";
-import { gemmOf } from "../../src/run/gemm.ts";
 import { table } from "../harness.ts";
 import { sampleValues } from "../python.ts";
 
@@ -29,7 +28,7 @@ const ROUNDS = 60;
 const TURN = 1e9;
 
 engine().pool.waitUntilReady();
-const gemm = gemmOf(engine().heap, engine().pool);
+const gemm = engine().products;
 const best = gemm.bestTile("f32");
 const { threads } = engine().pool;
 console.log(`Node ${process.version}, ${threads} threads, best tile ${best.mr}x${best.nr}x${best.unrollK}`);

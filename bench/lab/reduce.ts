@@ -10,7 +10,7 @@ import { arange, type Tensor } from "../../src/index.ts";
 import { callableOf } from "../../src/ops/function.ts";
 import { mapReduce } from "../../src/ops/reduce.ts";
 import * as named from "../../src/ops/reductions.ts";
-import type { Strided } from "../../src/ops/strided.ts";
+import type { Strided } from "../../src/run/call.ts";
 import { stridedOf } from "../../src/tensor.ts";
 import { ModuleBuilder } from "../../src/wasm/assembler.ts";
 

@@ -1,17 +1,14 @@
 /** What there is to say about an operation and the plan that was spent on it: each fact a function. */
 import type { DType, Value } from "../dtype.ts";
-import type { Event, Seen } from "../engine.ts";
-import { engine } from "../engine.ts";
+import { type Event, engine } from "../engine.ts";
 import type { Program } from "../ir/node.ts";
 import { isOp, ops } from "../ir/ops.ts";
-import { printProgram, short } from "../ir/print.ts";
+import { printProgram, printTemplate, short } from "../ir/print.ts";
 import { type GemmPlan, laneBytes } from "../optimize/gemm.ts";
 import { optimize, passes } from "../optimize/pipeline.ts";
-import type { Fold } from "../optimize/reduce.ts";
-import { earlyCount, type FoldLoops, joinsEarly, levelsOf, unrollOf } from "../optimize/reduce-plan.ts";
+import { earlyCount, joinsEarly, levelsOf, unrollOf } from "../optimize/reduce-plan.ts";
 import { classLetters, type KernelPlan, layoutClass } from "../optimize/vectorize.ts";
-import { gemmOf } from "../run/gemm.ts";
-import type { CompiledKernel } from "../run/kernel.ts";
+import type { Plan, Spent, Strided, Work } from "../run/call.ts";
 import type { CompiledFold } from "../run/reduce-tasks.ts";
 import { sizeOf } from "../view/layout.ts";
 import type { LoopNest } from "../view/loops.ts";
@@ -19,8 +16,46 @@ import { isContiguous, type View } from "../view/view.ts";
 import { detectFeatures } from "../wasm/features.ts";
 import type { KernelStep, OperandReport, RoutineOperand, SpanReport } from "./steps.ts";
 
-export type Operation = Event & { kind: "operation" };
-type Detail = (Event & { kind: "kernel" })["detail"];
+/** An operand as it is told of: in the shape the operation has. */
+export type Seen = Pick<Strided, "dtype" | "storage" | "frame">;
+
+/** A call as it is told of. */
+export interface Operation {
+  readonly operation: string;
+  readonly form: Work["form"];
+  /** The function's text, or the operation as algebra. */
+  readonly source: string;
+  readonly out: Seen;
+  readonly inputs: readonly Seen[];
+  /** reduce and scan: the axes of the input that are folded. */
+  readonly axes: readonly number[];
+  /** Captured values by name. */
+  readonly values: Readonly<Record<string, string>>;
+}
+
+export function operationOf({ call, plan, out }: Event & { kind: "begins" | "ran" }): Operation {
+  const { work, told } = plan;
+  const [own, ...frames] = framesOf(work);
+  const seen = (t: Strided, frame: View): Seen => ({ ...t, frame: { ...frame, offset: t.frame.offset } });
+  return {
+    operation: call.operation,
+    form: work.form,
+    source: textOf(told) ?? call.operation,
+    out: seen(out, own),
+    inputs: call.inputs.map((t, k) => seen(t, frames[k])),
+    axes: "isFolded" in work ? work.isFolded.flatMap((f, d) => (f ? [d] : [])) : [],
+    values: Object.fromEntries(plan.names.map((name, i) => [name, String(call.values[i])])),
+  };
+}
+
+const framesOf = (work: Work): readonly View[] =>
+  "isFolded" in work ? [work.out, ...work.sources.filter((s) => s !== null)] : work.frames;
+
+function textOf(told: Plan["told"]): string | null {
+  if (typeof told === "function") return String(told);
+  if (typeof told !== "object" || told === null) return told;
+  return told.source === "" ? printTemplate(told) : told.source;
+}
 
 /** The code that ran, whichever kind of kernel it was. */
 export interface Code {
@@ -33,10 +68,8 @@ export interface Code {
   readonly walks: readonly string[] | null;
 }
 
-export function codeOf(detail: Detail): Code | null {
-  const kernel = detail.kernel as CompiledKernel | CompiledFold | null | undefined;
-  const gemm = detail.gemm as GemmPlan | undefined;
-  if (gemm !== undefined) return gemmCode(gemm);
+export function codeOf({ kernel, gemm }: Spent): Code | null {
+  if (gemm) return gemmCode(gemm);
   if (!kernel) return null;
   const { bytes, compileTime } = kernel;
   if ("programs" in kernel) {
@@ -66,7 +99,7 @@ export function codeOf(detail: Detail): Code | null {
 }
 
 /** What the function captured, as a step has it. */
-export function capturedOf({ values = {}, source }: Operation): Pick<KernelStep, "values"> {
+export function capturedOf({ values, source }: Operation): Pick<KernelStep, "values"> {
   const entries = Object.entries(values).map(([name, value]) => [name.replace(/#\d+$/, ""), value]);
   // A built-in operation has them in its algebra already.
   return entries.length === 0 || !isFunction(source) ? {} : { values: Object.fromEntries(entries) };
@@ -75,10 +108,9 @@ export function capturedOf({ values = {}, source }: Operation): Pick<KernelStep,
 const isFunction = (source: string) => /=>|[{}]/.test(source);
 
 function gemmCode(gemm: GemmPlan): Code | null {
-  const { heap, pool } = engine();
   const { path, tile, lane } = gemm;
   if (path === "empty") return null;
-  const { bytes } = gemmOf(heap, pool).moduleOf(gemm);
+  const { bytes } = engine().products.moduleOf(gemm);
   const vector = { lanes: 16 / laneBytes(lane), unroll: tile.unrollK, tiled: false, rows: 1 };
   return { bytes, compileTime: undefined, calls: undefined, plan: null, vector, walks: null };
 }
@@ -92,7 +124,7 @@ export function rateOf(milliseconds: number, flops: number | null, bytes: number
 
 /** The function's text; of a built-in operation its algebra, with the operands' names instead of x0, x1 …. */
 export function sourceOf(event: Operation, program: Program | undefined): string {
-  const { source, form, operation, values = {} } = event;
+  const { source, form, operation, values } = event;
   if (isFunction(source)) return source;
   const folds = form === "reduce" || form === "scan";
   const names = [...(folds ? ["acc"] : []), ...event.inputs.map((_, i) => inputName(event, i))];
@@ -143,10 +175,8 @@ const constantText = (value: Value, dtype: DType) =>
   dtype === "u32" && value === 4294967295 ? "none" : Object.is(value, -0) ? "-0" : String(value);
 
 /** Loops before and after planning; a fold's are those that stay and, last, those that go. */
-export function loopsOf({ form, out, inputs }: Operation, detail: Detail): KernelStep["loops"] {
-  const nest = detail.nest as LoopNest | undefined;
-  const kept = detail.kept as LoopNest | undefined;
-  const folded = detail.folded as LoopNest | undefined;
+export function loopsOf({ form, out, inputs }: Operation, detail: Spent): KernelStep["loops"] {
+  const { nest, kept, folded } = detail;
   if (form === "reduce" && kept !== undefined && folded !== undefined) {
     return { before: inputs[0]?.frame.shape ?? [], after: [...kept.shape, ...folded.shape] };
   }
@@ -158,7 +188,7 @@ export function loopsOf({ form, out, inputs }: Operation, detail: Detail): Kerne
 }
 
 /** The same loops with the steps of each operand. */
-export function nestsOf({ form, out, inputs, axes = [] }: Operation, detail: Detail): KernelStep["nest"] {
+export function nestsOf({ form, out, inputs, axes }: Operation, detail: Spent): KernelStep["nest"] {
   const seen = [out, ...inputs];
   const items = seen.map((t) => t.frame.itemBytes);
   const inElements = (bytes: number, k: number) => bytes / items[k];
@@ -195,24 +225,21 @@ export function nestsOf({ form, out, inputs, axes = [] }: Operation, detail: Det
   return { before, after: nest === undefined ? before : after };
 }
 
-export function noteOf(detail: Detail): string | null {
-  const gemm = detail.gemm as GemmPlan | undefined;
-  if (gemm !== undefined) {
+export function noteOf({ gemm, loops, fold, kernel }: Spent): string | null {
+  if (gemm) {
     const { path, tile } = gemm;
     if (path === "empty") return null;
     if (path === "dots" || path === "axpy") return "a product with a vector: the matrix is read as a stream";
     const how = path === "packed" ? "operands packed in panels" : "operands read where they lie";
     return `${how}, tiles of ${tile.mr} × ${tile.nr}${tile.fma ? ", fused multiply-add" : ""}`;
   }
-  const loops = detail.loops as FoldLoops | undefined;
-  const fold = detail.fold as Fold | undefined;
   if (fold === undefined || loops === undefined) return null;
   const lanes = loops.kind === "columns" ? "4 results side by side" : "4 parts of one result side by side";
   const order =
     fold.algebra === null
       ? "each in the order of its elements"
       : "grouped the same way on any number of threads";
-  return `${lanes}, ${order}${earlyNote(detail.kernel as CompiledFold | undefined)}`;
+  return `${lanes}, ${order}${earlyNote(kernel as CompiledFold | undefined)}`;
 }
 
 /** What is joined before it is carried. */
@@ -252,7 +279,7 @@ export function operandReport(
   name: string,
   seen: Seen,
   k: number,
-  detail: Detail,
+  detail: Spent,
   code: Code | null,
 ): OperandReport {
   const { frame } = seen;
@@ -269,26 +296,21 @@ export function operandReport(
 }
 
 /** Bytes from one lane to the next of an operand, 0 being the output; null where it is not known. */
-function strideOf(k: number, detail: Detail): number | null {
-  const loops = detail.loops as FoldLoops | undefined;
+function strideOf(k: number, { loops, nest }: Spent): number | null {
   if (loops !== undefined) {
     const { kind, lane, step, outer } = loops;
     const cells = { columns: lane, rows: step, runs: outer }[kind];
     return k === 0 ? cells.out : lane.inputs[k - 1];
   }
-  const nest = detail.nest as LoopNest | undefined;
   return nest?.strides[k]?.at(-1) ?? null;
 }
 
 /** What one element costs: the function, or one step of a fold. */
-export function programOf(detail: Detail): Program | undefined {
-  return (detail.program as Program | undefined) ?? (detail.fold as Fold | undefined)?.step;
+export function programOf({ program, fold }: Spent): Program | undefined {
+  return program ?? fold?.step;
 }
 
-export function passesOf(
-  program: Program | undefined,
-  values: Operation["values"] = {},
-): KernelStep["passes"] {
+export function passesOf(program: Program | undefined, values: Operation["values"]): KernelStep["passes"] {
   if (program === undefined) return [];
   const captured = Object.entries(values).map(([name, value]) => `${name.replace(/#\d+$/, "")} = ${value}`);
   const print = (p: Program) =>

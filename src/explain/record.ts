@@ -1,7 +1,6 @@
 /** Listens to the engine while a function runs and turns what it hears into steps: plain data, values included. */
 import { dtypes } from "../dtype.ts";
-import { type Event, engine, type Seen } from "../engine.ts";
-import { gemmOf } from "../run/gemm.ts";
+import { type Event, engine } from "../engine.ts";
 import { WARM } from "../run/kernel.ts";
 import { sizeOf } from "../view/layout.ts";
 import { extent } from "../view/view.ts";
@@ -17,10 +16,12 @@ import {
   noteOf,
   type Operation,
   operandReport,
+  operationOf,
   passesOf,
   programOf,
   rateOf,
   routineOperand,
+  type Seen,
   sourceOf,
   spansOf,
   touched,
@@ -43,10 +44,11 @@ export class Recorder {
 
   hear(event: Event): void {
     switch (event.kind) {
-      case "operation": {
-        const [out, ...inputs] = this.#keepers(event);
+      case "begins": {
+        const operation = operationOf(event);
+        const [out, ...inputs] = this.#keepers(operation);
         this.#pending = {
-          event,
+          event: operation,
           inputs: inputs.map((keep) => keep()),
           out,
           before: counts(),
@@ -54,7 +56,7 @@ export class Recorder {
         };
         break;
       }
-      case "kernel":
+      case "ran":
         this.#kernel(event);
         break;
       case "routine":
@@ -79,18 +81,19 @@ export class Recorder {
     return named.map((known, k) => () => (whole[k] ? keepAll(known) : keepSome(known, shown[k])));
   }
 
-  #kernel(event: Event & { kind: "kernel" }): void {
+  #kernel({ call, plan, planning }: Event & { kind: "begins" | "ran" }): void {
     const pending = this.#pending;
     if (pending === null) return;
     this.#pending = null;
-    const time = performance.now() - pending.start;
+    const time = performance.now() - pending.start + (planning?.milliseconds ?? 0);
     const now = counts();
-    const { detail } = event;
+    const { backend, spent: detail } = plan.prepared;
     const { out, inputs, form } = pending.event;
     const seen = [out, ...inputs];
     const made = codeOf(detail);
     const gemmTime = now.gemmTime - pending.before.gemmTime;
-    const compileTime = gemmTime + (now.compiled > pending.before.compiled ? (made?.compileTime ?? 0) : 0);
+    const isNew = (planning?.compiled ?? 0) > 0 || now.compiled > pending.before.compiled;
+    const compileTime = gemmTime + (isNew ? (made?.compileTime ?? 0) : 0);
     const bytesWritten = touched(out.frame);
     const bytesRead = inputs.reduce((sum, t) => sum + touched(t.frame), 0);
     const flops =
@@ -100,11 +103,11 @@ export class Recorder {
     let wat: string | null | undefined;
     const step: KernelStep = {
       kind: "kernel",
-      operation: event.operation,
+      operation: call.operation,
       form,
       source: sourceOf(pending.event, program),
       ...capturedOf(pending.event),
-      backend: event.backend,
+      backend,
       operands: seen.map((t, k) =>
         operandReport(k === 0 ? "out" : inputName(pending.event, k - 1), t, k, detail, made),
       ),
@@ -116,7 +119,8 @@ export class Recorder {
       note: noteOf(detail),
       layoutKey: layoutKeyOf(made),
       threads: { ...engine().pool.status(), shared: tasks > 0, tasks, own: now.own - pending.before.own },
-      cached: now.compiled === pending.before.compiled,
+      cached: !isNew,
+      replayed: planning === null,
       tier: made?.calls === undefined ? null : made.calls > WARM ? "optimised" : "first",
       compileTime,
       time,
@@ -133,7 +137,7 @@ export class Recorder {
       ...groupNow(),
     };
     this.steps.push(step);
-    const { axes = [] } = pending.event;
+    const { axes } = pending.event;
     this.traces.set(step, { form, out: pending.out(), inputs: pending.inputs, axes });
   }
 }
@@ -162,10 +166,10 @@ interface Counts {
 }
 
 function counts(): Counts {
-  const { kernels, pool, heap } = engine();
+  const { kernels, pool, products } = engine();
   const { tasks, own } = pool.tally;
-  const gemm = gemmOf(heap, pool);
-  return { compiled: kernels.compiled + gemm.compiled, gemmTime: gemm.compileTime, tasks, own };
+  const compiled = kernels.compiled + products.compiled;
+  return { compiled, gemmTime: products.compileTime, tasks, own };
 }
 
 function routineStep(event: Event & { kind: "routine" }): RoutineStep {
@@ -232,7 +236,7 @@ function copyOf({ dtype, frame, storage }: Known, start: number, end: number): S
 }
 
 /** The bytes of each operand that the table of an operation shows, the output's first. */
-function shownBytes({ form, axes = [] }: Operation, operands: readonly Known[]): Set<number>[] {
+function shownBytes({ form, axes }: Operation, operands: readonly Known[]): Set<number>[] {
   const shown = operands.map(() => new Set<number>());
   const [out, ...inputs] = operands.map((known, k) => ({
     ...known,

@@ -73,6 +73,8 @@ export interface KernelStep extends Grouped {
   };
   /** The kernel was there before. */
   readonly cached: boolean;
+  /** The plan was there before: the same call on operands of the same layout, or with other captured values. */
+  readonly replayed: boolean;
   /** Which of V8's codes ran: the one made at once, or (after many calls) the optimised one. null: not known. */
   readonly tier: "first" | "optimised" | null;
   /** Milliseconds spent compiling, 0 when the kernel was known. */

@@ -54,6 +54,7 @@ function kernelRows(step: KernelStep): string[] {
     ...step.operands.map((o) => row(o.name, operandText(o))),
     row("loops", loopsText(step)),
     row("code", codeText(step)),
+    ...(step.replayed ? [row("plan", "replayed: it was made for an earlier call")] : []),
     ...(step.note === null ? [] : [row("", step.note)]),
     row("threads", threadsText(step.threads, step.threads.tasks, step.threads.own)),
     row("memory", `${bytesText(step.bytesRead)} read, ${bytesText(step.bytesWritten)} written`),

@@ -7,7 +7,6 @@ import { engine } from "../engine.ts";
 import { createStorage } from "../memory/storage.ts";
 import { allocate } from "../ops/strided.ts";
 import { ceilTo, type GemmLane, type GemmTile, laneBytes, laneOf } from "../optimize/gemm.ts";
-import { gemmOf } from "../run/gemm.ts";
 import type { EmitRoutine, Task } from "../run/routine.ts";
 import { stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
@@ -68,7 +67,7 @@ interface Method {
 function chooseMethod(plan: ConvPlan, lane: GemmLane, k: number, work: number): Method {
   const e = engine();
   const simd = e.kernels.simd && detectFeatures().simd;
-  const gemm = gemmOf(e.heap, e.pool);
+  const gemm = e.products;
   const tile = work >= TILE_WORK && simd ? gemm.bestTile(lane) : gemm.tile(lane);
   const count = sizeOf(plan.out);
   const rows = plan.outChannels / plan.groups;

@@ -8,8 +8,9 @@ import { checkFlag, readList, readOptions, snapshot } from "../ops/arguments.ts"
 import { assign, copyTo } from "../ops/copy.ts";
 import { fromData, full as fullOf, type Nested, type Scalar, shapeOf } from "../ops/create.ts";
 import { elementwise } from "../ops/elementwise.ts";
-import { Callable, callableOf } from "../ops/function.ts";
-import { allocate, filled, type Strided } from "../ops/strided.ts";
+import { Callable, callableOf, Definition } from "../ops/function.ts";
+import { allocate, filled } from "../ops/strided.ts";
+import type { Strided } from "../run/call.ts";
 import { isTensor, liveTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { normalizeAxis } from "../view/layout.ts";
 import { kOrderPermutation, viewInOrder } from "../view/loops.ts";
@@ -135,7 +136,7 @@ const callables = new Map<string, Callable>();
 function known(name: string, make: () => Template): Callable {
   let callable = callables.get(name);
   if (callable === undefined) {
-    callable = new Callable(make(), null, null);
+    callable = new Callable(new Definition(make()));
     callables.set(name, callable);
   }
   return callable;

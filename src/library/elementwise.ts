@@ -4,11 +4,12 @@ import { checkDType, type DType, dtypes, isFloat, promoteAll } from "../dtype.ts
 import { describe, fail } from "../errors.ts";
 import { TemplateBuilder } from "../frontend/template.ts";
 import { checkFlag, readOptions } from "../ops/arguments.ts";
-import { sameShape } from "../ops/copy.ts";
 import { full } from "../ops/create.ts";
 import { elementwise } from "../ops/elementwise.ts";
-import { Callable } from "../ops/function.ts";
-import { type Strided, share } from "../ops/strided.ts";
+import { Callable, Definition } from "../ops/function.ts";
+import { share } from "../ops/strided.ts";
+import type { Strided } from "../run/call.ts";
+import { sameShape } from "../run/plans.ts";
 import {
   isTensor,
   liveTensor,
@@ -47,7 +48,7 @@ function neighbourOf(bits: DType): Callable {
   const step = t.op("select", [t.op("eq", [x, zero]), tiny, moved]);
   const towards = t.op("select", [there, yBits, step]);
   const result = t.op("select", [t.op("isNaN", [x]), xBits, towards]);
-  const callable = new Callable(t.finish(result, { inputs: 4, name: "nextafter" }), null, null);
+  const callable = new Callable(new Definition(t.finish(result, { inputs: 4, name: "nextafter" })));
   neighbours.set(bits, callable);
   return callable;
 }

@@ -11,7 +11,8 @@ import { engine } from "../engine.ts";
 import { describe, fail } from "../errors.ts";
 import { checkFlag, readOptions } from "../ops/arguments.ts";
 import { fromData, type Nested, shapeOf } from "../ops/create.ts";
-import { allocate, checkWritable, filled, type Strided } from "../ops/strided.ts";
+import { allocate, checkWritable, filled } from "../ops/strided.ts";
+import type { Strided } from "../run/call.ts";
 import type { Task } from "../run/routine.ts";
 import {
   type FloatDType,

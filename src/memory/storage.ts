@@ -16,6 +16,8 @@ export class Storage {
   readonly heap: Heap;
   readonly address: number;
   readonly bytes: number;
+  /** Grows when something is written here: what was kept of the content may be old then. */
+  version = 0;
   #holders = 1;
   /** Dies with this storage unless given back; null once disposed. */
   #anchor: Anchor | null;

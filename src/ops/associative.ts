@@ -3,14 +3,15 @@
  * then the parts are folded in their order. The cut follows from the shape alone: the same bits for any number of threads.
  */
 import { isFloat } from "../dtype.ts";
-import { engine } from "../engine.ts";
+import type { Strided } from "../run/call.ts";
 import { sizeOf } from "../view/layout.ts";
 import { contiguousView, type View } from "../view/view.ts";
 import { changed, checkFlag, without } from "./arguments.ts";
 import { elementwise } from "./elementwise.ts";
 import type { Callable } from "./function.ts";
 import { type ReduceOptions, reduce, splitShape } from "./reduce.ts";
-import { checkAlive, type Strided, withTemporary } from "./strided.ts";
+import { checkAlive, withTemporary } from "./strided.ts";
+import { tellCopy } from "./tell.ts";
 
 export interface AssociativeOptions extends ReduceOptions {
   /**
@@ -52,12 +53,8 @@ export function associativeReduce(
   const inParts = { ...t, frame: cutAxis(t.frame, axis, parts, each) };
   const options1 = changed(startless, { axis: axes.map((d) => d + 1), keepdims: true });
   return withTemporary(reduce(operation, callable, inParts, options1), (partials) => {
-    engine().listener?.({
-      kind: "copy",
-      operation,
-      bytes: partials.storage.bytes,
-      why: `the fold is associative and was cut into ${parts} parts, whose results are folded next`,
-    });
+    const why = `the fold is associative and was cut into ${parts} parts, whose results are folded next`;
+    tellCopy(operation, partials.storage.bytes, why);
     const ones = {
       ...partials,
       frame: withoutAxes(

@@ -1,24 +1,16 @@
 /** Strided copies: any layouts, any dtype pair, overlap-safe. The destination's other bytes stay untouched. */
-import { type DType, dtypes } from "../dtype.ts";
-import { engine } from "../engine.ts";
+import { dtypes } from "../dtype.ts";
 import { fail, list } from "../errors.ts";
-import { Builder } from "../ir/build.ts";
-import type { Program } from "../ir/node.ts";
-import type { PlannedWalk } from "../run/kernel.ts";
+import type { Strided } from "../run/call.ts";
+import { sameLayout, sameShape } from "../run/plans.ts";
 import { sizeOf } from "../view/layout.ts";
-import { kOrderPermutation, type LoopNest, planLoops, viewInOrder } from "../view/loops.ts";
+import { kOrderPermutation, viewInOrder } from "../view/loops.ts";
 import { overlaps } from "../view/overlap.ts";
 import { reshape } from "../view/reshape.ts";
 import { broadcastTo, contiguousView, isContiguous, type View } from "../view/view.ts";
-import {
-  absolute,
-  allocate,
-  checkAlive,
-  checkWritable,
-  filled,
-  type Strided,
-  withTemporary,
-} from "./strided.ts";
+import { copyCall, copyForm, execute } from "./execute.ts";
+import { allocate, checkAlive, checkWritable, filled, withTemporary } from "./strided.ts";
+import { tellCopy } from "./tell.ts";
 
 /** dst[…] = src[…], src broadcast to dst's shape; as if src had been copied first. */
 export function assign(operation: string, dst: Strided, src: Strided): void {
@@ -27,7 +19,7 @@ export function assign(operation: string, dst: Strided, src: Strided): void {
   const view = sameShape(dst.frame.shape, src.frame.shape)
     ? src.frame
     : broadcastFor(operation, dst.frame, src.frame);
-  copyElements(operation, dst, { ...src, frame: view });
+  copyElements(operation, dst, view === src.frame ? src : { ...src, frame: view });
 }
 
 /** ggml's copy: elements in C order of each side's own shape; only the counts must agree. */
@@ -65,174 +57,37 @@ export function copyTo<D extends Strided["dtype"]>(
 /** Equal element counts are given. */
 function copyElements(operation: string, dst: Strided, src: Strided): void {
   if (sizeOf(dst.frame.shape) === 0) return;
-  if (dst.storage === src.storage && overlaps(dst.frame, src.frame)) {
-    if (dst.dtype === src.dtype && dst.frame.offset === src.frame.offset && sameStrides(dst.frame, src.frame))
-      return;
-    const view = contiguousView(src.frame.shape, dtypes[src.dtype].bytes);
-    const copy = allocate(operation, src.dtype, src.frame.shape, view);
-    engine().listener?.({
-      kind: "copy",
-      operation,
-      bytes: copy.storage.bytes,
-      why: "source and destination overlap, so the source is copied first",
-    });
-    withTemporary(copy, () => {
-      runCopy(operation, copy, src);
-      runCopy(operation, dst, copy);
-    });
+  if (dst.storage !== src.storage || !overlaps(dst.frame, src.frame)) {
+    copyApart(operation, dst, src);
     return;
   }
-  runCopy(operation, dst, src);
+  const isItself = dst.frame.offset === src.frame.offset && sameLayout(dst.frame, src.frame);
+  if (dst.dtype === src.dtype && isItself) return;
+  throughCopy(operation, dst, src, "source and destination overlap, so the source is copied first");
 }
 
-/** A copy that was planned, for any two sides of these strides. */
-interface CopyCall {
-  readonly dst: View;
-  readonly src: View;
-  readonly planned: PlannedWalk;
-  /** Bytes from where each frame begins to where it is walked from. */
-  readonly shifts: readonly [dst: number, src: number];
-  readonly simd: boolean;
-}
-const MOST_COPIES = 8;
-/** The latest ones, by program. */
-const copies = new Map<Program, CopyCall[]>();
-
-function copyAgain(dst: Strided, src: Strided): boolean {
-  const { kernels, listener } = engine();
-  const known = copies.get(copyProgram(src.dtype, dst.dtype));
-  if (listener !== null || known === undefined) return false;
-  for (const call of known) {
-    if (call.simd !== kernels.simd || !sameStrides(dst.frame, call.dst) || !sameStrides(src.frame, call.src))
-      continue;
-    const to = dst.storage.address + dst.frame.offset + call.shifts[0];
-    const from = src.storage.address + src.frame.offset + call.shifts[1];
-    kernels.walk(call.planned, [to, from], []);
-    return true;
-  }
-  return false;
-}
-
-function remember(
-  program: Program,
-  dst: Strided,
-  src: Strided,
-  { offsets }: LoopNest,
-  planned: PlannedWalk,
-): void {
-  const known = copies.get(program) ?? [];
-  copies.set(program, known);
-  known.unshift({
-    dst: dst.frame,
-    src: src.frame,
-    planned,
-    shifts: [
-      offsets[0] - dst.storage.address - dst.frame.offset,
-      offsets[1] - src.storage.address - src.frame.offset,
-    ],
-    simd: engine().kernels.simd,
+/** By way of a copy of the source, in C order. */
+function throughCopy(operation: string, dst: Strided, src: Strided, why: string): void {
+  const dense = allocate(operation, src.dtype, src.frame.shape);
+  tellCopy(operation, dense.storage.bytes, why);
+  withTemporary(dense, () => {
+    copyApart(operation, dense, src);
+    copyApart(operation, dst, { ...dense, frame: contiguousView(dst.frame.shape, src.frame.itemBytes) });
   });
-  if (known.length > MOST_COPIES) known.pop();
 }
 
 /** The two sides share no element. */
-function runCopy(operation: string, dst: Strided, src: Strided): void {
-  if (copyAgain(dst, src)) return;
-  const view = sameShape(dst.frame.shape, src.frame.shape) ? src.frame : reshape(src.frame, dst.frame.shape);
-  if (view === null) {
-    const turned = reshape(dst.frame, src.frame.shape);
-    if (turned !== null) {
-      runCopy(operation, { ...dst, frame: turned }, src);
-      return;
-    }
-    // No strides see the source in the destination's shape: bring it into row-major order first.
-    const dense = allocate(operation, src.dtype, src.frame.shape);
-    engine().listener?.({
-      kind: "copy",
-      operation,
-      bytes: dense.storage.bytes,
-      why: `no strides see the source's ${list(src.frame.shape)} as ${list(dst.frame.shape)}, so it is brought into row-major order first`,
-    });
-    withTemporary(dense, () => {
-      runCopy(operation, dense, src);
-      runCopy(operation, dst, { ...dense, frame: contiguousView(dst.frame.shape, dtypes[src.dtype].bytes) });
-    });
-    return;
+function copyApart(operation: string, dst: Strided, src: Strided): void {
+  const [to, from] = [dst.frame, src.frame];
+  const isPlain = sameShape(to.shape, from.shape);
+  const view = isPlain ? from : reshape(from, to.shape);
+  const turned = view === null ? reshape(to, from.shape) : null;
+  if (view !== null) execute(copyForm, copyCall(operation, dst, isPlain ? src : { ...src, frame: view }));
+  else if (turned !== null) execute(copyForm, copyCall(operation, { ...dst, frame: turned }, src));
+  else {
+    const seen = `no strides see the source's ${list(from.shape)} as ${list(to.shape)}`;
+    throughCopy(operation, dst, src, `${seen}, so it is brought into row-major order first`);
   }
-  const e = engine();
-  const nest = absolute(planLoops([dst.frame, view]), [dst, src]);
-  e.listener?.({
-    kind: "operation",
-    operation,
-    form: "copy",
-    source: src.dtype === dst.dtype ? "x => x" : `x => ${dst.dtype}(x)`,
-    out: dst,
-    inputs: [{ dtype: src.dtype, storage: src.storage, frame: view }],
-  });
-  if (src.dtype === dst.dtype && isOneRun(nest, dst.frame.itemBytes)) {
-    const bytes = dst.frame.itemBytes * (nest.shape[0] ?? 1);
-    e.kernels.copyBytes(nest.offsets[0], nest.offsets[1], bytes);
-    e.listener?.({
-      kind: "kernel",
-      operation,
-      backend: "wasm",
-      detail: { nest, bytes, parallel: e.kernels.shared },
-    });
-    return;
-  }
-  const program = copyProgram(src.dtype, dst.dtype);
-  const planned = e.kernels.plan(program, nest);
-  if (planned !== null) {
-    e.kernels.walk(planned, nest.offsets, []);
-    if (e.listener === null) remember(program, dst, src, nest, planned);
-  }
-  e.listener?.({
-    kind: "kernel",
-    operation,
-    backend: "wasm",
-    detail: {
-      program,
-      nest,
-      kernel: planned && (planned.tile ?? planned.kernel),
-      parallel: e.kernels.shared,
-    },
-  });
-}
-
-/** Both sides are one run of bytes. */
-function isOneRun(nest: LoopNest, itemBytes: number): boolean {
-  if (nest.shape.length === 0) return true;
-  return nest.shape.length === 1 && nest.strides[0][0] === itemBytes && nest.strides[1][0] === itemBytes;
-}
-
-/** What memory of that many bytes an element is moved as: the bits stay unread, so NaNs keep their payload. */
-const rawTypes = { 1: "u8", 2: "u16", 4: "u32", 8: "u64" } as const;
-const programs = new Map<string, Program>();
-
-/** x => x, converted: four programs serve all copies of one dtype. */
-function copyProgram(from: DType, to: DType): Program {
-  const key = from === to ? rawTypes[dtypes[from].bytes] : `${from}>${to}`;
-  let program = programs.get(key);
-  if (program === undefined) {
-    const b = new Builder();
-    if (from === to)
-      program = b.finish(b.input(0, rawTypes[dtypes[from].bytes]), [rawTypes[dtypes[from].bytes]]);
-    else program = b.finish(b.cast(to, b.input(0, from)), [from]);
-    programs.set(key, program);
-  }
-  return program;
-}
-
-export function sameShape(a: readonly number[], b: readonly number[]): boolean {
-  if (a === b) return true;
-  if (a.length !== b.length) return false;
-  for (let d = 0; d < a.length; d++) if (a[d] !== b[d]) return false;
-  return true;
-}
-
-/** Are two frames the same but for where they begin? */
-export function sameStrides(a: View, b: View): boolean {
-  return a === b || (sameShape(a.shape, b.shape) && sameShape(a.strides, b.strides));
 }
 
 function broadcastFor(operation: string, dst: View, src: View): View {

@@ -15,6 +15,7 @@ import { describe, fail, list, shown } from "../errors.ts";
 import { Builder } from "../ir/build.ts";
 import type { Program } from "../ir/node.ts";
 import { checkReach, createStorage } from "../memory/storage.ts";
+import type { Strided } from "../run/call.ts";
 import { checkShape, MAX_RANK, rowMajorStrides } from "../view/layout.ts";
 import type { LoopNest } from "../view/loops.ts";
 import { selfOverlaps } from "../view/overlap.ts";
@@ -22,7 +23,7 @@ import { resolveShape } from "../view/reshape.ts";
 import { extent, type View } from "../view/view.ts";
 import { checkOptionalDType, entries, numberList, readList, readOptions } from "./arguments.ts";
 import { assign } from "./copy.ts";
-import { allocate, filled, type Strided, withTemporary } from "./strided.ts";
+import { allocate, filled, withTemporary } from "./strided.ts";
 
 export type Scalar = number | bigint | boolean;
 export type Nested = Scalar | readonly Nested[];

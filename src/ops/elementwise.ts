@@ -5,31 +5,36 @@
 import { convert, type DType, dtypes, isFloat, promoteAll, type Value } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list, TensorError } from "../errors.ts";
-import { paramValue } from "../frontend/infer.ts";
 import { refusalMessage } from "../frontend/refusal.ts";
-import { type Evaluator, evaluator } from "../ir/eval.ts";
+import type { Evaluator } from "../ir/eval.ts";
 import type { Program } from "../ir/node.ts";
-import { printTemplate } from "../ir/print.ts";
-import { interpretElementwise } from "../run/interpret.ts";
-import { advance, isEmpty } from "../run/odometer.ts";
+import type { Strided } from "../run/call.ts";
+import { type Call, type Form, fromStart, newId, type Plan } from "../run/call.ts";
+import { sameShape } from "../run/plans.ts";
 import { broadcastShapes } from "../view/broadcast.ts";
-import { kOrderPermutation, planLoops, viewInOrder } from "../view/loops.ts";
+import { kOrderPermutation, viewInOrder } from "../view/loops.ts";
 import { broadcastTo, contiguousView, isContiguous, type View } from "../view/view.ts";
 import { checkOptionalDType, own } from "./arguments.ts";
-import { callAgain, clashes, type ElementwiseOptions, type Ran, remember } from "./calls.ts";
-import { assign, sameShape } from "./copy.ts";
-import type { Callable } from "./function.ts";
-import { isMade } from "./limits.ts";
-import {
-  absolute,
-  allocate,
-  checkAlive,
-  checkWritable,
-  filled,
-  holding,
-  type Strided,
-  withTemporary,
-} from "./strided.ts";
+import { execute, perform, prepare } from "./execute.ts";
+import type { Callable, Definition } from "./function.ts";
+import { checkSize } from "./limits.ts";
+import { allocate, checkAlive, checkWritable, filled, holding } from "./strided.ts";
+import { tellFallback } from "./tell.ts";
+
+export interface ElementwiseOptions {
+  /** dtype of the result; default: what the function makes of its operands' dtypes. */
+  readonly dtype?: DType | undefined;
+  /** Write here instead of into a new tensor; results are converted to its dtype. */
+  readonly out?: Strided | undefined;
+  /** Operands are converted to it first: the function computes in it, called or compiled. */
+  readonly compute?: DType | undefined;
+}
+
+interface ElementwiseCall extends Call {
+  readonly what: Definition;
+  readonly callable: Callable;
+  readonly dtype: DType | undefined;
+}
 
 export function elementwise(
   operation: string,
@@ -40,106 +45,54 @@ export function elementwise(
   checkOperands(operation, plain, operands);
   const dtype = checkOptionalDType(operation, own(given, "dtype"));
   const compute = checkOptionalDType(operation, own(given, "compute"));
-  const options = { dtype, compute, out: own(given, "out") };
+  const out = own(given, "out") ?? null;
   const callable = compute === undefined ? plain : plain.computed(compute);
-  const done = callAgain(operation, callable, operands, options);
-  if (done !== null) return done;
-  // A function that is called may dispose what it is called for.
-  const run = () => planned(operation, callable, operands, options);
-  return callable.template === null ? holding(operands, run) : run();
+  const { definition: what, values, kinds } = callable;
+  if (what === null) return callElements(operation, callable, operands, out, dtype, compute);
+  const facts = [what.id, kinds, dtype];
+  return execute(elementwiseForm, { operation, what, facts, inputs: operands, out, values, callable, dtype });
 }
 
-function planned(
+const elementwiseForm: Form<ElementwiseCall> = {
+  id: newId(),
+  guards: "elements",
+  plan({ operation, callable, inputs, out, dtype }) {
+    const { shape, views } = commonViews(operation, inputs);
+    if (out !== null) checkOut(operation, out, shape);
+    const types = inputs.map((t) => t.dtype);
+    const own = callable.program(types, dtype, operation)!;
+    checkSize(operation, callable, own);
+    const program = out === null ? own : storedInto(own, out.dtype);
+    const frame = fromStart(out?.frame ?? outputView(program.dtype, shape, views));
+    const frames = [frame, ...views.map(fromStart)];
+    const { dtype: made, params } = program;
+    const ready = prepare({ form: "elementwise", program, frames });
+    const told = callable.template!;
+    return { ...ready, dtype: made, frame, params, told, names: told.params };
+  },
+};
+
+/** The operands' common shape, and each of them in it. */
+function commonViews(
   operation: string,
-  callable: Callable,
   operands: readonly Strided[],
-  options: ElementwiseOptions,
-): Strided {
+): { shape: readonly number[]; views: readonly View[] } {
   const shape = commonShape(operation, operands);
   const views = operands.map((t) =>
     sameShape(t.frame.shape, shape) ? t.frame : broadcastTo(t.frame, shape),
   );
-  const { out } = options;
-  if (out !== undefined) checkOut(operation, out, shape);
-  const work = bind(operation, callable, operands, views, options);
-  if (out === undefined) {
-    const { bytes } = dtypes[work.dtype];
-    const layout = views.every(isContiguous)
-      ? contiguousView(shape, bytes)
-      : viewInOrder(shape, bytes, kOrderPermutation(views, shape));
-    const result = allocate(operation, work.dtype, shape, layout);
-    return filled(result, () => {
-      const planned = run(operation, work, result, operands, views);
-      remember(callable, operands, options, result, planned);
-    });
-  }
-  const clash = operands.some((t, i) => clashes(out, t, views[i]));
-  // A function that was called has seen all operands already, and may have disposed the output.
-  checkAlive(operation, out);
-  if (!clash || (work.program === null && work.by === "function")) {
-    remember(callable, operands, options, out, run(operation, work, out, operands, views));
-    return out;
-  }
-  const copy = allocate(operation, out.dtype, shape);
-  engine().listener?.({
-    kind: "copy",
-    operation,
-    bytes: copy.storage.bytes,
-    why: "the output overlaps an operand, so the result is made aside first",
-  });
-  withTemporary(copy, () => {
-    run(operation, work, copy, operands, views);
-    assign(operation, out, copy);
-  });
-  return out;
+  return { shape, views };
 }
 
-/** What computes one element: a program with its captured values, or a call of the function itself. */
-type Work = { readonly source: string; readonly dtype: DType } & (
-  | {
-      readonly program: Program;
-      readonly params: readonly Value[];
-      readonly values: Readonly<Record<string, string>>;
-    }
-  | {
-      readonly program: null;
-      readonly by: "function" | "interpreter";
-      readonly produces: DType;
-      readonly evaluate: Evaluator;
-    }
-);
-
-function bind(
-  operation: string,
-  callable: Callable,
-  operands: readonly Strided[],
-  views: readonly View[],
-  { dtype, compute }: ElementwiseOptions,
-): Work {
-  const program = callable.program(
-    operands.map((t) => t.dtype),
-    dtype,
-    operation,
-  );
-  if (program !== null) {
-    const params = callable.values.map((v, i) => paramValue(v, program.params[i], operation));
-    if (!isMade(operation, callable, program)) {
-      const { dtype: produces } = program;
-      const evaluate = evaluator(program, params);
-      return {
-        source: sourceOf(callable),
-        dtype: produces,
-        program: null,
-        by: "interpreter",
-        produces,
-        evaluate,
-      };
-    }
-    return { source: sourceOf(callable), values: valuesOf(callable), dtype: program.dtype, program, params };
-  }
-  engine().listener?.({ kind: "fallback", operation, why: refusalMessage(operation, callable.refusal!) });
-  return callFunction(operation, callable, operands, views, dtype, compute);
+/** A new output is laid out as its inputs are. */
+function outputView(dtype: DType, shape: readonly number[], views: readonly View[]): View {
+  const { bytes } = dtypes[dtype];
+  return views.every(isContiguous)
+    ? contiguousView(shape, bytes)
+    : viewInOrder(shape, bytes, kOrderPermutation(views, shape));
 }
+
+/* Functions that are called ----------------------------------------------------------------------------------- */
 
 /**
  * What a function that is called computes in. It computes as JavaScript does, in floats; integers and bool would come out
@@ -164,52 +117,78 @@ export function calledIn(
 
 /**
  * The fallback: calls the function with JavaScript values, once an element, in C order, before anything is made of the
- * results: it may throw halfway. Their dtype is bool if all are booleans, i64 if all are bigints, and what the function
- * computes in otherwise, a boolean among numbers being 1 or 0.
+ * results: it may throw halfway, and may dispose what it is called for. Their dtype is bool if all are booleans, i64 if all
+ * are bigints, and what the function computes in otherwise, a boolean among numbers being 1 or 0.
  */
-function callFunction(
+function callElements(
   operation: string,
   callable: Callable,
   operands: readonly Strided[],
-  views: readonly View[],
+  out: Strided | null,
   dtype: DType | undefined,
   compute: DType | undefined,
-): Work {
-  const inputs = operands.map((t) => t.dtype);
-  const working = calledIn(operation, callable, inputs, compute);
-  const results = callEach(operation, callable, operands, views, compute);
-  const kinds = new Set(results.map((x) => typeof x));
-  const of = kinds.size > 1 && !kinds.has("bigint") ? 0 : (results[0] ?? 0);
-  const produces = dtypeOfResult(operation, of, working);
-  let next = 0;
-  const evaluate: Evaluator = () => resultValue(operation, results[next++], produces);
-  const source = sourceOf(callable);
-  return { source, dtype: dtype ?? produces, produces, program: null, by: "function", evaluate };
+): Strided {
+  return holding(operands, () => {
+    const { shape, views } = commonViews(operation, operands);
+    if (out !== null) checkOut(operation, out, shape);
+    tellFallback(operation, () => refusalMessage(operation, callable.refusal!));
+    const inputs = operands.map((t, k) => ({ ...t, frame: views[k] }));
+    const types = operands.map((t) => t.dtype);
+    const working = calledIn(operation, callable, types, compute);
+    const results = callEach(operation, callable, inputs, compute);
+    const kinds = new Set(results.map((x) => typeof x));
+    const of = kinds.size > 1 && !kinds.has("bigint") ? 0 : (results[0] ?? 0);
+    const produces = dtypeOfResult(operation, of, working);
+    const made =
+      out ?? allocate(operation, dtype ?? produces, shape, outputView(dtype ?? produces, shape, views));
+    checkAlive(operation, made);
+    const fill = () => storeResults(operation, callable, inputs, made, results, produces);
+    if (out === null) filled(made, fill);
+    else fill();
+    return made;
+  });
 }
 
-/** What the function returns for every element. It may make tensors, so memory is looked up afresh for each. */
+/** In C order, as they were computed. */
+function storeResults(
+  operation: string,
+  callable: Callable,
+  inputs: readonly Strided[],
+  out: Strided,
+  results: readonly unknown[],
+  produces: DType,
+): void {
+  const e = engine();
+  const frames = [out, ...inputs].map((t) => fromStart(t.frame));
+  const types = [out, ...inputs].map((t) => t.dtype);
+  let next = 0;
+  const evaluate: Evaluator = () => resultValue(operation, results[next++], produces);
+  const plan: Plan = {
+    work: { form: "elementwise", program: null, frames },
+    prepared: e.interpreter.prepareEach(frames, "function", types, produces, () => evaluate),
+    dtype: out.dtype,
+    frame: frames[0],
+    params: [],
+    misfit: null,
+    told: callable.fn,
+    names: [],
+  };
+  perform(e, { operation, what: callable, facts: [], inputs, out, values: [] }, plan, out, [], null);
+}
+
+/** What the function returns for every element. */
 function callEach(
   operation: string,
   callable: Callable,
-  operands: readonly Strided[],
-  views: readonly View[],
+  inputs: readonly Strided[],
   compute: DType | undefined,
 ): unknown[] {
   const fn = callable.fn as (...args: unknown[]) => unknown;
-  const { heap } = engine();
-  const nest = absolute(planLoops(views, { keepOrder: true }), operands);
   const results: unknown[] = [];
-  if (isEmpty(nest)) return results;
-  const types = operands.map((t) => t.dtype);
-  const index = new Array<number>(nest.shape.length).fill(0);
-  const pointers = [...nest.offsets];
-  do {
-    const args = types.map((d, k) => {
-      const value = dtypes[d].read(heap.view, pointers[k]);
-      return compute === undefined ? value : convert(value, d, compute);
-    });
+  engine().interpreter.visit(inputs, (values) => {
+    const args = compute === undefined ? values : values.map((v, k) => convert(v, inputs[k].dtype, compute));
     results.push(callChecked(operation, fn, args));
-  } while (advance(nest, nest.shape.length, index, pointers));
+  });
   return results;
 }
 
@@ -241,20 +220,6 @@ export function callChecked(
   }
 }
 
-/** What the function says, for those who listen. */
-export function sourceOf(callable: Callable): string {
-  if (engine().listener === null) return "";
-  const { template, fn } = callable;
-  if (template !== null && template.source === "") return printTemplate(template);
-  return template?.source ?? String(fn);
-}
-
-/** The captured values of a function by name, for those who listen. */
-export function valuesOf({ template, values }: Callable): Readonly<Record<string, string>> {
-  if (engine().listener === null || template === null) return {};
-  return Object.fromEntries(template.params.map((name, i) => [name, String(values[i])]));
-}
-
 /** The dtype that holds what a called function returns: booleans, bigints, or numbers of the operands' float dtype. */
 export function dtypeOfResult(operation: string, result: unknown, operands: DType): DType {
   if (typeof result === "boolean") return "bool";
@@ -278,50 +243,6 @@ function failResult(operation: string, result: unknown): never {
     `the function returned ${describe(result)}.`,
     "It must return a number for every element (or always a boolean, or always a bigint).",
   );
-}
-
-/** null: no kernel walked. */
-function run(
-  operation: string,
-  work: Work,
-  out: Strided,
-  operands: readonly Strided[],
-  views: readonly View[],
-): Ran | null {
-  const all = [out, ...operands];
-  // Called functions see the elements in C order.
-  const nest = absolute(planLoops([out.frame, ...views], { keepOrder: work.program === null }), all);
-  const e = engine();
-  e.listener?.({
-    kind: "operation",
-    operation,
-    form: "elementwise",
-    source: work.source,
-    ...(work.program !== null ? { values: work.values } : {}),
-    out,
-    inputs: operands.map((t, i) => ({ dtype: t.dtype, storage: t.storage, frame: views[i] })),
-  });
-  if (work.program === null) {
-    const types = all.map((t) => t.dtype);
-    interpretElementwise(e.heap, nest, types, work.evaluate, work.produces);
-    e.listener?.({ kind: "kernel", operation, backend: work.by, detail: { nest, dtypes: types } });
-    return null;
-  }
-  const program = storedInto(work.program, out.dtype);
-  const planned = e.kernels.plan(program, nest);
-  if (planned !== null) e.kernels.walk(planned, nest.offsets, work.params);
-  e.listener?.({
-    kind: "kernel",
-    operation,
-    backend: "wasm",
-    detail: {
-      program,
-      nest,
-      kernel: planned && (planned.tile ?? planned.kernel),
-      parallel: e.kernels.shared,
-    },
-  });
-  return planned && { planned, params: work.params, at: nest.offsets };
 }
 
 const stored = new WeakMap<Program, Map<DType, Program>>();

@@ -3,78 +3,68 @@
  * functions are found by identity, new closures of a known text by that text, so `a.map(x => x + 1)` in a loop
  * parses once.
  */
-import { type DType, dtypeNames, type Value } from "../dtype.ts";
+import type { DType } from "../dtype.ts";
 import { describe, fail, TensorError } from "../errors.ts";
-import { paramKind, specialize } from "../frontend/infer.ts";
+import { type ParamKind, paramKind, specialize } from "../frontend/infer.ts";
 import { capturedArguments, lowerFunction } from "../frontend/lower.ts";
 import { isRefusal, type Refusal, refusalMessage } from "../frontend/refusal.ts";
 import { captureValues, inlineTemplate, registerKernel, TemplateBuilder } from "../frontend/template.ts";
 import type { Id, Program, Template } from "../ir/node.ts";
 import { fastRules, simplify } from "../optimize/rules.ts";
-import type { PlannedWalk } from "../run/kernel.ts";
-import type { RecordedFold } from "../run/reduce.ts";
-import type { View } from "../view/view.ts";
+import { type Captured, newId } from "../run/call.ts";
 import { checkFunction, readOptions } from "./arguments.ts";
 import { ownGlobals } from "./probe.ts";
 
-export type Captured = number | bigint | boolean;
 export type ScalarFunction = (...args: never[]) => unknown;
 
 const kindIds = { int: 0, float: 1, big: 2, bool: 3 } as const;
-/** From 1, so that operands that are not there differ from all dtypes. */
-const dtypeIds = Object.fromEntries(dtypeNames.map((d, i) => [d, i + 1])) as Record<DType, number>;
+/** Kinds of so many captured values are a number. */
+const MOST_DIGITS = 20;
 
-/** An elementwise call, ready to be made again where shapes, strides and dtypes are the same. */
-export interface KnownCall {
-  readonly asked: DType | undefined;
-  readonly frames: readonly View[];
-  readonly dtypes: readonly DType[];
-  /** The output's frame; null: a new output, laid out as `made`. */
-  readonly out: View | null;
-  readonly made: View;
-  /** The output's. */
-  readonly dtype: DType;
-  readonly params: readonly Value[];
+/** What a function means, whatever values it has captured: its template, and the programs made of it so far. */
+export class Definition {
+  /** Stands for it in calls. */
+  readonly id = newId();
+  readonly template: Template;
+  readonly fastMath: boolean;
+  readonly #programs = new Map<string, Program>();
+  /** The same function of operands that are converted first. */
+  readonly computed: Map<DType, Definition> = new Map();
+
+  constructor(template: Template, fastMath = false) {
+    this.template = template;
+    this.fastMath = fastMath;
+  }
+
+  /** The program for operands of these dtypes and captured values of these kinds. */
+  program(
+    inputs: readonly DType[],
+    kinds: readonly ParamKind[],
+    dtype: DType | undefined,
+    operation: string,
+  ): Program {
+    const key = `${inputs.join()}|${kinds.join()}|${dtype ?? ""}`;
+    let program = this.#programs.get(key);
+    if (program === undefined) {
+      program = specialize(this.template, inputs, kinds, { dtype, operation });
+      if (this.fastMath) program = simplify(program, fastRules);
+      this.#programs.set(key, program);
+    }
+    return program;
+  }
 }
 
-/** On dense operands of one shape. */
-export interface FlatCall extends KnownCall {
-  readonly program: Program;
-  readonly size: number;
+/** What a callable has besides its definition. */
+export interface CallableParts {
+  readonly refusal?: Refusal;
+  readonly fn?: ScalarFunction | null;
+  readonly values?: readonly Captured[];
+  readonly captures?: Captures;
 }
 
-/** On operands of any layout. */
-export interface WalkCall extends KnownCall {
-  readonly planned: PlannedWalk;
-  /** Bytes from where each frame begins to where it is walked from, the output's first. */
-  readonly shifts: readonly number[];
-  readonly simd: boolean;
-}
-
-/** The last fold of one operation on one shape, ready to be made again. */
-export interface FoldCall {
-  readonly frame: View;
-  readonly dtype: DType;
-  readonly axis: number | undefined;
-  readonly keepdims: boolean;
-  readonly asked: DType | undefined;
-  readonly init: Captured | undefined;
-  readonly result: DType | undefined;
-  readonly simd: boolean;
-  readonly recorded: RecordedFold;
-  /** Bytes from where the input begins to where it is read first. */
-  readonly shift: number;
-  readonly out: View;
-  readonly made: DType;
-}
-
+/** A function with its captured values: one that has a definition is compiled, any other is called. */
 export class Callable {
-  /** The latest calls. */
-  flat: FlatCall | null = null;
-  readonly walks: WalkCall[] = [];
-  /** By operation. */
-  readonly folds = new Map<string, FoldCall>();
-  readonly template: Template | null;
+  readonly definition: Definition | null;
   readonly refusal: Refusal | null;
   /** What the fallback calls; null for built-in operations, which always have a template. */
   readonly fn: ScalarFunction | null;
@@ -82,73 +72,54 @@ export class Callable {
   readonly values: readonly Captured[];
   /** What a kernel was given by name: values, functions, other kernels. */
   readonly captures: Captures;
-  readonly #kinds: string;
-  /** The kinds of the captured values as digits, and how many there are. */
-  readonly #kindsCode: number;
-  readonly #programs: Map<string, Program>;
-  readonly #quick: Map<number, Program>;
-  readonly #fastMath: boolean;
+  /** What programs depend on, of the captured values: their kinds. */
+  readonly kinds: number | string;
 
-  constructor(
-    template: Template | null,
-    refusal: Refusal | null,
-    fn: ScalarFunction | null,
-    values: readonly Captured[] = [],
-    programs = new Map<string, Program>(),
-    quick = new Map<number, Program>(),
-    fastMath = false,
-    captures: Captures = {},
-  ) {
-    this.#fastMath = fastMath;
-    this.captures = captures;
-    this.template = template;
-    this.refusal = refusal;
-    this.fn = fn;
-    this.values = values;
-    const kinds = values.map(paramKind);
-    this.#kinds = kinds.join();
-    this.#kindsCode = kinds.reduce((code, kind) => code * 4 + kindIds[kind], 1 + values.length);
-    this.#quick = quick;
-    this.#programs = programs;
+  constructor(definition: Definition | null, { refusal, fn, values, captures }: CallableParts = {}) {
+    this.definition = definition;
+    this.refusal = refusal ?? null;
+    this.fn = fn ?? null;
+    this.values = values ?? none;
+    this.captures = captures ?? noCaptures;
+    this.kinds = kindsOf(this.values);
+  }
+
+  get template(): Template | null {
+    return this.definition?.template ?? null;
   }
 
   /** The same function with other captured values. */
   withValues(values: readonly Captured[]): Callable {
-    return new Callable(
-      this.template,
-      this.refusal,
-      this.fn,
-      values,
-      this.#programs,
-      this.#quick,
-      this.#fastMath,
-      this.captures,
-    );
+    const { fn, captures } = this;
+    return new Callable(this.definition, { fn, values, captures });
   }
-
-  readonly #computed = new Map<DType, Callable>();
 
   /** The same function of operands that are converted to this dtype first; one that is called stays as it is. */
   computed(dtype: DType): Callable {
-    if (this.template === null) return this;
-    let callable = this.#computed.get(dtype);
-    if (callable === undefined) {
-      callable = this.#rebuilt((b, inputs, inline) => inline(inputs.map((x) => b.cast(dtype, x))));
-      this.#computed.set(dtype, callable);
+    if (this.definition === null) return this;
+    let definition = this.definition.computed.get(dtype);
+    if (definition === undefined) {
+      definition = this.#rebuilt((b, inputs, inline) => inline(inputs.map((x) => b.cast(dtype, x))));
+      this.definition.computed.set(dtype, definition);
     }
-    return callable;
+    return this.#as(definition);
   }
 
   /** The same function with its result as this dtype; one that is called stays as it is. */
   converted(dtype: DType): Callable {
-    if (this.template === null) return this;
-    return this.#rebuilt((b, inputs, inline) => b.cast(dtype, inline(inputs)));
+    if (this.definition === null) return this;
+    return this.#as(this.#rebuilt((b, inputs, inline) => b.cast(dtype, inline(inputs))));
+  }
+
+  #as(definition: Definition): Callable {
+    const { fn, values, captures } = this;
+    return new Callable(definition, { fn, values, captures });
   }
 
   /** Another template around this one. */
   #rebuilt(
     make: (b: TemplateBuilder, inputs: readonly Id[], inline: (args: readonly Id[]) => Id) => Id,
-  ): Callable {
+  ): Definition {
     const template = this.template!;
     const b = new TemplateBuilder();
     const inputs = Array.from({ length: template.inputs }, (_, i) => b.input(i));
@@ -158,53 +129,23 @@ export class Callable {
     const result = make(b, inputs, (args) => inlineTemplate(b, template, args, params));
     const { params: names, source, name } = template;
     const made = b.finish(result, { inputs: template.inputs, params: names, source, name });
-    return new Callable(
-      made,
-      null,
-      this.fn,
-      this.values,
-      undefined,
-      undefined,
-      this.#fastMath,
-      this.captures,
-    );
-  }
-
-  /** As `program`, found by a number; for functions that have a template. */
-  programFor(operands: readonly { readonly dtype: DType }[], dtype?: DType, operation = "kernel"): Program {
-    if (dtype === undefined && operands.length <= 5 && this.values.length <= 4) {
-      let key = this.#kindsCode;
-      for (let k = 0; k < operands.length; k++) key = key * 16 + dtypeIds[operands[k].dtype];
-      let program = this.#quick.get(key);
-      if (program === undefined) {
-        program = this.program(
-          operands.map((t) => t.dtype),
-          undefined,
-          operation,
-        )!;
-        this.#quick.set(key, program);
-      }
-      return program;
-    }
-    return this.program(
-      operands.map((t) => t.dtype),
-      dtype,
-      operation,
-    )!;
+    return new Definition(made, this.definition!.fastMath);
   }
 
   /** The program for these operand dtypes; null when the function could not be compiled. */
   program(inputs: readonly DType[], dtype?: DType, operation = "kernel"): Program | null {
-    if (this.template === null) return null;
-    const key = `${inputs.join()}|${this.#kinds}|${dtype ?? ""}`;
-    let program = this.#programs.get(key);
-    if (program === undefined) {
-      program = specialize(this.template, inputs, this.values.map(paramKind), { dtype, operation });
-      if (this.#fastMath) program = simplify(program, fastRules);
-      this.#programs.set(key, program);
-    }
-    return program;
+    return this.definition?.program(inputs, this.values.map(paramKind), dtype, operation) ?? null;
   }
+}
+
+const none: readonly Captured[] = [];
+const noCaptures: Captures = {};
+
+function kindsOf(values: readonly Captured[]): number | string {
+  if (values.length > MOST_DIGITS) return values.map(paramKind).join();
+  let code = 1;
+  for (let i = 0; i < values.length; i++) code = code * 4 + kindIds[paramKind(values[i])];
+  return code;
 }
 
 const byIdentity = new WeakMap<object, Callable>();
@@ -233,12 +174,12 @@ export function callableOf(operation: string, fn: unknown, given?: Captures): Ca
     if (isRefusal(lowered) && lowered.binding)
       throw new TensorError("kernel", refusalMessage(operation, lowered));
     callable = isRefusal(lowered)
-      ? new Callable(null, lowered, fn as ScalarFunction)
-      : new Callable(lowered, null, fn as ScalarFunction);
+      ? new Callable(null, { refusal: lowered, fn: fn as ScalarFunction })
+      : new Callable(new Definition(lowered), { fn: fn as ScalarFunction });
     keepText(text, callable);
   }
   const own = callable.template === null ? null : ownGlobals(fn, callable.template);
-  if (own !== null) callable = new Callable(null, own, fn as ScalarFunction);
+  if (own !== null) callable = new Callable(null, { refusal: own, fn: fn as ScalarFunction });
   byIdentity.set(fn, callable);
   return callable;
 }
@@ -256,7 +197,7 @@ function withCaptures(operation: string, fn: ScalarFunction, given: Captures): C
       if (lowered.binding) throw new TensorError("kernel", refusalMessage(operation, lowered));
       return calledWith(fn, captures, lowered);
     }
-    callable = new Callable(lowered, null, fn);
+    callable = new Callable(new Definition(lowered), { fn });
     keepText(key, callable);
   }
   const values = captureValues(callable.template!, captures) as Captured[];
@@ -272,10 +213,10 @@ function withCaptures(operation: string, fn: ScalarFunction, given: Captures): C
 const probed = new WeakSet<object>();
 
 /** A function that is called, with its captured values after the operands. */
-function calledWith(fn: ScalarFunction, captures: Captures, refused: Refusal): Callable {
+function calledWith(fn: ScalarFunction, captures: Captures, refusal: Refusal): Callable {
   const more = capturedArguments(fn, captures);
   const call = fn as (...args: unknown[]) => unknown;
-  return new Callable(null, refused, (...args: unknown[]) => call(...args, ...more));
+  return new Callable(null, { refusal, fn: (...args: unknown[]) => call(...args, ...more) });
 }
 
 const ids = new WeakMap<object, number>();
@@ -334,5 +275,5 @@ export function compileStrict(
   const values = captureValues(lowered, captures) as Captured[];
   const own = ownGlobals(fn, lowered, values, captures);
   if (own !== null) throw new TensorError("kernel", refusalMessage(operation, own));
-  return new Callable(lowered, null, fn, values, undefined, undefined, fastMath, captures);
+  return new Callable(new Definition(lowered, fastMath), { fn, values, captures });
 }

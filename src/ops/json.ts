@@ -5,10 +5,11 @@
 import { checkDType, type DType, dtypes, fromScalar, type Value } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, isRevoked } from "../errors.ts";
+import type { Strided } from "../run/call.ts";
 import { checkShape, sizeOf } from "../view/layout.ts";
 import { numberList, readList } from "./arguments.ts";
 import type { Scalar } from "./create.ts";
-import { allocate, filled, type Strided } from "./strided.ts";
+import { allocate, filled } from "./strided.ts";
 
 export interface TensorJSON<D extends DType = DType> {
   readonly dtype: D;

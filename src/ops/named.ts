@@ -7,8 +7,9 @@ import { describe, fail } from "../errors.ts";
 import { TemplateBuilder } from "../frontend/template.ts";
 import type { Id } from "../ir/node.ts";
 import type { OpName } from "../ir/ops.ts";
+import type { Captured } from "../run/call.ts";
 import { checkOptionalDType } from "./arguments.ts";
-import { Callable, type Captured } from "./function.ts";
+import { Callable, Definition } from "./function.ts";
 
 type Make = (t: TemplateBuilder, ...x: Id[]) => Id;
 interface NamedRow {
@@ -276,7 +277,7 @@ export function namedCallable(
   const key = `${name}|${operands.map((d) => (d === null ? "s" : "t")).join("")}|${form}|${inDType ?? ""}`;
   let callable = cache.get(key);
   if (callable === undefined) {
-    callable = new Callable(buildTemplate(name, operands, form, inDType), null, null);
+    callable = new Callable(new Definition(buildTemplate(name, operands, form, inDType)));
     cache.set(key, callable);
   }
   if (scalars.length === 0) return callable;

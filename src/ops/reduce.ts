@@ -11,38 +11,26 @@ import {
 } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
-import { paramValue } from "../frontend/infer.ts";
 import { refusalMessage } from "../frontend/refusal.ts";
 import { inlineTemplate, TemplateBuilder } from "../frontend/template.ts";
 import { Builder } from "../ir/build.ts";
-import { type Evaluator, evaluator } from "../ir/eval.ts";
-import type { Program } from "../ir/node.ts";
-import { createStorage } from "../memory/storage.ts";
+import type { Evaluator } from "../ir/eval.ts";
+import type { Program, Template } from "../ir/node.ts";
 import type { Ending } from "../optimize/reduce.ts";
-import { axesOf } from "../optimize/reduce-plan.ts";
-import { interpretReduce, interpretScan } from "../run/interpret.ts";
-import { isEmpty } from "../run/odometer.ts";
-import { canCompile } from "../run/reduce-lower.ts";
-import { type FoldParams, noParams } from "../run/reduce-tasks.ts";
+import { foldMisfitOf } from "../optimize/size.ts";
+import type { Strided } from "../run/call.ts";
+import { type Call, type FoldWork, type Form, fromStart, newId, type Plan } from "../run/call.ts";
+import type { FoldSteps } from "../run/interpret.ts";
 import { broadcastViews } from "../view/broadcast.ts";
-import { normalizeAxes, normalizeAxis, sizeOf } from "../view/layout.ts";
-import { planLoops } from "../view/loops.ts";
-import { contiguousView } from "../view/view.ts";
+import { normalizeAxes, normalizeAxis } from "../view/layout.ts";
+import { contiguousView, type View } from "../view/view.ts";
 import { axisList, changed, checkFlag, checkOptionalDType, readOptions, without } from "./arguments.ts";
-import { sameStrides } from "./copy.ts";
-import {
-  callChecked,
-  calledIn,
-  dtypeOfResult,
-  elementwise,
-  resultValue,
-  sourceOf,
-  valuesOf,
-} from "./elementwise.ts";
-import { foldOf, foldRunner, pick, type RanFold, runFold } from "./fold.ts";
-import { Callable, type FoldCall } from "./function.ts";
-import { tellLargeFold } from "./limits.ts";
-import { absolute, allocate, checkAlive, filled, holding, type Strided } from "./strided.ts";
+import { callChecked, calledIn, dtypeOfResult, elementwise, resultValue } from "./elementwise.ts";
+import { execute, perform } from "./execute.ts";
+import { foldOf, foldPlan } from "./fold.ts";
+import { Callable, Definition } from "./function.ts";
+import { allocate, checkAlive, filled, holding } from "./strided.ts";
+import { tellCopy, tellFallback } from "./tell.ts";
 
 export interface ReduceOptions {
   /** The axis or axes to fold; negative ones count from the end. Default: all. */
@@ -101,10 +89,16 @@ export function splitShape(
 export interface ReduceExtras {
   /** The dtype to store, where it is not the accumulator's. */
   readonly result?: DType;
-  /** What is done with the accumulator at the end. It follows from the operation, the shape and the axis: see isSameFold. */
-  readonly ending?: { readonly key: string; readonly with: Ending; readonly params: readonly Value[] };
-  /** What elements are converted to before anything else. */
-  readonly compute?: DType | undefined;
+  /** What is done with the accumulator at the end; the key stands for it. */
+  readonly ending?: { readonly key: string; readonly with: Ending; readonly params: readonly number[] };
+  /** What makes the values that are folded of several inputs: the function is fused with it. */
+  readonly map?: Callable;
+}
+
+interface ReduceCall extends Call {
+  readonly callable: Callable;
+  readonly options: ReduceOptions;
+  readonly extras: ReduceExtras;
 }
 
 /** The options are plain: what is not given is undefined, whatever all objects may have. */
@@ -118,118 +112,138 @@ export function reduce(
   checkAlive(operation, t);
   const compute = checkOptionalDType(operation, options.compute);
   const callable = compute === undefined ? plain : plain.computed(compute);
-  const known = callable.folds.get(operation);
-  if (known !== undefined && isSameFold(known, t, options, extras)) return foldAgain(operation, known, t);
   checkOptionalDType(operation, options.dtype);
-  const split = splitShape(operation, t.frame.shape, options.axis, options.keepdims ?? false);
-  const bound = bindFold(operation, callable, [t.dtype], compute ?? t.dtype, options);
-  checkNotEmpty(operation, bound.init, split, t.frame.shape);
-  const out = allocate(operation, extras.result ?? bound.result ?? bound.dtype, split.shape);
-  return filled(out, () => {
-    const ran = fillReduce(operation, sourceOf(callable), bound, t, split, out, { ...extras, compute });
-    if (ran !== null) remember(operation, callable, t, options, extras, out, ran);
-  });
+  if (callable.definition === null) return callReduce(operation, callable, t, options, extras);
+  return reduceBy(operation, callable, [t], options, extras);
 }
 
-function isSameFold(call: FoldCall, t: Strided, options: ReduceOptions, extras: ReduceExtras): boolean {
-  const e = engine();
-  return (
-    sameStrides(call.frame, t.frame) &&
-    call.dtype === t.dtype &&
-    call.axis === options.axis &&
-    call.keepdims === (options.keepdims ?? false) &&
-    call.asked === options.dtype &&
-    Object.is(call.init, options.init) &&
-    call.result === extras.result &&
-    call.simd === e.kernels.simd &&
-    e.listener === null
-  );
-}
-
-function foldAgain(operation: string, call: FoldCall, t: Strided): Strided {
-  const e = engine();
-  const storage = createStorage(e.heap, sizeOf(call.out.shape) * call.out.itemBytes, operation);
-  const from = t.storage.address + t.frame.offset + call.shift;
-  const made = { dtype: call.made, storage, frame: call.out, readOnly: false };
-  return filled(made, () => foldRunner(e).again(call.recorded, storage.address, [from]));
-}
-
-/** A fold is kept, so that it need not be planned again. */
-function remember(
+function reduceBy(
   operation: string,
   callable: Callable,
-  t: Strided,
-  { axis, keepdims, dtype, init }: ReduceOptions,
-  { result }: ReduceExtras,
-  out: Strided,
-  { recorded, shifts }: RanFold,
-): void {
-  if (typeof axis === "object") return;
-  callable.folds.set(operation, {
-    frame: t.frame,
-    dtype: t.dtype,
-    axis,
-    keepdims: keepdims ?? false,
-    asked: dtype,
+  inputs: readonly Strided[],
+  options: ReduceOptions,
+  extras: ReduceExtras,
+): Strided {
+  const { axis, keepdims, dtype, init, compute } = options;
+  const { result, ending, map } = extras;
+  const what = callable.definition!;
+  const facts = [
+    what.id,
+    callable.kinds,
+    axis === undefined || typeof axis === "number" ? axis : String(axisList(operation, axis)),
+    keepdims ?? false,
+    dtype,
     init,
+    compute,
     result,
-    simd: engine().kernels.simd,
-    recorded,
-    shift: shifts[0],
-    out: out.frame,
-    made: out.dtype,
-  });
+    ending?.key,
+    map?.definition,
+  ];
+  const more = ending?.params ?? map?.values;
+  const values = more === undefined ? callable.values : [...callable.values, ...more];
+  const call = { operation, what, facts, inputs, out: null, values, callable, options, extras };
+  return execute(reduceForm, call);
 }
 
-function fillReduce(
-  operation: string,
-  source: string,
-  bound: BoundFold,
-  t: Strided,
-  split: Split,
-  out: Strided,
-  extras: ReduceExtras,
-): RanFold | null {
-  const { isFolded } = split;
-  const outView = contiguousView(split.keptShape, dtypes[out.dtype].bytes);
-  const e = engine();
-  if (bound.program !== null) {
-    const { ending, compute } = extras;
+const reduceForm: Form<ReduceCall> = {
+  id: newId(),
+  guards: "nothing",
+  plan({ operation, callable, inputs, options, extras }) {
+    const types = inputs.map((t) => t.dtype);
+    const { compute } = options;
+    const { ending, map } = extras;
+    const mapped = map?.program(types) ?? null;
+    const { shape, views } = broadcastViews(
+      operation,
+      inputs.map((t) => t.frame),
+    );
+    const split = splitShape(operation, shape, options.axis, options.keepdims ?? false);
+    const bound = bindFold(operation, callable, types, mapped?.dtype ?? compute ?? types[0], options);
+    checkNotEmpty(operation, bound.init, split, shape);
     const startless = bound.init === null;
+    const first = mapped ?? (compute === undefined ? undefined : conversion(types[0], compute));
     const making = {
       startless,
       ...(ending ? { ending: ending.with } : {}),
-      ...(compute === undefined ? {} : { first: conversion(t.dtype, compute) }),
+      ...(first === undefined ? {} : { first }),
     };
-    const key = `${ending?.key ?? ""}${startless ? " first" : ""}${compute ?? ""}`;
-    const fold = foldOf(bound.program, out.dtype, making, key);
-    if (canCompile(fold)) {
-      return runFold({
-        operation,
-        source,
-        fold,
-        params: { ...noParams, step: bound.params, finish: extras.ending?.params ?? [] },
-        values: bound.values,
-        sources: [{ of: t, view: t.frame }],
-        shape: t.frame.shape,
-        isFolded,
-        init: bound.init,
-        out: { of: out, view: outView },
-      });
+    const key = `${ending?.key ?? ""}${startless ? " first" : ""}${mapped === null ? (compute ?? "") : "mapped"}`;
+    const result = extras.result ?? bound.dtype;
+    const fold = foldOf(bound.program, result, making, key);
+    if (map !== undefined && foldMisfitOf(fold) !== null) {
+      tooLarge.add(callable.definition!);
+      throw TOO_LARGE;
     }
-    tellLargeFold(operation, fold);
-  }
-  const kept = absolute(planLoops([outView, pick(t.frame, isFolded, false)]), [out, t]);
-  const folded = planLoops([pick(t.frame, isFolded, true)], { keepOrder: true });
-  const backend = bound.program === null ? "function" : "interpreter";
-  const axes = isFolded.flatMap((f, d) => (f ? [d] : []));
-  const seen = { dtype: out.dtype, storage: out.storage, frame: outView };
-  e.listener?.({ kind: "operation", operation, form: "reduce", source, out: seen, inputs: [t], axes });
-  holding([t], () =>
-    interpretReduce(e.heap, kept, folded, [out.dtype, t.dtype], bound.evaluate(), bound.dtype, bound.init),
-  );
-  e.listener?.({ kind: "kernel", operation, backend, detail: { kept, folded } });
-  return null;
+    const { bytes } = dtypes[result];
+    const out = contiguousView(split.keptShape, bytes);
+    const { template } = callable.definition!;
+    const told = map === undefined ? template : null;
+    const sources = views.map(fromStart);
+    const { isFolded } = split;
+    const plan = foldPlan("reduce", fold, sources, types, isFolded, out, bound.init, told, template.params);
+    return { ...plan, frame: contiguousView(split.shape, bytes) };
+  },
+};
+
+/** Fused functions that are better computed in two steps. */
+const tooLarge = new WeakSet<Definition>();
+const TOO_LARGE = new Error("a fused function is too large");
+
+/** The fallback: calls the function, in C order. */
+function callReduce(
+  operation: string,
+  callable: Callable,
+  t: Strided,
+  options: ReduceOptions,
+  { result }: ReduceExtras,
+): Strided {
+  const split = splitShape(operation, t.frame.shape, options.axis, options.keepdims ?? false);
+  const bound = callFold(operation, callable, t.dtype, options);
+  checkNotEmpty(operation, bound.init, split, t.frame.shape);
+  const out = allocate(operation, result ?? bound.result, split.shape);
+  const kept = contiguousView(split.keptShape, dtypes[out.dtype].bytes);
+  return fillCalled("reduce", operation, callable, bound, t, split.isFolded, out, kept);
+}
+
+function fillCalled(
+  form: "reduce" | "scan",
+  operation: string,
+  callable: Callable,
+  bound: CalledFold,
+  t: Strided,
+  isFolded: readonly boolean[],
+  out: Strided,
+  frame: View,
+): Strided {
+  const e = engine();
+  const { dtype, evaluate, init } = bound;
+  const work: FoldWork = {
+    form,
+    fold: null,
+    sources: [fromStart(t.frame)],
+    dtypes: [t.dtype],
+    isFolded,
+    out: frame,
+    init,
+  };
+  const steps: FoldSteps = {
+    step: evaluate,
+    first: ([x]) => convert(x, t.dtype, dtype),
+    finish: ([acc]) => convert(acc, dtype, out.dtype),
+  };
+  const prepared = e.interpreter.prepareFold(work, "function", init, () => steps);
+  const plan: Plan = {
+    work,
+    prepared,
+    dtype: out.dtype,
+    frame,
+    params: [],
+    misfit: null,
+    told: callable.fn,
+    names: [],
+  };
+  const call = { operation, what: callable, facts: [], inputs: [t], out, values: [] };
+  return filled(out, () => holding([t], () => perform(e, call, plan, out, [], null)));
 }
 
 /** x as another dtype. */
@@ -320,6 +334,7 @@ export function mapReduce(
   );
 }
 
+/** null: the two cannot be one. */
 function fusedReduce(
   operation: string,
   tensors: readonly Strided[],
@@ -327,45 +342,20 @@ function fusedReduce(
   how: NamedFold | Callable,
   options: ReduceOptions,
 ): Strided | null {
-  const inputs = tensors.map((t) => t.dtype);
-  const mapped = map.program(inputs);
-  const fused = mapped === null ? null : fuse(map, how, conversionOf(how, mapped.dtype, options));
-  if (mapped === null || fused === null) return null;
-  const plan = foldOptions(how, mapped.dtype, options);
-  const { shape, views } = broadcastViews(
-    operation,
-    tensors.map((t) => t.frame),
-  );
-  const split = splitShape(operation, shape, options.axis, options.keepdims ?? false);
-  const bound = bindFold(operation, fused, inputs, mapped.dtype, plan);
-  const key = bound.init === null ? "mapped first" : "mapped";
-  const fold = foldOf(
-    bound.program!,
-    bound.result ?? bound.dtype,
-    { first: mapped, startless: bound.init === null },
-    key,
-  );
-  if (!canCompile(fold)) return null;
-  checkNotEmpty(operation, bound.init, split, shape);
-  const out = allocate(operation, fold.finish.dtype, split.shape);
-  const params: FoldParams = {
-    step: bound.params,
-    first: map.values.map((v, i) => paramValue(v, mapped.params[i], operation)),
-    finish: [],
-  };
-  return filled(out, () =>
-    runFold({
-      operation,
-      fold,
-      params,
-      values: bound.values,
-      sources: tensors.map((of, k) => ({ of, view: views[k] })),
-      shape,
-      isFolded: split.isFolded,
-      init: bound.init,
-      out: { of: out, view: contiguousView(split.keptShape, dtypes[out.dtype].bytes) },
-    }),
-  );
+  if (map.definition === null) return null;
+  const named = typeof how === "string";
+  const mapped = named ? map.program(tensors.map((t) => t.dtype))!.dtype : null;
+  const fused = fuse(map, how, mapped === null ? null : conversionOf(how, mapped, options));
+  if (fused === null || tooLarge.has(fused.definition!)) return null;
+  const full = mapped === null ? options : foldOptions(how, mapped, options);
+  const { result } = full as { readonly result?: DType };
+  const extras = { map, ...(result === undefined ? {} : { result }) };
+  try {
+    return reduceBy(operation, fused, tensors, full, extras);
+  } catch (error) {
+    if (error !== TOO_LARGE) throw error;
+    return null;
+  }
 }
 
 /** The same in two steps, where one of the functions cannot be compiled. */
@@ -379,12 +369,8 @@ function plainReduce(
 ): Strided {
   const mapped = elementwise(operation, map, tensors, compute === undefined ? {} : { compute });
   try {
-    engine().listener?.({
-      kind: "copy",
-      operation,
-      bytes: mapped.storage.bytes,
-      why: "map and reduce could not be fused, so the mapped values are stored first",
-    });
+    const why = "map and reduce could not be fused, so the mapped values are stored first";
+    tellCopy(operation, mapped.storage.bytes, why);
     const full = foldOptions(how, mapped.dtype, options);
     const { result } = full;
     const plan = without(full as MapReduceOptions & typeof full, "result", "reduce");
@@ -432,120 +418,117 @@ function foldTemplate(how: NamedFold, converted: DType | null): Callable {
     const t = new TemplateBuilder();
     const x = converted === null ? t.input(1) : t.cast(converted, t.input(1));
     const result = t.op(namedFolds[how].op, [t.input(0), x]);
-    callable = new Callable(t.finish(result, { inputs: 2, name: how }), null, null);
+    callable = new Callable(new Definition(t.finish(result, { inputs: 2, name: how })));
     foldTemplates.set(key, callable);
   }
   return callable;
 }
 
-const fusions = new WeakMap<Callable, Map<Callable, Callable>>();
+const fusions = new WeakMap<Definition, Map<Definition, Definition>>();
 
 /** (acc, x0, x1, …) => fold(acc, map(x0, x1, …)); null if one of the two has no template. */
 function fuse(map: Callable, how: NamedFold | Callable, converted: DType | null): Callable | null {
   const fold = typeof how === "string" ? foldTemplate(how, converted) : how;
-  if (map.template === null || fold.template === null || fold.template.inputs !== 2) return null;
-  let known = fusions.get(map);
+  if (map.definition === null || fold.definition === null || fold.template!.inputs !== 2) return null;
+  let known = fusions.get(map.definition);
   if (known === undefined) {
     known = new Map();
-    fusions.set(map, known);
+    fusions.set(map.definition, known);
   }
-  let fused = known.get(fold);
+  let fused = known.get(fold.definition);
   if (fused === undefined) {
-    const b = new TemplateBuilder();
-    const args = Array.from({ length: map.template.inputs }, (_, i) => b.input(i + 1));
-    const params = [...map.template.params, ...fold.template.params];
-    const ids = params.map((_, i) => b.param(i));
-    const x = inlineTemplate(b, map.template, args, ids.slice(0, map.template.params.length));
-    const result = inlineTemplate(b, fold.template, [b.input(0), x], ids.slice(map.template.params.length));
-    const template = b.finish(result, {
-      inputs: args.length + 1,
-      params: params.map((name, i) => `${name}#${i}`),
-      source: map.template.source,
-      name: map.template.name,
-    });
-    fused = new Callable(template, null, null, [...map.values, ...fold.values]);
-    known.set(fold, fused);
+    fused = new Definition(fuseTemplates(map.template!, fold.template!));
+    known.set(fold.definition, fused);
   }
-  return fused;
+  return new Callable(fused, { values: [...map.values, ...fold.values] });
+}
+
+function fuseTemplates(map: Template, fold: Template): Template {
+  const b = new TemplateBuilder();
+  const args = Array.from({ length: map.inputs }, (_, i) => b.input(i + 1));
+  const params = [...map.params, ...fold.params];
+  const ids = params.map((_, i) => b.param(i));
+  const x = inlineTemplate(b, map, args, ids.slice(0, map.params.length));
+  const result = inlineTemplate(b, fold, [b.input(0), x], ids.slice(map.params.length));
+  return b.finish(result, {
+    inputs: args.length + 1,
+    params: params.map((name, i) => `${name}#${i}`),
+    source: map.source,
+    name: map.name,
+  });
 }
 
 /* Scan ------------------------------------------------------------------------------------------------------- */
 
 export const scanNames = ["axis", "init", "dtype", "compute"] as const;
 
-export function scan(operation: string, plain: Callable, t: Strided, given: ScanOptions = {}): Strided {
-  const options = readOptions(operation, given, "{ axis: 1 }", scanNames);
-  checkAlive(operation, t);
-  checkOptionalDType(operation, options.dtype);
-  const compute = checkOptionalDType(operation, options.compute);
-  const callable = compute === undefined ? plain : plain.computed(compute);
-  const rank = t.frame.shape.length;
-  if (rank === 0) fail("axis", operation, "a 0-d tensor has no axis to scan.", "Reshape it to [1] first.");
-  if (options.axis === undefined && rank > 1) {
-    fail("axis", operation, `the tensor has ${rank} axes.`, "Say which one to scan: { axis: 0 }.");
-  }
-  const axis = normalizeAxis(operation, options.axis ?? 0, rank);
-  const bound = bindFold(operation, callable, [t.dtype], compute ?? t.dtype, options);
-  const out = allocate(operation, bound.result ?? bound.dtype, t.frame.shape);
-  engine().listener?.({
-    kind: "operation",
-    operation,
-    form: "scan",
-    source: sourceOf(callable),
-    values: bound.values,
-    out,
-    inputs: [t],
-    axes: [axis],
-  });
-  return filled(out, () => fillScan(operation, bound, t, axis, out));
+interface ScanCall extends Call {
+  readonly callable: Callable;
+  readonly options: ScanOptions;
 }
 
-function fillScan(operation: string, bound: BoundFold, t: Strided, axis: number, out: Strided): void {
-  const e = engine();
-  const size = t.frame.shape[axis];
-  const isFolded = t.frame.shape.map((_, d) => d === axis);
-  const outKept = pick(out.frame, isFolded, false);
-  const inKept = pick(t.frame, isFolded, false);
-  const steps = [out.frame.strides[axis], t.frame.strides[axis]] as const;
-  const fold = bound.program === null ? null : foldOf(bound.program, out.dtype, { ordered: true }, "scan");
-  if (fold !== null && canCompile(fold)) {
-    const kept = absolute(planLoops([inKept, outKept]), [t, out]);
-    if (isEmpty(kept) || size === 0) return;
-    const report = foldRunner(e).run({
-      fold,
-      params: { ...noParams, step: bound.params },
-      itemBytes: [t.frame.itemBytes],
-      addresses: [kept.offsets[0]],
-      out: kept.offsets[1],
-      kept: axesOf(kept, 1),
-      folded: [{ size, inputs: [steps[1]], out: steps[0] }],
-      start: bound.init === null ? null : fold.enter(bound.init),
-      every: true,
-    });
-    e.listener?.({ kind: "kernel", operation, backend: "wasm", detail: { ...report, kept, fold } });
-    return;
+/** Every step of a fold along one axis: of one tensor, or of several that broadcast together. */
+export function scan(
+  operation: string,
+  plain: Callable,
+  inputs: readonly Strided[],
+  given: ScanOptions = {},
+): Strided {
+  const options = readOptions(operation, given, "{ axis: 1 }", scanNames);
+  for (const t of inputs) checkAlive(operation, t);
+  const { axis, init } = options;
+  const dtype = checkOptionalDType(operation, options.dtype);
+  const compute = checkOptionalDType(operation, options.compute);
+  const callable = compute === undefined ? plain : plain.computed(compute);
+  const { definition: what, values, kinds } = callable;
+  if (what === null) return callScan(operation, callable, inputs[0], options);
+  const facts = [what.id, kinds, axis, init, dtype, compute];
+  return execute(scanForm, { operation, what, facts, inputs, out: null, values, callable, options });
+}
+
+const scanForm: Form<ScanCall> = {
+  id: newId(),
+  guards: "nothing",
+  plan({ operation, callable, inputs, options }) {
+    const types = inputs.map((t) => t.dtype);
+    const { shape, views } = broadcastViews(
+      operation,
+      inputs.map((t) => t.frame),
+    );
+    const isFolded = scannedAxis(operation, shape, options.axis);
+    const bound = bindFold(operation, callable, types, options.compute ?? types[0], options);
+    const fold = foldOf(bound.program, bound.dtype, { ordered: true }, "scan");
+    const out = contiguousView(shape, dtypes[bound.dtype].bytes);
+    const sources = views.map(fromStart);
+    const told = callable.template!;
+    return foldPlan("scan", fold, sources, types, isFolded, out, bound.init, told, told.params);
+  },
+};
+
+function callScan(operation: string, callable: Callable, t: Strided, options: ScanOptions): Strided {
+  const isFolded = scannedAxis(operation, t.frame.shape, options.axis);
+  const bound = callFold(operation, callable, t.dtype, options);
+  const out = allocate(operation, bound.result, t.frame.shape);
+  return fillCalled("scan", operation, callable, bound, t, isFolded, out, out.frame);
+}
+
+/** One axis, by itself. */
+function scannedAxis(operation: string, { length }: readonly number[], axis: unknown): boolean[] {
+  if (length === 0) fail("axis", operation, "a 0-d tensor has no axis to scan.", "Reshape it to [1] first.");
+  if (axis === undefined && length > 1) {
+    fail("axis", operation, `the tensor has ${length} axes.`, "Say which one to scan: { axis: 0 }.");
   }
-  if (fold !== null) tellLargeFold(operation, fold);
-  const nest = absolute(planLoops([outKept, inKept]), [out, t]);
-  const backend = bound.program === null ? "function" : "interpreter";
-  holding([t], () =>
-    interpretScan(e.heap, nest, size, steps, [out.dtype, t.dtype], bound.evaluate(), bound.dtype, bound.init),
-  );
-  e.listener?.({ kind: "kernel", operation, backend, detail: { kept: nest } });
+  const scanned = normalizeAxis(operation, (axis ?? 0) as number, length);
+  return Array.from({ length }, (_, d) => d === scanned);
 }
 
 /* Binding ------------------------------------------------------------------------------------------------------ */
 
 interface BoundFold {
+  /** The accumulator's. */
   readonly dtype: DType;
-  /** What a named fold stores, where it is not the accumulator. */
-  readonly result?: DType;
-  /** [acc, x0, x1, …] → acc; null when the function is called. */
-  readonly program: Program | null;
-  readonly params: readonly Value[];
-  /** The same by name, for those who listen. */
-  readonly values: Readonly<Record<string, string>>;
-  readonly evaluate: () => Evaluator;
+  /** [acc, x0, x1, …] → acc */
+  readonly program: Program;
   readonly init: Value | null;
 }
 
@@ -558,32 +541,21 @@ function bindFold(
   callable: Callable,
   inputs: readonly DType[],
   element: DType,
-  options: ReduceOptions & { readonly result?: DType },
+  options: ReduceOptions,
 ): BoundFold {
-  if (callable.template === null) return callFold(operation, callable, inputs[0], options);
-  if (callable.template.inputs !== inputs.length + 1) {
+  const takes = callable.template!.inputs;
+  if (takes !== inputs.length + 1) {
     fail(
       "kernel",
       operation,
-      `the function takes ${callable.template.inputs} ${callable.template.inputs === 1 ? "value" : "values"}.`,
+      `the function takes ${takes} ${takes === 1 ? "value" : "values"}.`,
       "A fold takes two: (acc, x) => ….",
     );
   }
   let dtype = options.dtype ?? startDType(element, options.init);
   for (let round = 0; ; round++) {
     const program = callable.program([dtype, ...inputs], options.dtype)!;
-    if (program.dtype === dtype) {
-      const params = callable.values.map((v, i) => paramValue(v, program.params[i]));
-      return {
-        dtype,
-        ...(options.result === undefined ? {} : { result: options.result }),
-        program,
-        params,
-        values: valuesOf(callable),
-        evaluate: () => evaluator(program, params),
-        init: initValue(operation, options.init, dtype),
-      };
-    }
+    if (program.dtype === dtype) return { dtype, program, init: initValue(operation, options.init, dtype) };
     if (round === 4) {
       fail(
         "dtype",
@@ -623,9 +595,18 @@ function initValue(operation: string, init: ReduceOptions["init"], dtype: DType)
   return fromScalar(operation, init, dtype);
 }
 
+/** A fold whose function is called. */
+interface CalledFold {
+  /** The accumulator's, and what is stored of it. */
+  readonly dtype: DType;
+  readonly result: DType;
+  readonly evaluate: Evaluator;
+  readonly init: Value | null;
+}
+
 /** The fallback: the accumulator starts as `init`, or as an element, and has the dtype of what comes back. */
-function callFold(operation: string, callable: Callable, element: DType, options: ReduceOptions): BoundFold {
-  engine().listener?.({ kind: "fallback", operation, why: refusalMessage(operation, callable.refusal!) });
+function callFold(operation: string, callable: Callable, element: DType, options: ReduceOptions): CalledFold {
+  tellFallback(operation, () => refusalMessage(operation, callable.refusal!));
   const working = calledIn(operation, callable, [element], options.compute);
   const fn = callable.fn as (...args: unknown[]) => unknown;
   const result = options.dtype ?? dtypeOfResult(operation, options.init ?? 0, working);
@@ -635,13 +616,5 @@ function callFold(operation: string, callable: Callable, element: DType, options
     const args = [toScalar(values[0], dtype), convert(values[1], element, working)];
     return resultValue(operation, callChecked(operation, fn, args), dtype);
   };
-  return {
-    dtype,
-    ...(result === dtype ? {} : { result }),
-    program: null,
-    params: [],
-    values: {},
-    evaluate: () => evaluate,
-    init: initValue(operation, options.init, dtype),
-  };
+  return { dtype, result, evaluate, init: initValue(operation, options.init, dtype) };
 }

@@ -1,23 +1,21 @@
 /** The named reductions and scans: one row each, over reduce and scan. */
-import { type DType, dtypes, isFloat, type Value } from "../dtype.ts";
+import { type DType, dtypes, isFloat } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { TemplateBuilder } from "../frontend/template.ts";
-import { evaluator } from "../ir/eval.ts";
 import type { Id, Program } from "../ir/node.ts";
 import type { Ending } from "../optimize/reduce.ts";
 import * as programs from "../optimize/reduce-programs.ts";
-import { interpretElementwise } from "../run/interpret.ts";
-import { canCompileProgram } from "../run/reduce-lower.ts";
-import { noParams } from "../run/reduce-tasks.ts";
+import type { Strided } from "../run/call.ts";
 import { sizeOf } from "../view/layout.ts";
 import { type LoopNest, planLoops } from "../view/loops.ts";
 import { contiguousView, type View } from "../view/view.ts";
 import { detectFeatures } from "../wasm/features.ts";
 import { emitSoftmax, type SoftmaxKind } from "../wasm/softmax.ts";
 import { checkOptionalDType, readOptions } from "./arguments.ts";
-import { foldOf, runFold, type Source } from "./fold.ts";
-import { Callable } from "./function.ts";
+import { execute, programCall, programForm } from "./execute.ts";
+import { foldOf, runFold } from "./fold.ts";
+import { Callable, Definition } from "./function.ts";
 import {
   conversionOf,
   type NamedFold,
@@ -28,7 +26,7 @@ import {
   splitShape,
   wideDType,
 } from "./reduce.ts";
-import { absolute, allocate, checkAlive, filled, type Strided } from "./strided.ts";
+import { absolute, allocate, checkAlive, filled } from "./strided.ts";
 
 export interface AxisOptions {
   /** The axis or axes to fold; default all. */
@@ -67,7 +65,7 @@ type Make = (t: TemplateBuilder, acc: Id, x: Id) => Id;
 
 function fold(make: Make, name: string): Callable {
   const t = new TemplateBuilder();
-  return new Callable(t.finish(make(t, t.input(0), t.input(1)), { inputs: 2, name }), null, null);
+  return new Callable(new Definition(t.finish(make(t, t.input(0), t.input(1)), { inputs: 2, name })));
 }
 
 interface ReductionRow {
@@ -144,7 +142,7 @@ export function namedScan(name: Scan, t: Strided, options: CumulativeOptions = {
   const axis = options.axis === undefined ? {} : { axis: options.axis };
   // From -0 on, which leaves every number as it is: 0 would take the sign of a leading -0.
   const init = name === "cumsum" ? (isFloat(dtype) ? -0 : 0) : 1;
-  return scan(name, callableFor(base, conversionOf(base, t.dtype, options)), t, { ...axis, dtype, init });
+  return scan(name, callableFor(base, conversionOf(base, t.dtype, options)), [t], { ...axis, dtype, init });
 }
 
 /* Means and spreads ------------------------------------------------------------------------------------------- */
@@ -213,22 +211,21 @@ function spread(name: "var" | "variance" | "std", t: Strided, options: VarOption
     temporary([() => allocate(name, "f64", split.keptShape)], (means) => {
       for (const tile of tilesOf(t.frame, split)) {
         const x = tile.source(t);
-        const finish = (value: Value) => ({ ...noParams, finish: [value] });
         const meansView = tile.kept(means.frame);
-        const common = { operation: name, shape: tile.shape, isFolded: split.isFolded, init: 0 };
+        const common = { operation: name, isFolded: split.isFolded, init: 0 };
         runFold({
           ...common,
           fold: sum,
-          params: finish(count),
+          values: [count],
           sources: [x],
-          out: { of: means, view: meansView },
+          out: framed(means, meansView),
         });
         runFold({
           ...common,
           fold: squares,
-          params: finish(Math.max(count - ddof, 0)),
+          values: [Math.max(count - ddof, 0)],
           sources: [x, tile.spread(means)],
-          out: { of: out, view: tile.kept(outView) },
+          out: framed(out, tile.kept(outView)),
         });
       }
     }),
@@ -259,11 +256,10 @@ export function norm(t: Strided, options: NormOptions = {}): Strided {
     runFold({
       operation: "norm",
       fold,
-      sources: [{ of: t, view: t.frame }],
-      shape: t.frame.shape,
+      sources: [framed(t, t.frame)],
       isFolded: split.isFolded,
       init: 0,
-      out: { of: out, view: contiguousView(split.keptShape, dtypes[result].bytes) },
+      out: framed(out, contiguousView(split.keptShape, dtypes[result].bytes)),
     }),
   );
 }
@@ -294,15 +290,15 @@ export function argReduce(name: "argmax" | "argmin", t: Strided, options: ArgOpt
   return filled(out, () =>
     temporary([() => allocate(name, t.dtype, split.keptShape)], (best) => {
       for (const tile of tilesOf(t.frame, split)) {
-        const common = { operation: name, shape: tile.shape, isFolded: split.isFolded, init: null };
+        const common = { operation: name, isFolded: split.isFolded, init: null };
         const x = tile.source(t);
         const bestView = tile.kept(best.frame);
-        runFold({ ...common, fold: extreme, sources: [x], out: { of: best, view: bestView } });
+        runFold({ ...common, fold: extreme, sources: [x], out: framed(best, bestView) });
         runFold({
           ...common,
           fold: position,
           sources: [x, tile.spread(best), "position"],
-          out: { of: out, view: tile.kept(outView) },
+          out: framed(out, tile.kept(outView)),
         });
       }
     }),
@@ -328,7 +324,7 @@ export function logsumexp(t: Strided, options: SumOptions = {}): Strided {
         for (const tile of tilesOf(t.frame, split)) {
           sumExponentials("logsumexp", t, tile, split, largest, sums, "finite");
         }
-        runMap("logsumexp", programs.logSumMap(as, result), [whole(cells), whole(sums), whole(largest)]);
+        runMap("logsumexp", programs.logSumMap(as, result), [cells, sums, largest]);
       },
     ),
   );
@@ -375,10 +371,9 @@ function normalized(name: "softmax" | "logSoftmax", t: Strided, options: Softmax
               operation: name,
               fold: sum,
               sources: [to],
-              shape: tile.shape,
               isFolded: split.isFolded,
               init: 0,
-              out: { of: sums, view: sumsView },
+              out: framed(sums, sumsView),
             });
             runMap(name, programs.divideMap(as), [to, to, s]);
             continue;
@@ -386,7 +381,7 @@ function normalized(name: "softmax" | "logSoftmax", t: Strided, options: Softmax
           sumExponentials(name, t, tile, split, largest, sums, "low");
           if (name === "softmax") runMap(name, programs.softmaxMap(t.dtype, as, result), [to, x, m, s]);
           else {
-            const cells = { of: sums, view: tile.kept(sums.frame) };
+            const cells = framed(sums, tile.kept(sums.frame));
             runMap(name, programs.logMap(as), [cells, cells]);
             runMap(name, programs.logSoftmaxMap(t.dtype, as, result), [to, x, m, s]);
           }
@@ -471,10 +466,9 @@ function largestOf(name: string, t: Strided, tile: Tile, split: Split, largest: 
     operation: name,
     fold: foldOf(programs.extremeStep("max", t.dtype, as), as),
     sources: [tile.source(t)],
-    shape: tile.shape,
     isFolded: split.isFolded,
     init: null,
-    out: { of: largest, view: tile.kept(largest.frame) },
+    out: framed(largest, tile.kept(largest.frame)),
   });
 }
 
@@ -497,10 +491,9 @@ function sumExponentials(
       operation: name,
       fold: step,
       sources: [tile.source(t), tile.spread(largest)],
-      shape: tile.shape,
       isFolded,
       init: 0,
-      out: { of: sums, view: tile.kept(sums.frame) },
+      out: framed(sums, tile.kept(sums.frame)),
     });
     return;
   }
@@ -518,11 +511,11 @@ function sumExponentials(
     });
     const folded = [true, ...cells.shape.map(() => false)];
     const common = { operation: name, shape, isFolded: folded };
-    const all = { of: largest, view: cells };
+    const all = framed(largest, cells);
     runFold({
       ...common,
       fold: foldOf(programs.extremeStep("max", as, as), as),
-      sources: [whole(own)],
+      sources: [own],
       init: null,
       out: all,
     });
@@ -530,9 +523,9 @@ function sumExponentials(
     runFold({
       ...common,
       fold: foldOf(programs.rejoinStep(as), as, {}, "sum"),
-      sources: [whole(part), whole(own), { of: largest, view: allView }],
+      sources: [part, own, framed(largest, allView)],
       init: 0,
-      out: { of: sums, view: tile.kept(sums.frame) },
+      out: framed(sums, tile.kept(sums.frame)),
     });
   });
 }
@@ -544,21 +537,20 @@ const TILE_ELEMENTS = 1 << 20;
 /** Elements side by side that are worth reading at a time. */
 const LEAST_RUN = 4096;
 
-type Placed = Exclude<Source, "position">;
-
 /** A part of the index space, and what of each operand belongs to it. */
 interface Tile {
   readonly shape: readonly number[];
   /** A single fold of it does not stay in the cache. */
   readonly isLong: boolean;
-  readonly source: (t: Strided) => Placed;
+  readonly source: (t: Strided) => Strided;
   /** Of a view of the kept axes. */
   readonly kept: (view: View) => View;
   /** A tensor of the kept axes, as an operand of the whole shape. */
-  readonly spread: (t: Strided) => Placed;
+  readonly spread: (t: Strided) => Strided;
 }
 
-const whole = (t: Strided): Placed => ({ of: t, view: t.frame });
+/** The same memory, seen otherwise. */
+const framed = (t: Strided, frame: View): Strided => ({ ...t, frame });
 
 function tileOf(
   shape: readonly number[],
@@ -581,15 +573,12 @@ function tileOf(
   return {
     shape: own,
     isLong: folded > TILE_ELEMENTS,
-    source: (t) => ({ of: t, view: cut(t.frame, axis) }),
+    source: (t) => framed(t, cut(t.frame, axis)),
     kept: (view) => cut(view, keptAxis),
     spread: (t) => {
       const kept = cut(t.frame, keptAxis);
       let k = 0;
-      return {
-        of: t,
-        view: { ...kept, shape: own, strides: isFolded.map((f) => (f ? 0 : kept.strides[k++])) },
-      };
+      return framed(t, { ...kept, shape: own, strides: isFolded.map((f) => (f ? 0 : kept.strides[k++])) });
     },
   };
 }
@@ -621,8 +610,7 @@ function piecesOf(tile: Tile, isFolded: readonly boolean[]): Tile[] {
     ...piece,
     isLong: false,
     source: (t) => {
-      const outer = tile.source(t);
-      return piece.source({ ...t, frame: outer.view });
+      return piece.source(tile.source(t));
     },
   }));
 }
@@ -636,20 +624,8 @@ function along(shape: readonly number[], isFolded: readonly boolean[], axis: num
 }
 
 /** out[…] = program(in0[…], …), for operands [out, …inputs] of one shape. */
-function runMap(operation: string, program: Program, operands: readonly Placed[]): void {
-  const e = engine();
-  const all = operands.map((o) => o.of);
-  const nest = absolute(planLoops(operands.map((o) => o.view)), all);
-  const [out, ...inputs] = operands.map(({ of, view }) => ({ ...of, frame: view }));
-  e.listener?.({ kind: "operation", operation, form: "elementwise", source: operation, out, inputs });
-  if (canCompileProgram(program)) {
-    const kernel = e.kernels.elementwise(program, nest, []);
-    e.listener?.({ kind: "kernel", operation, backend: "wasm", detail: { program, nest, kernel } });
-    return;
-  }
-  const types = all.map((t) => t.dtype);
-  interpretElementwise(e.heap, nest, types, evaluator(program), program.dtype);
-  e.listener?.({ kind: "kernel", operation, backend: "interpreter", detail: { program, nest } });
+function runMap(operation: string, program: Program, [out, ...inputs]: readonly Strided[]): void {
+  execute(programForm, programCall(operation, program, out, inputs));
 }
 
 /** Tensors that are there while `body` runs; if one cannot be made, the others go again. */

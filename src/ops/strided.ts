@@ -5,19 +5,11 @@
 import { type DType, dtypes } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { fail } from "../errors.ts";
-import { createStorage, type Storage } from "../memory/storage.ts";
+import { createStorage } from "../memory/storage.ts";
+import type { Strided } from "../run/call.ts";
 import { checkShape, sizeOf } from "../view/layout.ts";
 import type { LoopNest } from "../view/loops.ts";
 import { contiguousView, type View } from "../view/view.ts";
-
-export interface Strided<D extends DType = DType> {
-  readonly dtype: D;
-  readonly storage: Storage;
-  /** Shape, strides and offset of the elements, in bytes from the storage's start. */
-  readonly frame: View;
-  /** Broadcast and window views name one element many times: writing to them is an error. */
-  readonly readOnly: boolean;
-}
 
 /** A new dense tensor of any content, laid out as `view` says (C order if it is not given). */
 export function allocate<D extends DType>(

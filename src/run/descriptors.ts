@@ -108,6 +108,11 @@ export class TaskQueue {
     return this.#scratch.words.slice(this.#at / 4, (this.#at + this.#tasks * this.#step) / 4);
   }
 
+  /** The word position of the first task. */
+  get first(): number {
+    return this.#at / 4;
+  }
+
   /** Words from one task to the next. */
   get stride(): number {
     return this.#step / 4;

@@ -11,7 +11,7 @@ import {
 } from "../optimize/gemm.ts";
 import { detectFeatures } from "../wasm/features.ts";
 import { disassemble } from "../wasm/wat.ts";
-import { GemmKernels, gemmOf } from "./gemm.ts";
+import { GemmKernels } from "./gemm.ts";
 import { interpretMatmul } from "./interpret.ts";
 
 const heap = new Heap();
@@ -463,7 +463,7 @@ describe("the structure of what is compiled", () => {
   });
 
   it("a second shape compiles nothing new", () => {
-    const fresh = gemmOf(new Heap({ initialPages: 64 }));
+    const fresh = new GemmKernels(new Heap({ initialPages: 64 }));
     const inner = (n: number) => planGemm(square(n, [1024, 1024, 1024]), tile, { path: "packed" });
     fresh.runPlan({ ...inner(4), tasks: [] });
     expect(fresh.compiled).toBe(0);

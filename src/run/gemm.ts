@@ -580,15 +580,3 @@ function isLarge({ m, n, k, batches }: GemmProblem, rate: number): boolean {
   for (const count of batches.shape) work *= count;
   return work > WORTH_SHARING_NS * rate;
 }
-
-const kernelsOfHeap = new WeakMap<Heap, GemmKernels>();
-
-/** The one GemmKernels of a heap, made at first use. */
-export function gemmOf(heap: Heap, pool: Pool | null = null): GemmKernels {
-  let kernels = kernelsOfHeap.get(heap);
-  if (kernels === undefined) {
-    kernels = new GemmKernels(heap, pool);
-    kernelsOfHeap.set(heap, kernels);
-  }
-  return kernels;
-}

@@ -44,74 +44,56 @@ export function interpretElementwise(
   } while (advance(nest, inner, index, pointers));
 }
 
-/**
- * Folds: for each output element, acc = f(acc, x) over the reduced axes in C order. `kept` walks [out, in] over the
- * axes that stay, `folded` walks [in] over those that go. Without `init` the first element is the start.
- */
-export function interpretReduce(
-  heap: ViewHolder,
-  kept: LoopNest,
-  folded: LoopNest,
-  operands: readonly [out: DType, input: DType],
-  evaluate: Evaluator,
-  accumulator: DType,
-  init: Value | null,
-): void {
-  if (isEmpty(kept)) return;
-  const { read } = dtypes[operands[1]];
-  const { write } = dtypes[operands[0]];
-  const values: Value[] = [0, 0];
-  const index = new Array<number>(kept.shape.length).fill(0);
-  const pointers = [...kept.offsets];
-  const foldIndex = new Array<number>(folded.shape.length).fill(0);
-  const foldPointer = [0];
-  do {
-    let acc = init;
-    if (!isEmpty(folded)) {
-      foldPointer[0] = pointers[1];
-      do {
-        const x = read(heap.view, foldPointer[0]);
-        if (acc === null) acc = convert(x, operands[1], accumulator);
-        else {
-          values[0] = acc;
-          values[1] = x;
-          acc = evaluate(values);
-        }
-      } while (advance(folded, folded.shape.length, foldIndex, foldPointer));
-    }
-    write(heap.view, pointers[0], convert(acc!, accumulator, operands[0]));
-  } while (advance(kept, kept.shape.length, index, pointers));
+/** One step of a fold, what a fold without a start value begins with, and what is stored of its accumulator. */
+export interface FoldSteps {
+  /** [acc, x0, x1, …] → acc */
+  readonly step: Evaluator;
+  /** [x0, x1, …] → acc */
+  readonly first: Evaluator | null;
+  /** [acc] → the result */
+  readonly finish: Evaluator;
 }
 
-/** Running folds along one axis of `size` elements: out[i] = acc after element i. */
-export function interpretScan(
+/**
+ * Folds: for each output element, acc = step(acc, x0, x1, …) over the folded axes in C order. `kept` walks [...inputs, out]
+ * over the axes that stay, `folded` the inputs over those that go; there a scan's output moves too, and every step is
+ * stored. An input whose dtype is null is its own address. `at`: where each begins.
+ */
+export function interpretFold(
   heap: ViewHolder,
-  kept: LoopNest,
-  size: number,
-  steps: readonly [out: number, input: number],
-  operands: readonly [out: DType, input: DType],
-  evaluate: Evaluator,
-  accumulator: DType,
-  init: Value | null,
+  { kept, folded }: { readonly kept: LoopNest; readonly folded: LoopNest },
+  at: readonly number[],
+  inputs: readonly (DType | null)[],
+  out: DType,
+  { step, first, finish }: FoldSteps,
+  start: Value | null,
 ): void {
   if (isEmpty(kept)) return;
-  const { read } = dtypes[operands[1]];
-  const { write } = dtypes[operands[0]];
-  const values: Value[] = [0, 0];
+  const { write } = dtypes[out];
+  const count = inputs.length;
+  const isScan = folded.strides.length > count;
+  const values: Value[] = new Array(count + 1).fill(0);
   const index = new Array<number>(kept.shape.length).fill(0);
-  const pointers = [...kept.offsets];
+  const pointers = [...at];
+  const foldIndex = new Array<number>(folded.shape.length).fill(0);
   do {
-    let acc = init;
-    for (let i = 0; i < size; i++) {
-      const x = read(heap.view, pointers[1] + i * steps[1]);
-      if (acc === null) acc = convert(x, operands[1], accumulator);
-      else {
-        values[0] = acc;
-        values[1] = x;
-        acc = evaluate(values);
-      }
-      write(heap.view, pointers[0] + i * steps[0], convert(acc, accumulator, operands[0]));
+    let acc = start;
+    if (!isEmpty(folded)) {
+      const own = folded.offsets.map((o, k) => pointers[k] + o);
+      do {
+        for (let k = 0; k < count; k++) {
+          const d = inputs[k];
+          values[k + 1] = d === null ? own[k] : dtypes[d].read(heap.view, own[k]);
+        }
+        if (acc === null) acc = first!(values.slice(1));
+        else {
+          values[0] = acc;
+          acc = step(values);
+        }
+        if (isScan) write(heap.view, own[count], finish([acc]));
+      } while (advance(folded, folded.shape.length, foldIndex, own));
     }
+    if (!isScan) write(heap.view, pointers[count], finish([acc!]));
   } while (advance(kept, kept.shape.length, index, pointers));
 }
 
@@ -135,6 +117,7 @@ export function interpretMatmul(
   steps: MatmulSteps,
   operands: readonly [out: DType, a: DType, b: DType],
   working: DType,
+  sign: "=" | "+=" | "-=" = "=",
 ): void {
   if (isEmpty(batches)) return;
   const { m, n, k } = steps;
@@ -162,8 +145,16 @@ export function interpretMatmul(
           pb += steps.b[0];
         }
         const at = pointers[0] + i * steps.out[0] + j * steps.out[1];
-        write(memory, at, convert(convert(sum, sums, working), working, outType));
+        const product = convert(convert(sum, sums, working), working, outType);
+        const value = sign === "=" ? product : joined(dtypes[outType].read(memory, at), sign, product);
+        write(memory, at, dtypes[outType].wrap(value));
       }
     }
   } while (advance(batches, batches.shape.length, index, pointers));
+}
+
+/** Bigints with bigints, numbers with numbers. */
+function joined(a: Value, sign: "+=" | "-=", b: Value): Value {
+  const [x, y] = [a, b] as [number, number];
+  return sign === "+=" ? x + y : x - y;
 }

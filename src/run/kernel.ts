@@ -54,8 +54,6 @@ export class KernelCache {
   readonly #byProgram = new WeakMap<Program, Map<string, CompiledKernel>>();
   readonly #byText = new Recent<CompiledKernel>(MOST_KERNELS);
   readonly #scratch: Scratch;
-  #flat = new WeakMap<Program, CompiledKernel>();
-  #flatSimd = true;
   #bulk: PoolKernel | null = null;
   /** Kernels made so far; tests watch it stand still. */
   compiled = 0;
@@ -75,6 +73,11 @@ export class KernelCache {
     this.#heap = heap;
     this.#pool = pool;
     this.#scratch = new Scratch(heap);
+  }
+
+  /** A number for the switches: a plan is good for one setting of them. */
+  get mode(): number {
+    return (this.simd ? 1 : 0) + (this.alwaysTogether ? 2 : 0);
   }
 
   /** Kernels that are kept whether or not their function still lives. */
@@ -128,23 +131,20 @@ export class KernelCache {
     return nanoseconds > WORTH_SHARING_NS;
   }
 
+  /** What walks operands that are all contiguous. */
+  flatKernel(program: Program): CompiledKernel {
+    checkArguments(program);
+    return this.find(program, new Array(program.inputs.length + 1).fill("contiguous"));
+  }
+
   /** The plainest walk: all operands contiguous, `size` elements from their first one on. */
   flat(
-    program: Program,
+    kernel: CompiledKernel,
     out: FlatOperand,
     inputs: readonly FlatOperand[],
     size: number,
     params: readonly Value[],
   ): void {
-    if (size === 0) return;
-    let kernel = this.#flat.get(program);
-    if (kernel === undefined || this.#flatSimd !== this.simd) {
-      if (this.#flatSimd !== this.simd) this.#flat = new WeakMap();
-      this.#flatSimd = this.simd;
-      checkArguments(program);
-      kernel = this.find(program, new Array(inputs.length + 1).fill("contiguous"));
-      this.#flat.set(program, kernel);
-    }
     const { words } = this.#scratch;
     const operands = inputs.length + 1;
     this.#writeParams(kernel, operands, params);

@@ -18,6 +18,8 @@ export interface CompiledFold extends PoolKernel {
   readonly cost: number;
   /** What making it cost, in milliseconds. */
   readonly compileTime: number;
+  /** Captured values that its tasks have. */
+  readonly params: number;
 }
 
 /** Captured values of each program. */
@@ -26,15 +28,14 @@ export interface FoldParams {
   readonly first: readonly Value[];
   readonly finish: readonly Value[];
 }
-export const noParams: FoldParams = { step: [], first: [], finish: [] };
 
+/** A fold over loops, counted from where the output and each input begin. */
 export interface FoldRequest {
   readonly fold: Fold;
-  readonly params: FoldParams;
   /** Bytes of an element of each input; 0: its address is its value. */
   readonly itemBytes: readonly number[];
-  /** Where each input, and the output, begin. */
-  readonly addresses: readonly number[];
+  /** Bytes from where each input, and the output, begin to what is read and written first. */
+  readonly shifts: readonly number[];
   readonly out: number;
   /** Outermost first; the folded ones in the order they are folded. */
   readonly kept: readonly FoldAxis[];
@@ -140,15 +141,12 @@ function pieceSizes(loops: FoldLoops, itemBytes: readonly number[]): { tile: num
  * output: in the output's own memory. tile: in a buffer a task, used for one tile after the other. all: in a buffer with
  * a place for every cell, in the order of the kept loops, because the kernel is called several times.
  */
-export interface Cells {
-  readonly where: "output" | "tile" | "all";
-  readonly address: number;
-}
+export type Cells = "output" | "tile" | "all";
 
 /** Cells that a task's buffer has room for. */
 const perTask = (loops: FoldLoops): number => Math.min(TILE, cellsOf(loops).size);
 
-export function cellCount(where: Cells["where"], loops: FoldLoops, cut: Cut): number {
+export function cellCount(where: Cells, loops: FoldLoops, cut: Cut): number {
   if (where === "output") return 0;
   return where === "all" ? sizeOfAxes(keptOf(loops)) : cut.tasks * perTask(loops);
 }
@@ -191,19 +189,11 @@ export interface Round {
   readonly work: number;
 }
 
-/** Where the addresses of a recorded task begin: `partials` are cells of parts, `cells` those of the last fold. */
-export const places = { fixed: 0, out: 1, partials: 2, cells: 3, input: (k: number) => 4 + k } as const;
+/** Where the output, each input and the cells begin. */
+export type Begins = readonly number[];
 
-/** The tasks of a fold, to be run again for tensors that lie elsewhere. */
-export interface Recording {
-  readonly kernel: CompiledFold;
-  readonly words: Int32Array;
-  readonly tasks: number;
-  readonly work: number;
-  /** Of the output, of each input, of the cells. */
-  readonly places: readonly number[];
-}
-const MOST_RECORDED = 256;
+/** Tasks that are kept, to be run again for tensors that lie elsewhere, at the most. */
+const MOST_KEPT = 256;
 
 /** Where a piece of a loop of `size` steps, `of` units, begins. */
 const bound = (piece: number, pieces: number, of: number, unit: number, size: number): number =>
@@ -216,54 +206,59 @@ export class Batch {
   readonly #kernel: CompiledFold;
   readonly #queue: TaskQueue;
   readonly #operands: number;
-  #work = 0;
-  #hasRun = false;
+  readonly #begins: Begins;
+  #shares = false;
+  /** What waits, before it was bound; null: it was too much. */
+  #kept: Int32Array | null | undefined = undefined;
 
-  constructor(scratch: Scratch, pool: Pool, kernel: CompiledFold) {
+  constructor(scratch: Scratch, pool: Pool, kernel: CompiledFold, begins: Begins) {
     this.#scratch = scratch;
     this.#pool = pool;
     this.#kernel = kernel;
+    this.#begins = begins;
     this.#operands = 1 + kernel.plan.streams.length;
     this.#queue = new TaskQueue(scratch, descriptorBytes(kernel.programs, this.#operands));
   }
 
-  /** Adds the tasks of a round; they are run when there is no more room, or at `flush`. */
-  add(round: Round): void {
+  /** Runs the tasks of a round. Given back are their words for `again`; null where they are too many to be kept. */
+  run(round: Round, params: FoldParams): Int32Array | null {
+    this.#shares = this.#isShared(round.work);
     this.#writeTemplate(round);
-    this.#writeParams(round.request.params);
+    this.#writeParams(WORDS, params);
     this.#writeTasks(round);
-    this.#work += round.work * this.#kernel.cost;
+    this.#flush();
+    return this.#kept ?? null;
   }
 
-  flush(): void {
-    if (this.#queue.tasks === 0) return;
-    this.#queue.run(this.#kernel, this.#work > WORTH_SHARING_NS ? this.#pool : null);
-    this.#work = 0;
-    this.#hasRun = true;
-  }
-
-  /** The tasks that wait, with addresses counted from `begins`: of the output, of each input, of the cells. */
-  record(begins: readonly number[], from: readonly number[]): Recording | null {
-    const { tasks, stride } = this.#queue;
-    if (this.#hasRun || tasks > MOST_RECORDED) return null;
-    const words = this.#queue.record();
-    for (let base = 0; base < words.length; base += stride) {
-      for (let k = 0; k < this.#operands; k++) words[base + foldDescriptor.address(k)] -= begins[k];
-      words[base + foldDescriptor.cells] -= begins[this.#operands];
-    }
-    return { kernel: this.#kernel, words, tasks, work: this.#work, places: from };
-  }
-
-  /** Runs recorded tasks again; `begins`: where each place begins now. */
-  replay({ words, work, places: from }: Recording, begins: readonly number[]): void {
-    const own = this.#scratch.words;
+  /** The same tasks, for operands that begin elsewhere and other captured values. */
+  again(words: Int32Array, params: FoldParams, work: number): void {
+    this.#shares = this.#isShared(work);
+    this.#kept = null;
     const start = this.#queue.restore(words);
-    for (let base = start; base < start + words.length; base += this.#queue.stride) {
-      for (let k = 0; k < this.#operands; k++) own[base + foldDescriptor.address(k)] += begins[from[k]];
-      own[base + foldDescriptor.cells] += begins[from[this.#operands]];
+    if (this.#kernel.params > 0) {
+      for (let base = start; base < start + words.length; base += this.#queue.stride)
+        this.#writeParams(base, params);
     }
-    this.#work = work;
-    this.flush();
+    this.#flush();
+  }
+
+  #isShared(work: number): boolean {
+    return work * this.#kernel.cost > WORTH_SHARING_NS;
+  }
+
+  /** Runs what waits. Until here its addresses were counted from where the operands begin. */
+  #flush(): void {
+    const { tasks, stride, first } = this.#queue;
+    if (tasks === 0) return;
+    if (this.#kept !== undefined || tasks > MOST_KEPT) this.#kept = null;
+    else this.#kept = this.#queue.record();
+    const { words } = this.#scratch;
+    const begins = this.#begins;
+    for (let base = first, end = first + tasks * stride; base < end; base += stride) {
+      for (let k = 0; k < this.#operands; k++) words[base + foldDescriptor.address(k)] += begins[k];
+      words[base + foldDescriptor.cells] += begins[this.#operands];
+    }
+    this.#queue.run(this.#kernel, this.#shares ? this.#pool : null);
   }
 
   /** What all tasks of the round have in common. */
@@ -283,11 +278,11 @@ export class Batch {
     words[WORDS + w.start] = start;
     words[WORDS + w.finish] = finish ? 1 : 0;
     // The runs of a row share one cell.
-    const own = cells.where === "output";
+    const own = cells === "output";
     const cell = kind === "runs" ? 0 : own ? cellsOf(loops).out : bytes;
     words[WORDS + w.cell] = cell;
-    words[WORDS + w.cellTile] = cells.where === "tile" ? 0 : cell;
-    words[WORDS + w.cellOuter] = own ? outer.out : cells.where === "all" ? cellsOf(loops).size * bytes : 0;
+    words[WORDS + w.cellTile] = cells === "tile" ? 0 : cell;
+    words[WORDS + w.cellOuter] = own ? outer.out : cells === "all" ? cellsOf(loops).size * bytes : 0;
     const value = request.start ?? algebra?.identity ?? null;
     if (value !== null) dtypes[carry].write(this.#scratch.view, 4 * (WORDS + w.startValue), value);
     for (let k = 0; k < this.#operands; k++) {
@@ -298,9 +293,9 @@ export class Batch {
     }
   }
 
-  #writeParams(values: FoldParams): void {
+  #writeParams(base: number, values: FoldParams): void {
     const { step, first, finish } = this.#kernel.programs;
-    let at = 4 * (WORDS + foldDescriptor.params(this.#operands));
+    let at = 4 * (base + foldDescriptor.params(this.#operands));
     const write = (types: readonly DType[], own: readonly Value[]) => {
       for (let i = 0; i < types.length; i++, at += 8) dtypes[types[i]].write(this.#scratch.view, at, own[i]);
     };
@@ -347,16 +342,14 @@ export class Batch {
           let out = request.out + place + o0 * outer.out + c0 * across.out;
           for (let d = 0; d < index.length; d++) out += index[d] * moreKept[d].out;
           words[base + w.address(0)] = out;
-          for (let k = 0; k < request.addresses.length; k++) {
-            let at = request.addresses[k] + from * axis.inputs[k];
+          for (let k = 0; k < request.shifts.length; k++) {
+            let at = request.shifts[k] + from * axis.inputs[k];
             at += o0 * outer.inputs[k] + c0 * across.inputs[k];
             for (let d = 0; d < index.length; d++) at += index[d] * moreKept[d].inputs[k];
             words[base + w.address(k + 1)] = at;
           }
-          const cell =
-            cells.where === "all" ? (j * outer.size + o0) * across.size + c0 : task * perTask(loops);
-          words[base + w.cells] =
-            cells.where === "output" ? out : cells.address + cell * dtypes[request.fold.carry].bytes;
+          const cell = cells === "all" ? (j * outer.size + o0) * across.size + c0 : task * perTask(loops);
+          words[base + w.cells] = cells === "output" ? out : cell * dtypes[request.fold.carry].bytes;
         }
       }
       for (let d = index.length - 1; d >= 0 && ++index[d] === moreKept[d].size; d--) index[d] = 0;
@@ -365,7 +358,7 @@ export class Batch {
 
   /** The word position of one more descriptor, a copy of the template. */
   #task(): number {
-    if (this.#queue.isFull) this.flush();
+    if (this.#queue.isFull) this.#flush();
     return this.#queue.copy();
   }
 }

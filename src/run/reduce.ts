@@ -2,11 +2,12 @@
  * Folds at run time: kernels by fold and layout class, and who runs them. Folds of many elements into few cells are cut
  * along the fold too: each part makes partial cells, and a last fold combines them in order.
  */
-import { type DType, dtypes } from "../dtype.ts";
+import { type DType, dtypes, type Value } from "../dtype.ts";
 import type { Program } from "../ir/node.ts";
 import type { Heap } from "../memory/heap.ts";
 import type { Fold } from "../optimize/reduce.ts";
 import {
+  axesOf,
   type FoldAxis,
   type FoldKernelPlan,
   type FoldLoops,
@@ -14,11 +15,16 @@ import {
   planFoldKernel,
 } from "../optimize/reduce-plan.ts";
 import { inVectors } from "../optimize/size.ts";
+import { rowMajorStrides } from "../view/layout.ts";
+import { type LoopNest, planLoops } from "../view/loops.ts";
+import type { View } from "../view/view.ts";
 import { detectFeatures } from "../wasm/features.ts";
 import { emitFold } from "../wasm/reduce.ts";
 import { starts } from "../wasm/reduce-kit.ts";
+import type { FoldWork, Prepared, Strided } from "./call.ts";
 import { Scratch } from "./descriptors.ts";
 import { instantiate, type KernelCache } from "./kernel.ts";
+import { isEmpty } from "./odometer.ts";
 import type { Pool } from "./pool.ts";
 import { MOST_KERNELS, Recent } from "./recent.ts";
 import { foldText, lowerFold } from "./reduce-lower.ts";
@@ -30,37 +36,28 @@ import {
   cellCount,
   cutLoops,
   descriptorBytes,
+  type FoldParams,
   type FoldRequest,
   keptOf,
   MOST_SPLIT,
-  noParams,
   type Parts,
-  places,
-  type Recording,
   sizeOfAxes,
 } from "./reduce-tasks.ts";
 
-/** What was done, for explain. */
-export interface FoldReport {
+/** A fold that is planned, for inputs and an output anywhere. */
+export interface PlannedFold {
+  readonly request: FoldRequest;
   readonly kernel: CompiledFold;
   readonly loops: FoldLoops;
   readonly cut: Cut;
-  /** How many parts the fold was cut into. */
-  readonly parts: number;
-}
-
-/** A fold that has been run, to be run again for tensors that lie elsewhere. */
-export class RecordedFold {
-  /** null: something of it cannot be recorded. */
-  steps: Recording[] | null = [];
-  /** Bytes of the places that are neither the input nor the output. */
-  partials = 0;
-  cells = 0;
-
-  add(step: Recording | null): void {
-    if (step === null) this.steps = null;
-    else this.steps?.push(step);
-  }
+  /** Into how many parts the fold is cut, and the fold of what they make; null: it is not. */
+  readonly parts: Parts | null;
+  readonly combine: PlannedFold | null;
+  readonly cells: Cells;
+  /** Bytes of the cells that are not the output's own. */
+  readonly cellBytes: number;
+  /** The tasks of each round, from when they have been run once; null: they are too many. */
+  tasks: (Int32Array | null)[] | null;
 }
 
 /** With fewer tasks than this, a fold that may be regrouped is cut into parts of so many elements. */
@@ -70,6 +67,8 @@ const PART = 131072;
 const PART_FOLD = 256;
 const LEAST_FOLD = 64;
 const LEAST_TASKS = 8;
+/** Rounds whose tasks are kept. */
+const MOST_ROUNDS = 64;
 
 export class FoldRunner {
   readonly #heap: Heap;
@@ -85,6 +84,57 @@ export class FoldRunner {
     this.#kernels = kernels;
     this.#pool = pool;
     this.#scratch = new Scratch(heap);
+  }
+
+  prepare(work: FoldWork & { readonly fold: Fold }): Prepared {
+    const { fold, sources, form } = work;
+    const { kept, folded } = foldNests(work, fold.algebra === null);
+    const count = sources.length;
+    const isNothing = isEmpty(kept) || (form === "scan" && isEmpty(folded));
+    if (isNothing) return { backend: "wasm", spent: { kept, folded }, run() {} };
+    const start = startOf(fold, work.init);
+    if (isEmpty(folded)) return this.#prepareFill(fold, sources.length, kept, folded, start!);
+    const planned = this.plan({
+      fold,
+      itemBytes: sources.map((s) => s?.itemBytes ?? 0),
+      shifts: sources.map((_, k) => kept.offsets[k] + folded.offsets[k]),
+      out: kept.offsets[count],
+      kept: axesOf(kept, count),
+      folded: axesOf(folded, count),
+      start,
+      every: form === "scan",
+    });
+    const { kernel, loops } = planned;
+    return {
+      backend: "wasm",
+      spent: { fold, kept, folded, kernel, loops },
+      run: (out, inputs, params) => {
+        let k = 0;
+        const at = sources.map((s) => (s === null ? 0 : addressOf(inputs[k++])));
+        this.run(planned, addressOf(out), at, foldParams(fold, params));
+      },
+    };
+  }
+
+  /** Nothing is folded: every output is what the start value comes to. */
+  #prepareFill(fold: Fold, out: number, kept: LoopNest, folded: LoopNest, start: Value): Prepared {
+    const strides = kept.strides[out];
+    const nest = { ...kept, strides: [strides, strides.map(() => 0)], offsets: [] };
+    const planned = this.#kernels.plan(fold.finish, nest)!;
+    return {
+      backend: "wasm",
+      spent: { kept, folded },
+      run: (to, _, params) => {
+        const cell = this.#heap.alloc(8, "reduce");
+        try {
+          dtypes[fold.carry].write(this.#heap.view, cell, start);
+          const at = addressOf(to) + kept.offsets[out];
+          this.#kernels.walk(planned, [at, cell], foldParams(fold, params).finish);
+        } finally {
+          this.#heap.free(cell);
+        }
+      },
+    };
   }
 
   /** The kernel for a plan, made if it is new. */
@@ -121,39 +171,97 @@ export class FoldRunner {
       simd,
       cost: 0.08 * programs.step.nodes.length * (simd ? 1 : 4),
       compileTime: performance.now() - began,
+      params:
+        programs.step.params.length + (programs.first?.params.length ?? 0) + programs.finish.params.length,
     };
   }
 
-  /** Folds. No axis is empty. */
-  run(r: FoldRequest, record: RecordedFold | null = null): FoldReport {
-    return this.#run(
-      r,
-      record,
-      r.itemBytes.map((bytes, k) => (bytes === 0 ? places.fixed : places.input(k))),
-    );
-  }
-
-  /** `from`: the inputs' places. */
-  #run(r: FoldRequest, record: RecordedFold | null, from: readonly number[]): FoldReport {
+  /** No axis is empty. */
+  plan(r: FoldRequest): PlannedFold {
     const mayRegroup = r.fold.algebra !== null && r.every !== true;
     const loops = planFold(r.kept, r.folded, r.itemBytes, mayRegroup);
     const cut = cutLoops(loops, r.itemBytes, mayRegroup);
     const parts = mayRegroup ? partsOf(loops, cut) : null;
-    const kernel =
-      parts === null
-        ? this.#runWhole(r, loops, cut, record, from)
-        : this.#runParts(r, loops, cut, parts, record, from);
-    return { kernel, loops, cut, parts: parts?.count ?? 1 };
+    if (parts !== null) return this.#planParts(r, loops, cut, parts);
+    const cells = cellsPlace(r, loops);
+    const cellBytes = cellCount(cells, loops, cut) * dtypes[r.fold.carry].bytes;
+    const kernel = this.#kernelFor(r, loops);
+    return { request: r, kernel, loops, cut, parts, combine: null, cells, cellBytes, tasks: [] };
   }
 
-  /** A recorded fold of inputs that begin elsewhere; an input that is a position begins nowhere. */
-  again({ steps, partials, cells }: RecordedFold, out: number, inputs: readonly number[]): void {
-    const scratch = partials + cells === 0 ? 0 : this.#heap.alloc(partials + cells, "reduce");
+  #planParts(r: FoldRequest, loops: FoldLoops, cut: Cut, parts: Parts): PlannedFold {
+    const stages = this.#stagesOf(r.fold);
+    const { bytes } = dtypes[r.fold.carry];
+    const { identity } = r.fold.algebra!;
+    const kept = keptOf(loops);
+    const count = sizeOfAxes(kept);
+    const { dense, steps } = densely(loops, kept, bytes);
+    const request = { ...r, fold: stages.part, out: 0, start: identity };
+    const combine = this.plan({
+      fold: stages.combine,
+      itemBytes: [bytes],
+      shifts: [0],
+      out: r.out,
+      kept: kept.map((axis, d) => ({ size: axis.size, inputs: [steps[d]], out: axis.out })),
+      folded: [{ size: parts.count, inputs: [count * bytes], out: 0 }],
+      start: r.start ?? identity,
+    });
+    const kernel = this.#kernelFor(request, dense);
+    const cellBytes = parts.count * count * bytes;
+    return { request, kernel, loops: dense, cut, parts, combine, cells: "output", cellBytes, tasks: [] };
+  }
+
+  /** Folds inputs that begin here; an input that is a position begins at 0. */
+  run(planned: PlannedFold, out: number, inputs: readonly number[], params: FoldParams): void {
+    const { cellBytes, combine, cells } = planned;
+    const own = cellBytes === 0 ? 0 : this.#heap.alloc(cellBytes, "reduce");
     try {
-      const begins = [0, out, scratch, scratch + partials, ...inputs];
-      for (const step of steps!) this.#batch(step.kernel).replay(step, begins);
+      if (combine === null) {
+        this.#runRounds(planned, [out, ...inputs, cells === "output" ? out : own], params);
+        return;
+      }
+      // Every part has cells of its own, which are then folded in their order.
+      this.#runRounds(planned, [own, ...inputs, own], params);
+      this.run(combine, out, [own], { step: [], first: [], finish: params.finish });
     } finally {
-      if (scratch !== 0) this.#heap.free(scratch);
+      if (own !== 0) this.#heap.free(own);
+    }
+  }
+
+  /** Folded loops that the kernel does not run: it is called once a round, and cells live on between rounds. */
+  #runRounds(planned: PlannedFold, begins: readonly number[], params: FoldParams): void {
+    const { request: r, kernel, loops, cut, parts, cells } = planned;
+    const { moreFolded } = loops;
+    const rounds = sizeOfAxes(moreFolded);
+    const work = cut.total / rounds;
+    const known = planned.tasks;
+    const first = r.start === null && r.fold.first !== null ? starts.first : starts.value;
+    const index = new Array<number>(moreFolded.length).fill(0);
+    if (rounds > MOST_ROUNDS) planned.tasks = null;
+    for (let round = 0; round < rounds; round++) {
+      const batch = new Batch(this.#scratch, this.#pool, kernel, begins);
+      const words = known?.[round];
+      if (words) batch.again(words, params, work);
+      else {
+        const shifts = r.shifts.map((a, k) =>
+          moreFolded.reduce((at, axis, d) => at + index[d] * axis.inputs[k], a),
+        );
+        const tasks = batch.run(
+          {
+            request: { ...r, shifts },
+            loops,
+            cut,
+            parts,
+            cells,
+            start: round === 0 ? first : starts.kept,
+            finish: cells !== "output" && !r.every && round === rounds - 1,
+            work,
+          },
+          params,
+        );
+        if (planned.tasks !== null) planned.tasks[round] = tasks;
+      }
+      for (let d = index.length - 1; d >= 0 && ++index[d] === moreFolded[d].size; d--) index[d] = 0;
     }
   }
 
@@ -161,109 +269,6 @@ export class FoldRunner {
     const resultBytes = dtypes[r.fold.finish.dtype].bytes;
     descriptorBytes(r.fold, 1 + r.itemBytes.length);
     return this.find(planFoldKernel(r.fold, loops, r.itemBytes, r.every ?? false, resultBytes));
-  }
-
-  #batch(kernel: CompiledFold): Batch {
-    return new Batch(this.#scratch, this.#pool, kernel);
-  }
-
-  #runWhole(
-    r: FoldRequest,
-    loops: FoldLoops,
-    cut: Cut,
-    record: RecordedFold | null,
-    from: readonly number[],
-  ): CompiledFold {
-    const { fold } = r;
-    const { bytes } = dtypes[fold.carry];
-    const kernel = this.#kernelFor(r, loops);
-    const start = r.start === null && fold.first !== null ? starts.first : starts.value;
-    // Folded loops that the kernel does not run: it is called once a round, and cells live on between rounds.
-    const rounds = sizeOfAxes(loops.moreFolded);
-    const where = cellsPlace(r, loops);
-    const count = cellCount(where, loops, cut);
-    const cells: Cells = { where, address: count === 0 ? 0 : this.#heap.alloc(count * bytes, "reduce") };
-    try {
-      const batch = this.#batch(kernel);
-      const index = new Array<number>(loops.moreFolded.length).fill(0);
-      for (let round = 0; round < rounds; round++) {
-        const addresses = r.addresses.map((a, k) =>
-          loops.moreFolded.reduce((at, axis, d) => at + index[d] * axis.inputs[k], a),
-        );
-        batch.add({
-          request: { ...r, addresses },
-          loops,
-          cut,
-          parts: null,
-          cells,
-          start: round === 0 ? start : starts.kept,
-          finish: where !== "output" && !r.every && round === rounds - 1,
-          work: cut.total / rounds,
-        });
-        if (record !== null) {
-          const own = where === "output";
-          const begins = [r.out, ...inputBegins(r), own ? r.out : cells.address];
-          record.add(batch.record(begins, [places.out, ...from, own ? places.out : places.cells]));
-          record.cells = count * bytes;
-        }
-        batch.flush();
-        for (let d = index.length - 1; d >= 0 && ++index[d] === loops.moreFolded[d].size; d--) index[d] = 0;
-      }
-    } finally {
-      if (count > 0) this.#heap.free(cells.address);
-    }
-    return kernel;
-  }
-
-  #runParts(
-    r: FoldRequest,
-    loops: FoldLoops,
-    cut: Cut,
-    parts: Parts,
-    record: RecordedFold | null,
-    from: readonly number[],
-  ): CompiledFold {
-    const stages = this.#stagesOf(r.fold);
-    const { bytes } = dtypes[r.fold.carry];
-    const identity = r.fold.algebra!.identity;
-    const kept = keptOf(loops);
-    const count = sizeOfAxes(kept);
-    const partials = this.#heap.alloc(parts.count * count * bytes, "reduce");
-    try {
-      const { dense, steps } = densely(loops, kept, bytes);
-      const kernel = this.#kernelFor({ ...r, fold: stages.part }, dense);
-      const batch = this.#batch(kernel);
-      batch.add({
-        request: { ...r, fold: stages.part, out: partials, start: identity },
-        loops: dense,
-        cut,
-        parts,
-        cells: { where: "output", address: 0 },
-        start: starts.value,
-        finish: false,
-        work: cut.total,
-      });
-      if (record !== null) {
-        const begins = [partials, ...inputBegins(r), partials];
-        record.add(batch.record(begins, [places.partials, ...from, places.partials]));
-        record.partials = parts.count * count * bytes;
-      }
-      batch.flush();
-      const combine: FoldRequest = {
-        fold: stages.combine,
-        params: { ...noParams, finish: r.params.finish },
-        itemBytes: [bytes],
-        addresses: [partials],
-        out: r.out,
-        kept: kept.map((axis, d) => ({ size: axis.size, inputs: [steps[d]], out: axis.out })),
-        folded: [{ size: parts.count, inputs: [count * bytes], out: 0 }],
-        start: r.start ?? identity,
-      };
-      this.#run(combine, record, [places.partials]);
-      return kernel;
-    } finally {
-      this.#heap.free(partials);
-    }
   }
 
   #stagesOf(fold: Fold): Stages {
@@ -283,11 +288,71 @@ export class FoldRunner {
   }
 }
 
-const inputBegins = ({ addresses, itemBytes }: FoldRequest): number[] =>
-  addresses.map((a, k) => (itemBytes[k] === 0 ? 0 : a));
+const addressOf = (t: Strided): number => t.storage.address + t.frame.offset;
+
+/** Captured values come in one list: the step's, the end's, and the first element's if it has any. */
+export function foldParams({ step, finish }: Fold, all: readonly Value[]): FoldParams {
+  if (all.length === 0) return noParams;
+  const afterStep = step.params.length;
+  const afterFinish = afterStep + finish.params.length;
+  return {
+    step: all.slice(0, afterStep),
+    finish: all.slice(afterStep, afterFinish),
+    first: all.slice(afterFinish),
+  };
+}
+const noParams: FoldParams = { step: [], first: [], finish: [] };
+
+/* Loops -------------------------------------------------------------------------------------------------- */
+
+/** The loops of [...inputs, out] over the axes that stay, and of the inputs (a scan's output too) over those that go. */
+export function foldNests(
+  { sources, isFolded, out, form }: FoldWork,
+  keepOrder: boolean,
+): { kept: LoopNest; folded: LoopNest } {
+  const { shape } = sources.find((s) => s !== null)!;
+  const views = sources.map((s) => s ?? positions(shape, isFolded));
+  const isScan = form === "scan";
+  const stays = isScan ? pick(out, isFolded, false) : out;
+  const kept = planLoops([...views.map((v) => pick(v, isFolded, false)), stays]);
+  const goes = isScan ? [...views, out] : views;
+  const folded = planLoops(
+    goes.map((v) => pick(v, isFolded, true)),
+    { keepOrder: keepOrder || isScan },
+  );
+  return { kept, folded };
+}
+
+/** The view of the axes that are folded, or of those that are not, from its start. */
+function pick(view: View, isFolded: readonly boolean[], folded: boolean): View {
+  const wanted = (_: number, d: number) => isFolded[d] === folded;
+  return {
+    shape: view.shape.filter(wanted),
+    strides: view.strides.filter(wanted),
+    offset: 0,
+    itemBytes: view.itemBytes,
+  };
+}
+
+/** The address of an element of this "view" is its position in the fold. */
+function positions(shape: readonly number[], isFolded: readonly boolean[]): View {
+  const within = rowMajorStrides(
+    shape.filter((_, d) => isFolded[d]),
+    1,
+  );
+  let k = 0;
+  return { shape, strides: isFolded.map((f) => (f ? within[k++] : 0)), offset: 0, itemBytes: 1 };
+}
+
+/** Where the accumulator starts, carried; null: at the first element. */
+export function startOf(fold: Fold, init: Value | null): Value | null {
+  return init !== null ? fold.enter(init) : (fold.algebra?.identity ?? null);
+}
+
+/* Cells -------------------------------------------------------------------------------------------------- */
 
 /** Where a whole fold's accumulators are. */
-function cellsPlace({ fold, every }: FoldRequest, loops: FoldLoops): Cells["where"] {
+function cellsPlace({ fold, every }: FoldRequest, loops: FoldLoops): Cells {
   const { bytes } = dtypes[fold.carry];
   const isDense = loops.kind !== "columns" || loops.lane.out === bytes || loops.lane.size === 1;
   if (fold.plain && !every && isDense) return "output";

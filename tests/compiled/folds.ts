@@ -1,17 +1,14 @@
 /** One random fold or scan, compiled and interpreted. Without a test runner: Node's and the browser's tests use it. */
 import fc from "fast-check";
-import { type DType, dtypes, isFloat, type Value } from "../../src/dtype.ts";
+import { convert, type DType, dtypes, isFloat, type Value } from "../../src/dtype.ts";
 import { engine } from "../../src/engine.ts";
 import { evaluator } from "../../src/ir/eval.ts";
 import { createStorage } from "../../src/memory/storage.ts";
-import { foldRunner, runFold } from "../../src/ops/fold.ts";
-import { allocate, type Strided } from "../../src/ops/strided.ts";
+import { allocate } from "../../src/ops/strided.ts";
 import { makeFold } from "../../src/optimize/reduce.ts";
-import { interpretReduce, interpretScan } from "../../src/run/interpret.ts";
-import { canCompile } from "../../src/run/reduce-lower.ts";
-import { noParams } from "../../src/run/reduce-tasks.ts";
-import { planLoops } from "../../src/view/loops.ts";
-import { contiguousView, type View } from "../../src/view/view.ts";
+import type { Strided } from "../../src/run/call.ts";
+import { fromStart } from "../../src/run/call.ts";
+import type { View } from "../../src/view/view.ts";
 import { dtype, elementOf, exact, exactProgram, expressions } from "./random.ts";
 
 /* Layouts -------------------------------------------------------------------------------------------------------- */
@@ -66,10 +63,40 @@ export const read = (t: Strided): Value[] => {
     one(engine().heap.view, t.storage.address + i * bytes),
   );
 };
-const pick = (v: View, folded: readonly boolean[], which: boolean): View => ({
-  ...v,
-  shape: v.shape.filter((_, d) => folded[d] === which),
-  strides: v.strides.filter((_, d) => folded[d] === which),
+/** The fold as its function says it, one element after the other. */
+function interpret(
+  form: "reduce" | "scan",
+  s: FoldCase,
+  t: Strided,
+  folded: readonly boolean[],
+  out: Strided,
+) {
+  const { program, params } = exactProgram(s.source, s.k, s.types, s.types[0])!;
+  const [d, x] = s.types;
+  const steps = {
+    step: evaluator(program, params),
+    first: ([value]: readonly Value[]) => convert(value, x, d),
+    finish: ([acc]: readonly Value[]) => acc,
+  };
+  const work = { ...workOf(form, s, t, folded, out), fold: null };
+  engine()
+    .interpreter.prepareFold(work, "function", s.init, () => steps)
+    .run(out, [t], []);
+}
+
+const workOf = (
+  form: "reduce" | "scan",
+  s: FoldCase,
+  t: Strided,
+  isFolded: readonly boolean[],
+  out: Strided,
+) => ({
+  form,
+  sources: [fromStart(t.frame)],
+  dtypes: [t.dtype],
+  isFolded,
+  out: out.frame,
+  init: s.init,
 });
 
 function same(s: FoldCase, got: readonly Value[], want: readonly Value[]): void {
@@ -119,33 +146,15 @@ export function compareFold(s: FoldCase): boolean {
   if (fold.carry !== d && !(d === "f16" || d === "bf16")) return false;
   if (fold.algebra !== null && (fold.algebra.op === "add" || fold.algebra.op === "mul") && isFloat(d))
     return false;
-  if (!canCompile(fold)) throw new Error(`${s.source} on ${s.types} is not compiled`);
   const t = place(s.types[1], s.layout, s.values);
   const folded = s.layout.shape.map((_, axis) => ((s.mask >> axis) & 1) === 1);
   const keptShape = s.layout.shape.filter((_, axis) => !folded[axis]);
   const [want, got] = [allocate("test", d, keptShape), allocate("test", d, keptShape)];
   try {
-    const nest = planLoops([want.frame, pick(t.frame, folded, false)]);
-    const offsets = [nest.offsets[0] + want.storage.address, nest.offsets[1] + t.storage.address];
-    interpretReduce(
-      engine().heap,
-      { ...nest, offsets },
-      planLoops([pick(t.frame, folded, true)], { keepOrder: true }),
-      [d, s.types[1]],
-      evaluator(program, params),
-      d,
-      s.init,
-    );
-    runFold({
-      operation: "test",
-      fold,
-      params: { ...noParams, step: params },
-      sources: [{ of: t, view: t.frame }],
-      shape: s.layout.shape,
-      isFolded: folded,
-      init: s.init,
-      out: { of: got, view: contiguousView(keptShape, dtypes[d].bytes) },
-    });
+    interpret("reduce", s, t, folded, want);
+    engine()
+      .compiled.prepare({ ...workOf("reduce", s, t, folded, got), fold })
+      .run(got, [t], params);
     same(s, read(got), read(want));
     return true;
   } finally {
@@ -164,42 +173,11 @@ export function compareScan(s: FoldCase): boolean {
   const folded = s.layout.shape.map((_, a) => a === axis);
   const want = allocate("test", d, s.layout.shape);
   const fold = makeFold(program, d, { ordered: true });
-  if (!canCompile(fold)) throw new Error(`${s.source} on ${s.types} is not compiled`);
-  const nest = planLoops([pick(want.frame, folded, false), pick(t.frame, folded, false)]);
-  const offsets = [nest.offsets[0] + want.storage.address, nest.offsets[1] + t.storage.address];
-  interpretScan(
-    engine().heap,
-    { ...nest, offsets },
-    s.layout.shape[axis],
-    [want.frame.strides[axis], t.frame.strides[axis]],
-    [d, s.types[1]],
-    evaluator(program, params),
-    d,
-    s.init,
-  );
+  interpret("scan", s, t, folded, want);
   const got = allocate("test", d, s.layout.shape);
-  const kept = planLoops([pick(t.frame, folded, false), pick(got.frame, folded, false)]);
-  foldRunner(engine()).run({
-    fold,
-    params: { ...noParams, step: params },
-    itemBytes: [t.frame.itemBytes],
-    addresses: [kept.offsets[0] + t.storage.address],
-    out: kept.offsets[1] + got.storage.address,
-    kept: kept.shape.map((size, k) => ({
-      size,
-      inputs: [kept.strides[0][k]],
-      out: kept.strides[1][k],
-    })),
-    folded: [
-      {
-        size: s.layout.shape[axis],
-        inputs: [t.frame.strides[axis]],
-        out: got.frame.strides[axis],
-      },
-    ],
-    start: s.init === null ? null : fold.enter(s.init),
-    every: true,
-  });
+  engine()
+    .compiled.prepare({ ...workOf("scan", s, t, folded, got), fold })
+    .run(got, [t], params);
   same(s, read(got), read(want));
   for (const x of [t, want, got]) x.storage.release();
   return true;

@@ -7,7 +7,7 @@ import { paramKind, paramValue, specialize } from "../../src/frontend/infer.ts";
 import { isRefusal, lowerFunction } from "../../src/frontend/lower.ts";
 import type { Program } from "../../src/ir/node.ts";
 import { createStorage } from "../../src/memory/storage.ts";
-import type { Strided } from "../../src/ops/strided.ts";
+import type { Strided } from "../../src/run/call.ts";
 import type { View } from "../../src/view/view.ts";
 
 export interface Grammar {

@@ -8,11 +8,11 @@ import { Builder } from "../../src/ir/build.ts";
 import { callableOf } from "../../src/ops/function.ts";
 import { mapReduce, scan } from "../../src/ops/reduce.ts";
 import * as named from "../../src/ops/reductions.ts";
-import { allocate, type Strided } from "../../src/ops/strided.ts";
+import { allocate } from "../../src/ops/strided.ts";
 import { type Fold, makeFold } from "../../src/optimize/reduce.ts";
+import type { Strided } from "../../src/run/call.ts";
 import type { Pool } from "../../src/run/pool.ts";
 import { FoldRunner } from "../../src/run/reduce.ts";
-import { noParams } from "../../src/run/reduce-tasks.ts";
 import { stridedOf } from "../../src/tensor.ts";
 import { disassemble } from "../../src/wasm/wat.ts";
 import { layout, place, read } from "./folds.ts";
@@ -250,20 +250,25 @@ test("the same bits come out in whatever order tasks are run", () => {
   const b = new Builder();
   const sum = makeFold(b.finish(b.op("add", b.input(0, "f64"), b.input(1, "f64")), ["f64", "f64"]), "f64");
   const e = engine();
-  const request = (out: Strided) => ({
-    fold: sum as Fold,
-    params: noParams,
-    itemBytes: [8],
-    addresses: [stridedOf(t).storage.address],
-    out: out.storage.address,
-    kept: [],
-    folded: [{ size: t.size, inputs: [8], out: 0 }],
-    start: 0,
-  });
+  const run = (pool: Pool, out: Strided) => {
+    const runner = new FoldRunner(e.heap, e.kernels, pool);
+    const planned = runner.plan({
+      fold: sum as Fold,
+      itemBytes: [8],
+      shifts: [0],
+      out: 0,
+      kept: [],
+      folded: [{ size: t.size, inputs: [8], out: 0 }],
+      start: 0,
+    });
+    const none = { step: [], first: [], finish: [] };
+    runner.run(planned, out.storage.address, [stridedOf(t).storage.address], none);
+    return planned;
+  };
   const outs = [allocate("test", "f64", []), allocate("test", "f64", [])];
-  const one = new FoldRunner(e.heap, e.kernels, e.pool).run(request(outs[0]));
-  new FoldRunner(e.heap, e.kernels, backwards).run(request(outs[1]));
-  expect(one.parts).toBeGreaterThan(8);
+  const one = run(e.pool, outs[0]);
+  run(backwards, outs[1]);
+  expect(one.parts?.count).toBeGreaterThan(8);
   expect(read(outs[0])).toEqual(read(outs[1]));
   expect(t.sum().item()).toBe(read(outs[0])[0]);
 });
@@ -495,9 +500,11 @@ describe("named reductions", () => {
 
 describe("the kernels", () => {
   const details = (run: () => void) => {
-    const seen: { kernel: { plan: { kind: string; key: string }; bytes: Uint8Array }; parts: number }[] = [];
+    const seen: { kernel: { plan: { kind: string; key: string }; bytes: Uint8Array } }[] = [];
     engine().listener = (event) => {
-      if (event.kind === "kernel" && event.backend === "wasm") seen.push(event.detail as never);
+      if (event.kind !== "ran") return;
+      const { backend, spent } = event.plan.prepared;
+      if (backend === "wasm") seen.push(spent as never);
     };
     try {
       run();
@@ -553,7 +560,7 @@ describe("the kernels", () => {
       scan(
         "test",
         callableOf("test", (a: number, x: number) => a * 0.5 + x),
-        stridedOf(t),
+        [stridedOf(t)],
         { axis: 0 },
       );
     });

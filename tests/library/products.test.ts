@@ -41,7 +41,7 @@ function heard(fn: () => Tensor): { copies: readonly string[]; forms: readonly s
   const e = engine();
   e.listener = (event) => {
     if (event.kind === "copy") copies.push(event.operation);
-    if (event.kind === "operation") forms.push(event.form);
+    if (event.kind === "ran") forms.push(event.plan.work.form);
   };
   try {
     scope(() => void fn());
@@ -129,7 +129,8 @@ describe("einsum works on views", () => {
     const operands = [ones([50, 50]), ones([50, 50]), ones([50])];
     const sizes: number[] = [];
     engine().listener = (event) => {
-      if (event.kind === "operation" && event.form === "matmul") sizes.push(event.out.frame.shape.length);
+      if (event.kind === "ran" && event.plan.work.form === "matmul")
+        sizes.push(event.plan.work.frames[0].shape.length);
     };
     try {
       expect(einsum("ij,jk,k->i", ...operands).get(0)).toBe(2500);

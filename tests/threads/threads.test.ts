@@ -11,7 +11,6 @@ import type { DType } from "../../src/dtype.ts";
 import { engine } from "../../src/engine.ts";
 import { arange, configure, explain, kernel, type Tensor, zeros, zip } from "../../src/index.ts";
 import { Heap } from "../../src/memory/heap.ts";
-import { gemmOf } from "../../src/run/gemm.ts";
 import { Pool } from "../../src/run/pool.ts";
 import { type FuncBuilder, ModuleBuilder } from "../../src/wasm/assembler.ts";
 
@@ -64,7 +63,7 @@ test("products too, whichever way they are cut: rows together, columns, several 
       .to(dtype)
       .reshape(...shape);
   };
-  const gemm = gemmOf(engine().heap, engine().pool);
+  const gemm = engine().products;
   for (const [m, k, n] of [
     [700, 700, 700],
     [450, 2100, 400],

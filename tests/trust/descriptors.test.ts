@@ -272,7 +272,9 @@ describe.each([1, 2, 3])("on %i threads", (threads) => {
       const x = s.zeros([8], f64);
       const operand = { storage: stridedOf(x).storage, frame: stridedOf(x).frame };
       const values = new Array<number>(captured).fill(1);
-      expect(() => kernels.flat(program, operand, [operand], 8, values)).toThrow(/bytes of arguments/);
+      expect(() => kernels.flat(kernels.flatKernel(program), operand, [operand], 8, values)).toThrow(
+        /bytes of arguments/,
+      );
       const { address } = stridedOf(x).storage;
       const nest = {
         shape: [8],

@@ -7,7 +7,7 @@ import { type DType, dtypes } from "../../dtype.ts";
 import { engine } from "../../engine.ts";
 import { describe, fail, list } from "../../errors.ts";
 import { accumulateProduct, replaceByProduct } from "../../ops/matmul.ts";
-import type { Strided } from "../../ops/strided.ts";
+import type { Strided } from "../../run/call.ts";
 import type { EmitRoutine, Task } from "../../run/routine.ts";
 import { liveTensor, stridedOf, type Tensor, wrap } from "../../tensor.ts";
 import { sizeOf } from "../../view/layout.ts";

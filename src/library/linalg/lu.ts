@@ -1,6 +1,6 @@
 /** P·A = L·U with partial pivoting: columns are halved down to panels; what lies between is matrix products. */
 import { empty, zeros } from "../../api.ts";
-import type { Strided } from "../../ops/strided.ts";
+import type { Strided } from "../../run/call.ts";
 import { stridedOf, type Tensor } from "../../tensor.ts";
 import { emitLuPanel, emitSwapRows, PANEL } from "../../wasm/linalg-factor.ts";
 import {

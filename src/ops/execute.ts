@@ -1,0 +1,198 @@
+/**
+ * The one door: every call passes here, and here alone a plan is looked up or made, an output is made, whoever listens is
+ * told, and the work is run.
+ */
+import { type DType, dtypes, type Value } from "../dtype.ts";
+import { type Engine, engine, type Planning } from "../engine.ts";
+import { paramValue } from "../frontend/infer.ts";
+import { Builder } from "../ir/build.ts";
+import type { Program } from "../ir/node.ts";
+import { createStorage } from "../memory/storage.ts";
+import {
+  type Call,
+  type Described,
+  type Form,
+  fromStart,
+  idOf,
+  newId,
+  type Plan,
+  type Strided,
+} from "../run/call.ts";
+import { sizeOf } from "../view/layout.ts";
+import { overlaps, sameElements } from "../view/overlap.ts";
+import { broadcastTo } from "../view/view.ts";
+import { allocate, checkWritable, withTemporary } from "./strided.ts";
+import { tellCopy, tellInterpreted } from "./tell.ts";
+
+/** Runs a call. Given back is its output, which holds its storage if the call made it. */
+export function execute<C extends Call>(form: Form<C>, call: C): Strided {
+  const e = engine();
+  const known = e.plans.find(form, call, e.mode);
+  const began = e.listener === null || known !== null ? 0 : performance.now();
+  const { compiled } = e.kernels;
+  const plan = known ?? form.plan(call);
+  let planning: Planning | null = null;
+  if (known === null) {
+    e.plans.keep(form, call, e.mode, plan);
+    planning = { compiled: e.kernels.compiled - compiled, milliseconds: performance.now() - began };
+  }
+  const { out } = call;
+  const params = paramsOf(call, plan);
+  if (out === null) return make(e, call, plan, params, planning);
+  checkWritable(call.operation, out);
+  if (isInTheWay(form, call, out)) {
+    aside(call.operation, out, out.dtype, "the output overlaps an operand", (made) => {
+      execute(form, { ...call, out: made });
+    });
+  } else perform(e, call, plan, out, params, planning);
+  return out;
+}
+
+function make(
+  e: Engine,
+  call: Call,
+  plan: Plan,
+  params: readonly Value[],
+  planning: Planning | null,
+): Strided {
+  const { dtype, frame } = plan;
+  const storage = createStorage(e.heap, sizeOf(frame.shape) * frame.itemBytes, call.operation);
+  const made = { dtype, storage, frame, readOnly: false };
+  try {
+    perform(e, call, plan, made, params, planning);
+  } catch (error) {
+    storage.release();
+    throw error;
+  }
+  return made;
+}
+
+/** Runs what was planned, into an output that is in nobody's way. */
+export function perform(
+  e: Engine,
+  call: Call,
+  plan: Plan,
+  out: Strided,
+  params: readonly Value[],
+  planning: Planning | null,
+): void {
+  if (e.listener !== null) {
+    if (plan.misfit !== null) tellInterpreted(call.operation, plan.misfit);
+    e.listener({ kind: "begins", call, plan, out, planning });
+  }
+  plan.prepared.run(out, call.inputs, params);
+  out.storage.version++;
+  e.listener?.({ kind: "ran", call, plan, out, planning });
+}
+
+const none: readonly Value[] = [];
+
+/** The captured values in the dtypes the plan wants. */
+function paramsOf({ operation, values }: Call, { params }: Plan): readonly Value[] {
+  if (params.length === 0) return none;
+  const converted = new Array<Value>(params.length);
+  for (let i = 0; i < params.length; i++) converted[i] = paramValue(values[i], params[i], operation);
+  return converted;
+}
+
+/** Would writing the output change elements of an input that are still to be read? */
+function isInTheWay({ guards }: Form<never>, { inputs }: Call, out: Strided): boolean {
+  if (guards === "nothing") return false;
+  for (let k = 0; k < inputs.length; k++) {
+    const { storage, frame } = inputs[k];
+    if (storage !== out.storage) continue;
+    if (guards === "elements") {
+      const { shape } = out.frame;
+      const view = frame.shape.length === shape.length ? frame : broadcastTo(frame, shape);
+      if (sameElements(out.frame, view)) continue;
+    }
+    if (overlaps(out.frame, frame)) return true;
+  }
+  return false;
+}
+
+/** Makes a result beside an output that it cannot be made in, and copies it there. */
+export function aside(
+  operation: string,
+  out: Strided,
+  dtype: DType,
+  why: string,
+  fill: (made: Strided) => void,
+): void {
+  const made = allocate(operation, dtype, out.frame.shape);
+  tellCopy(operation, made.storage.bytes, `${why}, so the result is made aside first`);
+  withTemporary(made, () => {
+    fill(made);
+    execute(copyForm, copyCall(operation, out, made));
+  });
+}
+
+/** What does the work: the executor, or the interpreter where that one refuses. */
+export function prepare(work: Described): Pick<Plan, "work" | "prepared" | "misfit"> {
+  const { executor, interpreter } = engine();
+  const misfit = executor.refuses(work);
+  return { work, prepared: (misfit === null ? executor : interpreter).prepare(work), misfit };
+}
+
+/* Programs and copies --------------------------------------------------------------------------------------- */
+
+/** A call whose function is a program already: out[…] = program(in0[…], …), of one shape. */
+export const programForm: Form<Call> = {
+  id: newId(),
+  guards: "nothing",
+  plan: ({ what, inputs, out }) => programPlan("elementwise", what as Program, out!, inputs, null),
+};
+
+function programPlan(
+  form: "elementwise" | "copy",
+  program: Program,
+  out: Strided,
+  inputs: readonly Strided[],
+  told: string | null,
+): Plan {
+  const frames = [out, ...inputs].map((t) => fromStart(t.frame));
+  const { dtype, params } = program;
+  return { ...prepare({ form, program, frames }), dtype, frame: frames[0], params, told, names: [] };
+}
+
+export function programCall(
+  operation: string,
+  program: Program,
+  out: Strided,
+  inputs: readonly Strided[],
+  values: Call["values"] = [],
+): Call {
+  return { operation, what: program, facts: [idOf(program)], inputs, out, values };
+}
+
+/** out[…] = in[…], of one shape and of different memory. */
+export const copyForm: Form<Call> = {
+  id: newId(),
+  guards: "nothing",
+  plan({ what, inputs, out }) {
+    const told = inputs[0].dtype === out!.dtype ? "x => x" : `x => ${out!.dtype}(x)`;
+    return programPlan("copy", what as Program, out!, inputs, told);
+  },
+};
+
+export function copyCall(operation: string, out: Strided, src: Strided): Call {
+  const program = copyProgram(src.dtype, out.dtype);
+  return { operation, what: program, facts: [idOf(program)], inputs: [src], out, values: [] };
+}
+
+/** What memory of that many bytes an element is moved as: the bits stay unread, so NaNs keep their payload. */
+const rawTypes = { 1: "u8", 2: "u16", 4: "u32", 8: "u64" } as const;
+const programs = new Map<string, Program>();
+
+/** x => x, converted: four programs serve all copies of one dtype. */
+function copyProgram(from: DType, to: DType): Program {
+  const raw = rawTypes[dtypes[from].bytes];
+  const key = from === to ? raw : `${from}>${to}`;
+  let program = programs.get(key);
+  if (program === undefined) {
+    const b = new Builder();
+    program = from === to ? b.finish(b.input(0, raw), [raw]) : b.finish(b.cast(to, b.input(0, from)), [from]);
+    programs.set(key, program);
+  }
+  return program;
+}
