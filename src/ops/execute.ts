@@ -176,23 +176,30 @@ export const copyForm: Form<Call> = {
 };
 
 export function copyCall(operation: string, out: Strided, src: Strided): Call {
-  const program = copyProgram(src.dtype, out.dtype);
-  return { operation, what: program, facts: [idOf(program)], inputs: [src], out, values: [] };
+  const { what, facts } = copyOf(src.dtype, out.dtype);
+  return { operation, what, facts, inputs: [src], out, values: none as [] };
 }
 
 /** What memory of that many bytes an element is moved as: the bits stay unread, so NaNs keep their payload. */
 const rawTypes = { 1: "u8", 2: "u16", 4: "u32", 8: "u64" } as const;
-const programs = new Map<string, Program>();
+const copies = new Map<DType, Map<DType, Pick<Call, "what" | "facts">>>();
 
 /** x => x, converted: four programs serve all copies of one dtype. */
-function copyProgram(from: DType, to: DType): Program {
+function copyOf(from: DType, to: DType): Pick<Call, "what" | "facts"> {
   const raw = rawTypes[dtypes[from].bytes];
-  const key = from === to ? raw : `${from}>${to}`;
-  let program = programs.get(key);
-  if (program === undefined) {
-    const b = new Builder();
-    program = from === to ? b.finish(b.input(0, raw), [raw]) : b.finish(b.cast(to, b.input(0, from)), [from]);
-    programs.set(key, program);
+  const [of, as] = from === to ? [raw, raw] : [from, to];
+  let row = copies.get(of);
+  if (row === undefined) {
+    row = new Map();
+    copies.set(of, row);
   }
-  return program;
+  let copy = row.get(as);
+  if (copy === undefined) {
+    const b = new Builder();
+    const x = b.input(0, of);
+    const what = b.finish(of === as ? x : b.cast(as, x), [of]);
+    copy = { what, facts: [idOf(what)] };
+    row.set(as, copy);
+  }
+  return copy;
 }

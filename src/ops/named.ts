@@ -2,7 +2,7 @@
  * The named elementwise operations: one row each, a few template nodes, NumPy's meaning. Nothing is parsed. A row may
  * say what it does on bool, where NumPy's arithmetic is logic.
  */
-import { type DType, dtypes, isFloat, isInteger, promoteAll } from "../dtype.ts";
+import { type DType, dtypeNames, dtypes, isFloat, isInteger, promoteAll } from "../dtype.ts";
 import { describe, fail } from "../errors.ts";
 import { TemplateBuilder } from "../frontend/template.ts";
 import type { Id } from "../ir/node.ts";
@@ -255,6 +255,11 @@ const table: Record<NamedOp, NamedRow> = rows;
 
 const cache = new Map<string, Callable>();
 
+/** Operands of those rows whose callable follows from dtypes and kinds alone, as digits of a number. */
+const typeIds = Object.fromEntries(dtypeNames.map((d, i) => [d, i + 1])) as Record<DType, number>;
+const [NUMBER, BOOLEAN] = [dtypeNames.length + 1, dtypeNames.length + 2];
+const quick = new Map<NamedOp, Map<number, Callable>>();
+
 /**
  * The callable of a named operation for operands that are tensors (a dtype) or scalars (null). Scalars are
  * captured values, in order; `dtype` converts every operand first, as NumPy's dtype= does.
@@ -264,6 +269,33 @@ export function namedCallable(
   operands: readonly (DType | null)[],
   scalars: readonly Captured[],
   dtype?: DType,
+): Callable {
+  const row = table[name];
+  const isPlain = dtype === undefined && (scalars.length === 0 || (!row.operands && !row.meet && !row.wide));
+  if (!isPlain) return findCallable(name, operands, scalars, dtype);
+  let code = 1;
+  for (let k = 0, s = 0; k < operands.length; k++) {
+    const d = operands[k];
+    code = code * 32 + (d !== null ? typeIds[d] : typeof scalars[s++] === "boolean" ? BOOLEAN : NUMBER);
+  }
+  let known = quick.get(name);
+  if (known === undefined) {
+    known = new Map();
+    quick.set(name, known);
+  }
+  let callable = known.get(code);
+  if (callable === undefined) {
+    callable = findCallable(name, operands, scalars, dtype);
+    known.set(code, callable);
+  }
+  return scalars.length === 0 ? callable : callable.withValues(scalars);
+}
+
+function findCallable(
+  name: NamedOp,
+  operands: readonly (DType | null)[],
+  scalars: readonly Captured[],
+  dtype: DType | undefined,
 ): Callable {
   checkOptionalDType(name, dtype);
   const row = table[name];

@@ -24,8 +24,9 @@ const addressOf = (t: Strided): number => t.storage.address + t.frame.offset;
 
 /** Where operands begin, the output first, each moved by what the plan says. */
 function placesOf(out: Strided, inputs: readonly Strided[], shifts: readonly number[]): number[] {
-  const at = [addressOf(out) + shifts[0]];
-  for (let k = 0; k < inputs.length; k++) at.push(addressOf(inputs[k]) + shifts[k + 1]);
+  const at = new Array<number>(inputs.length + 1);
+  at[0] = addressOf(out) + shifts[0];
+  for (let k = 0; k < inputs.length; k++) at[k + 1] = addressOf(inputs[k]) + shifts[k + 1];
   return at;
 }
 

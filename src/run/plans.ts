@@ -1,17 +1,18 @@
 /**
- * The one memory of calls: plans by what they depend on. Of a bounded number: places are in sets by a hash of the call, and
- * in a set what was asked for last stays longest. The same call on tensors that lie elsewhere, or with other captured
- * values, finds its plan again.
+ * The one memory of calls: plans by what they depend on. The same call on tensors that lie elsewhere, or with other captured
+ * values, finds its plan again. What is done (a function, a program, a fold) holds its plans, and they go with it; each has
+ * a bounded number of them.
  */
 import { type DType, dtypeNames } from "../dtype.ts";
 import type { View } from "../view/view.ts";
 import type { Call, Form, Plan, Strided } from "./call.ts";
 
-const SETS = 256;
-const WAYS = 8;
+/** Plans of one function; one more, and it begins anew. */
+const MOST_PLANS = 2048;
+/** The plan that was used last, of so many functions, is looked at first. */
+const LAST = 256;
 
 interface Entry {
-  readonly hash: number;
   readonly form: Form<never>;
   readonly what: object;
   /** Of the device: a plan is good for one. */
@@ -23,56 +24,56 @@ interface Entry {
   readonly outType: DType | null;
   readonly out: View | null;
   readonly plan: Plan;
+  /** Another one with the same hash. */
+  readonly next: Entry | undefined;
 }
 
 export class PlanCache {
-  readonly #entries = new Array<Entry | null>(SETS * WAYS).fill(null);
+  readonly #plans = new WeakMap<object, Map<number, Entry>>();
+  readonly #last = new Array<Entry | null>(LAST).fill(null);
   /** Of the call that was looked for last. */
   #hash = 0;
 
   find<C extends Call>(form: Form<C>, call: C, mode: number): Plan | null {
+    const place = (call.facts[0] as number) & (LAST - 1);
+    const last = this.#last[place];
+    if (last !== null && isSame(last, form, call, mode)) return last.plan;
     const hash = hashOf(form.id, call);
     this.#hash = hash;
-    const entries = this.#entries;
-    const first = (hash & (SETS - 1)) * WAYS;
-    for (let at = first; at < first + WAYS; at++) {
-      const entry = entries[at];
-      if (entry === null) return null;
-      if (entry.hash !== hash || entry.what !== call.what || !isSame(entry, form, call, mode)) continue;
-      if (at > first) {
-        entries[at] = entries[at - 1];
-        entries[at - 1] = entry;
-      }
-      return entry.plan;
-    }
-    return null;
+    let entry = this.#plans.get(call.what)?.get(hash);
+    while (entry !== undefined && !isSame(entry, form, call, mode)) entry = entry.next;
+    if (entry === undefined) return null;
+    this.#last[place] = entry;
+    return entry.plan;
   }
 
   /** Keeps the plan of the call that was just not found. */
   keep<C extends Call>(form: Form<C>, call: C, mode: number, plan: Plan): void {
-    const hash = this.#hash;
-    const first = (hash & (SETS - 1)) * WAYS;
-    this.#entries.copyWithin(first + 1, first, first + WAYS - 1);
-    this.#entries[first] = {
-      hash,
+    const { what, facts, inputs, out } = call;
+    let plans = this.#plans.get(what);
+    if (plans === undefined || plans.size >= MOST_PLANS) {
+      plans = new Map();
+      this.#plans.set(what, plans);
+    }
+    const entry = {
       form,
-      what: call.what,
+      what,
       mode,
-      facts: call.facts,
-      dtypes: call.inputs.map((t) => t.dtype),
-      frames: call.inputs.map((t) => t.frame),
-      outType: call.out?.dtype ?? null,
-      out: call.out?.frame ?? null,
+      facts,
+      dtypes: inputs.map((t) => t.dtype),
+      frames: inputs.map((t) => t.frame),
+      outType: out?.dtype ?? null,
+      out: out?.frame ?? null,
       plan,
+      next: plans.get(this.#hash),
     };
-  }
-
-  clear(): void {
-    this.#entries.fill(null);
+    plans.set(this.#hash, entry);
+    this.#last[(facts[0] as number) & (LAST - 1)] = entry;
   }
 }
 
 function isSame(entry: Entry, form: Form<never>, call: Call, mode: number): boolean {
+  if (entry.what !== call.what) return false;
   const { facts, frames, dtypes, out, outType } = entry;
   const { inputs, facts: own } = call;
   if (entry.form !== form || entry.mode !== mode || frames.length !== inputs.length) return false;

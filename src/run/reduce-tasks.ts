@@ -18,8 +18,9 @@ export interface CompiledFold extends PoolKernel {
   readonly cost: number;
   /** What making it cost, in milliseconds. */
   readonly compileTime: number;
-  /** Captured values that its tasks have. */
+  /** Captured values that its tasks have, and bytes of one. */
   readonly params: number;
+  readonly taskBytes: number;
 }
 
 /** Captured values of each program. */
@@ -217,7 +218,7 @@ export class Batch {
     this.#kernel = kernel;
     this.#begins = begins;
     this.#operands = 1 + kernel.plan.streams.length;
-    this.#queue = new TaskQueue(scratch, descriptorBytes(kernel.programs, this.#operands));
+    this.#queue = new TaskQueue(scratch, kernel.taskBytes);
   }
 
   /** Runs the tasks of a round. Given back are their words for `again`; null where they are too many to be kept. */

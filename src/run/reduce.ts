@@ -109,8 +109,8 @@ export class FoldRunner {
       backend: "wasm",
       spent: { fold, kept, folded, kernel, loops },
       run: (out, inputs, params) => {
-        let k = 0;
-        const at = sources.map((s) => (s === null ? 0 : addressOf(inputs[k++])));
+        const at = new Array<number>(count);
+        for (let i = 0, k = 0; i < count; i++) at[i] = sources[i] === null ? 0 : addressOf(inputs[k++]);
         this.run(planned, addressOf(out), at, foldParams(fold, params));
       },
     };
@@ -173,6 +173,7 @@ export class FoldRunner {
       compileTime: performance.now() - began,
       params:
         programs.step.params.length + (programs.first?.params.length ?? 0) + programs.finish.params.length,
+      taskBytes: descriptorBytes(programs, 1 + plan.streams.length),
     };
   }
 
@@ -235,6 +236,10 @@ export class FoldRunner {
     const rounds = sizeOfAxes(moreFolded);
     const work = cut.total / rounds;
     const known = planned.tasks;
+    if (rounds === 1 && known?.[0]) {
+      new Batch(this.#scratch, this.#pool, kernel, begins).again(known[0], params, work);
+      return;
+    }
     const first = r.start === null && r.fold.first !== null ? starts.first : starts.value;
     const index = new Array<number>(moreFolded.length).fill(0);
     if (rounds > MOST_ROUNDS) planned.tasks = null;
