@@ -27,6 +27,7 @@ import {
   namedReduction,
   type Operand,
   outputNames,
+  type ProductOptions,
   readOutput,
   stridedOf,
   type Tensor,
@@ -451,5 +452,5 @@ export const cumprod = (t: Tensor, options?: reductions.CumulativeOptions): Tens
 export const matmul = <D extends DType, E extends DType>(
   a: Tensor<D>,
   b: Tensor<E>,
-  options?: { readonly out?: Tensor },
+  options?: ProductOptions,
 ): Tensor<Together<D, Tensor<E>>> => liveTensor("matmul", a).matmul(b, options) as never;

@@ -38,6 +38,12 @@ export interface Planning {
 
 export type Listener = (event: Event) => void;
 
+/** Notes what is computed, in the order it happens: calls with their outputs, and views, which compute nothing. */
+export interface Recorder {
+  ran(call: Call, plan: Plan, out: Strided): void;
+  viewed(operation: string, of: Strided, made: Strided): void;
+}
+
 export class Engine {
   readonly heap: Heap;
   readonly pool: Pool;
@@ -54,6 +60,8 @@ export class Engine {
   readonly scopes = new ScopeStack<Disposes>();
   /** The operation that what runs now is part of: set by `within` while somebody listens. */
   group: string | null = null;
+  /** Who notes what is computed; null: nobody. */
+  recorder: Recorder | null = null;
   #listener: Listener | null = null;
 
   constructor(options: EngineOptions = {}) {

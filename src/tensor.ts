@@ -63,6 +63,12 @@ export interface MapOptions<D extends DType = DType> {
   /** Values the function is given by name: `t.map((x, { k }) => x * k, { with: { k } })`. */
   readonly with?: Captures;
 }
+export interface ProductOptions {
+  /** Write here instead of into a new tensor. */
+  readonly out?: Tensor;
+  /** Add the product to what `out` holds: out += a·b. */
+  readonly accumulate?: boolean;
+}
 /** Options that leave it to the function what it computes in. */
 type PlainOptions<O> = O & { readonly compute?: undefined };
 
@@ -323,6 +329,7 @@ export class Tensor<D extends DType = DType> {
     checkWritable("set", of);
     const address = addressIn("set", of, place);
     dtypes[of.dtype].write(of.storage.heap.view, address, fromScalar("set", value, of.dtype));
+    of.storage.version++;
     return this;
   }
   /** The only element of a tensor of size 1. */
@@ -416,11 +423,8 @@ export class Tensor<D extends DType = DType> {
     const callable = callableOf("scan", fn, read.with);
     return wrap(scan("scan", callable, [live("scan", this)], without(read, "with")));
   }
-  matmul<E extends DType>(
-    other: Tensor<E>,
-    options?: { readonly out?: Tensor },
-  ): Tensor<Together<D, Tensor<E>>> {
-    const read = readOutput("matmul", options, ["out"]);
+  matmul<E extends DType>(other: Tensor<E>, options?: ProductOptions): Tensor<Together<D, Tensor<E>>> {
+    const read = readOutput("matmul", options, ["out", "accumulate"]);
     return wrapResult(matmul(live("matmul", this), live("matmul", other), read), read.tensor) as never;
   }
 
@@ -755,7 +759,9 @@ export function viewOf<D extends DType>(
   const view = make(live(operation, t).frame);
   const of = live(operation, t);
   checkReach(operation, view, of.storage);
-  return wrap(share(of, view, of.readOnly || isShared(view)));
+  const made = share(of, view, of.readOnly || isShared(view));
+  engine().recorder?.viewed(operation, of, made);
+  return wrap(made);
 }
 
 /** The shape asked for, and the view of it if there is one. */

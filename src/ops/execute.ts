@@ -83,6 +83,7 @@ export function perform(
   plan.prepared.run(out, call.inputs, params);
   out.storage.version++;
   e.listener?.({ kind: "ran", call, plan, out, planning });
+  e.recorder?.ran(call, plan, out);
 }
 
 const none: readonly Value[] = [];

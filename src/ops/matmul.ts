@@ -7,13 +7,13 @@ import { type Call, type Form, fromStart, newId, type ProductWork } from "../run
 import { addsInPlace } from "../run/executor.ts";
 import { sameShape } from "../run/plans.ts";
 import { broadcastShapes } from "../view/broadcast.ts";
-import { sizeOf } from "../view/layout.ts";
+import { overlaps } from "../view/overlap.ts";
 import { broadcastTo, contiguousView, type View } from "../view/view.ts";
-import { own } from "./arguments.ts";
+import { checkFlag, own } from "./arguments.ts";
 import { elementwise } from "./elementwise.ts";
 import { aside, execute, prepare } from "./execute.ts";
 import { namedCallable } from "./named.ts";
-import { allocate, checkAlive, checkWritable, withTemporary } from "./strided.ts";
+import { checkAlive, checkWritable, withTemporary } from "./strided.ts";
 
 /** What the axes before the last two broadcast to. */
 function commonBatch(operation: string, a: View, b: View): readonly number[] {
@@ -142,8 +142,17 @@ const run = (
 export function matmul(a: Strided, b: Strided, options?: MatmulOptions): Strided {
   checkAlive("matmul", a);
   checkAlive("matmul", b);
-  const out = options === undefined ? undefined : own(options, "out");
-  return out === undefined ? run(productForm, a, b, null) : matmulInto(out, a, b);
+  if (options === undefined) return run(productForm, a, b, null);
+  const [out, accumulate] = [own(options, "out"), own(options, "accumulate")];
+  checkFlag("matmul", "accumulate", accumulate);
+  if (out !== undefined) return matmulInto(out, a, b, accumulate === true);
+  if (accumulate !== true) return run(productForm, a, b, null);
+  return fail(
+    "value",
+    "matmul",
+    "there is nothing to accumulate in.",
+    "Give the tensor that the product is added to: { out, accumulate: true }.",
+  );
 }
 
 /** Products of half floats are sums in f32, and rounded once, when stored: a wider output takes them as they are. */
@@ -153,7 +162,7 @@ function heldIn(dtype: DType, out: DType): DType {
 }
 
 /** Into a tensor that was there before; made aside first where it overlaps an operand or has another dtype. */
-function matmulInto(out: Strided, a: Strided, b: Strided): Strided {
+function matmulInto(out: Strided, a: Strided, b: Strided, accumulate: boolean): Strided {
   const operation = "matmul";
   const { shape } = planMatmul(a.frame, b.frame);
   checkWritable(operation, out);
@@ -166,6 +175,10 @@ function matmulInto(out: Strided, a: Strided, b: Strided): Strided {
     );
   }
   const held = heldIn(promote(a.dtype, b.dtype), out.dtype);
+  if (accumulate) {
+    addProduct("add", out, a, b, held);
+    return out;
+  }
   if (out.dtype === held) return run(productForm, a, b, out);
   aside(operation, out, held, `the product is ${held} and the output ${out.dtype}`, (made) => {
     run(productForm, a, b, made);
@@ -180,26 +193,39 @@ function asMatrices({ frame }: Strided, a: Strided, b: Strided): View {
   return a.frame.shape.length === 1 ? withAxis(columns, columns.shape.length - 1) : columns;
 }
 
+/** out ± a·b: in place where the code can add and nothing is in the way, else by way of the product, made as `held`. */
+function addProduct(
+  how: "add" | "subtract",
+  out: Strided,
+  a: Strided,
+  b: Strided,
+  held: DType,
+  isApart = [a, b].every((t) => t.storage !== out.storage || !overlaps(out.frame, t.frame)),
+): void {
+  const sign = how === "add" ? "+=" : "-=";
+  const { m, n, k, batch, a: left, b: right } = planMatmul(a.frame, b.frame);
+  if (k === 0 || m === 0 || n === 0 || batch.includes(0)) return;
+  const dtypesOf = [out.dtype, a.dtype, b.dtype] as const;
+  const frames = [asMatrices(out, a, b), left, right] as const;
+  const work = { form: "matmul", frames, dtypes: dtypesOf, sign } as const;
+  const canAdd = out.dtype === held && isApart && engine().executor.refuses(work) === null;
+  if (canAdd && addsInPlace(work)) {
+    run(blockForm, a, b, out, sign);
+    return;
+  }
+  const product = run(productForm, a, b, null);
+  withTemporary(product, () => {
+    const callable = namedCallable(how === "add" ? "add" : "sub", [out.dtype, product.dtype], []);
+    elementwise("matmul", callable, [out, product], { out });
+  });
+}
+
 /**
  * out += a·b or out -= a·b, on matrices with equal batch axes, of one float dtype. out must not overlap the others.
  * For algorithms that work on blocks: nothing is checked.
  */
 export function accumulateProduct(how: "add" | "subtract", out: Strided, a: Strided, b: Strided): void {
-  if (sizeOf(out.frame.shape) === 0 || a.frame.shape.at(-1) === 0) return;
-  const sign = how === "add" ? "+=" : "-=";
-  const [to, left, right] = [single(out), single(a), single(b)];
-  const frames = [to.frame, left.frame, right.frame] as const;
-  const work = { form: "matmul", frames, dtypes: [out.dtype, a.dtype, b.dtype], sign } as const;
-  if (engine().executor.refuses(work) === null && addsInPlace(work)) {
-    run(blockForm, left, right, to, sign);
-    return;
-  }
-  const made = allocate("matmul", out.dtype, out.frame.shape);
-  withTemporary(made, () => {
-    replaceByProduct(made, a, b);
-    const callable = namedCallable(how === "add" ? "add" : "sub", [out.dtype, out.dtype], []);
-    elementwise("matmul", callable, [out, made], { out });
-  });
+  addProduct(how, single(out), single(a), single(b), out.dtype, true);
 }
 
 /** out = a·b on matrices with equal batch axes, of one dtype; out must not overlap the others. Nothing is checked. */
