@@ -1,11 +1,15 @@
-/** Every case that NumPy answered, through the public API: none skipped, none forgiven. */
-import { afterAll, describe, expect, it } from "vitest";
+/** Every case that NumPy answered, through the public API, on every executor: none skipped, none forgiven. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { engine } from "../../src/engine.ts";
 import { memory } from "../../src/index.ts";
 import { runCase } from "./adapters.ts";
 import { families, loadCases } from "./cases.ts";
 
-describe("the library gives NumPy's answers", () => {
+describe.each(["compiled", "interpreter"] as const)("the library gives NumPy's answers, %s", (executor) => {
   const counts: { family: string; cases: number; passed: number }[] = [];
+  beforeAll(() => {
+    engine().executor = engine()[executor];
+  });
 
   it.each(families)("in every case of %s", (family) => {
     const failures: string[] = [];
@@ -26,5 +30,8 @@ describe("the library gives NumPy's answers", () => {
     expect(memory().tensors).toBe(0);
   });
 
-  afterAll(() => console.table(counts));
+  afterAll(() => {
+    engine().executor = engine().compiled;
+    console.table(counts);
+  });
 });
