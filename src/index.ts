@@ -116,6 +116,7 @@ export {
 } from "./library/manipulate.ts";
 export { argwhere, assignMask, booleanMask, compress, flatnonzero, nonzero } from "./library/mask.ts";
 export { type PadMode, type PadOptions, type PadWidth, pad } from "./library/pad.ts";
+export { divmod, frexp, modf } from "./library/parts.ts";
 export {
   type AvgPoolOptions,
   avgPool1d,

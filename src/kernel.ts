@@ -5,21 +5,23 @@
 import { checkDType, type DType } from "./dtype.ts";
 import { describe, fail } from "./errors.ts";
 import { paramValue } from "./frontend/infer.ts";
-import { evaluator } from "./ir/eval.ts";
-import type { Template } from "./ir/node.ts";
+import { evaluatorOfAll } from "./ir/eval.ts";
+import { severalOf, type Template } from "./ir/node.ts";
 import { printTemplate } from "./ir/print.ts";
 import { changed, checkFlag, checkOptionalDType, readOptions } from "./ops/arguments.ts";
 import { elementwise } from "./ops/elementwise.ts";
 import {
   type Callable,
   callableOf,
+  checkSingle,
   compileStrict,
   registerCallable,
   type ScalarFunction,
 } from "./ops/function.ts";
 import { mapReduce, type NamedFold, type ReduceOptions } from "./ops/reduce.ts";
+import { elementwiseSeveral } from "./ops/several.ts";
 import type { Strided } from "./run/call.ts";
-import { live, type Tensor, wrap } from "./tensor.ts";
+import { live, liveTensors, stridedOf, type Tensor, wrap } from "./tensor.ts";
 
 type Captures = Readonly<Record<string, unknown>>;
 
@@ -96,23 +98,32 @@ function makeKernel(callable: Callable, dtype: DType | undefined): Kernel {
     for (let k = 0; k < tensors.length; k++) operands[k] = live("kernel", tensors[k]);
     return operands;
   };
-  const call = (...args: (Tensor | number)[]): Tensor | number =>
-    typeof args[0] === "number"
-      ? callOnNumbers(callable, args as number[])
-      : wrap(elementwise("kernel", callable, operandsOf(args as Tensor[]), options));
+  const several = severalOf(callable.template!);
+  const call = (...args: (Tensor | number)[]): Tensor | number | (Tensor | number)[] => {
+    if (typeof args[0] === "number") return callOnNumbers(callable, args as number[], several > 0);
+    const operands = operandsOf(args as Tensor[]);
+    if (several > 0) return elementwiseSeveral("kernel", callable, operands).map(wrap);
+    return wrap(elementwise("kernel", callable, operands, options));
+  };
   const result = Object.assign(call, {
-    into: (out: Tensor, ...tensors: Tensor[]) => {
-      const into = { dtype, out: live("kernel", out), compute: undefined };
+    into: (out: Tensor | readonly Tensor[], ...tensors: Tensor[]) => {
+      if (several > 0) {
+        const outs = liveTensors("kernel", out, "Give a list of outputs, one for each result.");
+        elementwiseSeveral("kernel", callable, operandsOf(tensors), outs.map(stridedOf));
+        return out;
+      }
+      const into = { dtype, out: live("kernel", out as Tensor), compute: undefined };
       elementwise("kernel", callable, operandsOf(tensors), into);
       return out;
     },
     reduce: (how: unknown = "sum", options: ReduceOptions = {}) => {
       options = readOptions("reduce", options, "{ axis: 1 }");
+      checkSingle("reduce", callable);
       const fold = typeof how === "function" ? callableOf("reduce", how) : (how as NamedFold);
       return (...tensors: Tensor[]) =>
         wrap(mapReduce("reduce", operandsOf(tensors), seen, changed(options, { reduce: fold })));
     },
-    as: (to: DType) => makeKernel(callable, checkDType("kernel", to)),
+    as: (to: DType) => makeKernel(checkSingle("as", callable), checkDType("kernel", to)),
     template: seen.template!,
     captures: callable.captures,
     toString: () => `kernel ${printTemplate(seen.template!)}`,
@@ -123,7 +134,7 @@ function makeKernel(callable: Callable, dtype: DType | undefined): Kernel {
 }
 
 /** The function of plain numbers, by the interpreter. */
-function callOnNumbers(callable: Callable, values: readonly number[]): number {
+function callOnNumbers(callable: Callable, values: readonly number[], several: boolean): number | number[] {
   for (const v of values) {
     if (typeof v !== "number")
       fail(
@@ -135,5 +146,6 @@ function callOnNumbers(callable: Callable, values: readonly number[]): number {
   }
   const program = callable.program(values.map(() => "f64"))!;
   const params = callable.values.map((v, i) => paramValue(v, program.params[i]));
-  return Number(evaluator(program, params)(values));
+  const results = evaluatorOfAll(program, params)(values).map(Number);
+  return several ? results : results[0];
 }

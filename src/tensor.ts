@@ -879,14 +879,17 @@ export interface NamedOptions<E extends DType = DType> {
   readonly out?: Tensor;
 }
 
-export function namedOp(name: NamedOp, operands: readonly Operand[], options: NamedOptions = {}): Tensor {
-  const read = readOutput(name, options, outputNames);
+/** Tensors and scalars apart, and which operand was which: the dtype of a tensor, null for a scalar. */
+export function splitOperands(
+  operation: string,
+  operands: readonly Operand[],
+): { tensors: Strided[]; scalars: Captured[]; kinds: (DType | null)[] } {
   const tensors: Strided[] = [];
   const scalars: Captured[] = [];
   const kinds: (DType | null)[] = [];
   for (const x of operands) {
     if (typeof x === "object") {
-      const of = live(name, x);
+      const of = live(operation, x);
       tensors.push(of);
       kinds.push(of.dtype);
       continue;
@@ -894,7 +897,7 @@ export function namedOp(name: NamedOp, operands: readonly Operand[], options: Na
     if (typeof x !== "number" && typeof x !== "bigint" && typeof x !== "boolean") {
       fail(
         "value",
-        name,
+        operation,
         `expected a tensor or a number, got ${describe(x)}.`,
         "Wrap arrays with tensor(…).",
       );
@@ -905,11 +908,17 @@ export function namedOp(name: NamedOp, operands: readonly Operand[], options: Na
   if (tensors.length === 0) {
     fail(
       "value",
-      name,
+      operation,
       "no operand is a tensor.",
       "Make one with tensor(…), or use JavaScript's own arithmetic.",
     );
   }
+  return { tensors, scalars, kinds };
+}
+
+export function namedOp(name: NamedOp, operands: readonly Operand[], options: NamedOptions = {}): Tensor {
+  const read = readOutput(name, options, outputNames);
+  const { tensors, scalars, kinds } = splitOperands(name, operands);
   const callable = namedCallable(name, kinds, scalars, read.dtype);
   const into: ElementwiseOptions = { dtype: undefined, out: read.out, compute: undefined };
   return wrapResult(elementwise(name, callable, tensors, into), read.tensor);

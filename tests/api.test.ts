@@ -16,15 +16,15 @@ describe("the public face", () => {
       abs acos acosh add all allclose any arange argmax argmin argsort argwhere arrayEqual arraySplit asarray asin asinh assignAt assignMask assignTake astype atan atan2 atanh atleast1d atleast2d atleast3d average avgPool1d avgPool2d
       bincount bitwiseAnd bitwiseInvert bitwiseLeftShift bitwiseNot bitwiseOr bitwiseRightShift bitwiseXor booleanMask broadcastArrays broadcastTo
       canCast cbrt ceil clip complex complexAbs complexAngle complexMul compress concat configure conj conv1d conv2d conv3d convTranspose1d convTranspose2d convolve copysign corrcoef correlate cos cosh countNonzero cov cross cumprod cumsum cumulativeProd cumulativeSum
-      deg2rad diag diff digitize div divide dot dtypeNames
+      deg2rad diag diff digitize div divide divmod dot dtypeNames
       einsum empty emptyLike equal exp exp2 expandDims explain expm1 eye
-      fft finfo flatnonzero flatten flip floor floorDivide fmax fmin fmod fromBuffer fromFunction fromGgml fromJSON full fullLike
+      fft finfo flatnonzero flatten flip floor floorDivide fmax fmin fmod frexp fromBuffer fromFunction fromGgml fromJSON full fullLike
       gather gcd greater greaterEqual
       heaviside histogram hstack hypot
       identity iinfo imag inner interp intersect1d isclose isdtype isfinite isin isinf isnan
       kernel kron
       lcm leftShift less lessEqual lexsort linalg linspace log log10 log1p log2 logSoftmax logaddexp logaddexp2 logicalAnd logicalNot logicalOr logicalXor logsumexp
-      mapReduce matmul matrixTranspose max maxPool1d maxPool2d maximum mean median memory meshgrid min minimum moveAxis mul multiDot multiply
+      mapReduce matmul matrixTranspose max maxPool1d maxPool2d maximum mean median memory meshgrid min minimum modf moveAxis mul multiDot multiply
       nanToNum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar neg negative nextafter nonzero norm notEqual
       oneHot ones onesLike outer
       pad percentile permuteDims positive pow prod promote ptp put putAlongAxis

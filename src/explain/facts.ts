@@ -26,6 +26,8 @@ export interface Operation {
   /** The function's text, or the operation as algebra. */
   readonly source: string;
   readonly out: Seen;
+  /** Outputs besides the first. */
+  readonly more: readonly Seen[];
   readonly inputs: readonly Seen[];
   /** reduce and scan: the axes of the input that are folded. */
   readonly axes: readonly number[];
@@ -36,13 +38,15 @@ export interface Operation {
 export function operationOf({ call, plan, out }: Event & { kind: "begins" | "ran" }): Operation {
   const { work, told } = plan;
   const [own, ...frames] = framesOf(work);
+  const outs = plan.more?.length ?? 0;
   const seen = (t: Strided, frame: View): Seen => ({ ...t, frame: { ...frame, offset: t.frame.offset } });
   return {
     operation: call.operation,
     form: work.form,
     source: textOf(told) ?? call.operation,
     out: seen(out, own),
-    inputs: call.inputs.map((t, k) => seen(t, frames[k])),
+    more: call.inputs.slice(0, outs).map((t, k) => seen(t, frames[k])),
+    inputs: call.inputs.slice(outs).map((t, k) => seen(t, frames[outs + k])),
     axes: "isFolded" in work ? work.isFolded.flatMap((f, d) => (f ? [d] : [])) : [],
     values: Object.fromEntries(plan.names.map((name, i) => [name, String(call.values[i])])),
   };
@@ -164,6 +168,7 @@ function printAlgebra(
     else if (node.op === "param") text.push(values[node.index] ?? `param ${node.index}`);
     else if (node.op === "const") text.push(constantText(node.value, node.dtype));
     else if (node.op === "cast") text.push(`${node.dtype}(${args[0]})`);
+    else if (node.op === "tuple") text.push(`[${args.join(", ")}]`);
     else if (sign !== undefined) text.push(`(${args.join(` ${sign} `)})`);
     else text.push(`${node.op}(${args.join(", ")})`);
   }
@@ -188,8 +193,8 @@ export function loopsOf({ form, out, inputs }: Operation, detail: Spent): Kernel
 }
 
 /** The same loops with the steps of each operand. */
-export function nestsOf({ form, out, inputs, axes }: Operation, detail: Spent): KernelStep["nest"] {
-  const seen = [out, ...inputs];
+export function nestsOf({ form, out, more, inputs, axes }: Operation, detail: Spent): KernelStep["nest"] {
+  const seen = [out, ...more, ...inputs];
   const items = seen.map((t) => t.frame.itemBytes);
   const inElements = (bytes: number, k: number) => bytes / items[k];
   const { nest, kept, folded } = detail as Record<string, LoopNest | undefined>;
@@ -256,6 +261,13 @@ export function layoutKeyOf(code: Code | null): string | null {
 
 export function inputName(event: Operation, i: number): string {
   return event.inputs.length === 1 ? "in" : letter(i);
+}
+
+/** Of the operands of a step: the outputs first. */
+export function operandName(event: Operation, k: number): string {
+  const outs = 1 + event.more.length;
+  if (k >= outs) return inputName(event, k - outs);
+  return k === 0 ? "out" : `out${k}`;
 }
 
 export const letter = (i: number): string => String.fromCharCode(97 + i);

@@ -15,6 +15,7 @@ import {
   nestsOf,
   noteOf,
   type Operation,
+  operandName,
   operandReport,
   operationOf,
   passesOf,
@@ -88,13 +89,13 @@ export class Recorder {
     const time = performance.now() - pending.start + (planning?.milliseconds ?? 0);
     const now = counts();
     const { backend, spent: detail } = plan.prepared;
-    const { out, inputs, form } = pending.event;
-    const seen = [out, ...inputs];
+    const { out, more, inputs, form } = pending.event;
+    const seen = [out, ...more, ...inputs];
     const made = codeOf(detail);
     const gemmTime = now.gemmTime - pending.before.gemmTime;
     const isNew = (planning?.compiled ?? 0) > 0 || now.compiled > pending.before.compiled;
     const compileTime = gemmTime + (isNew ? (made?.compileTime ?? 0) : 0);
-    const bytesWritten = touched(out.frame);
+    const bytesWritten = [out, ...more].reduce((sum, t) => sum + touched(t.frame), 0);
     const bytesRead = inputs.reduce((sum, t) => sum + touched(t.frame), 0);
     const flops =
       form === "matmul" ? 2 * sizeOf(out.frame.shape) * (inputs[0].frame.shape.at(-1) ?? 1) : null;
@@ -108,9 +109,7 @@ export class Recorder {
       source: sourceOf(pending.event, program),
       ...capturedOf(pending.event),
       backend,
-      operands: seen.map((t, k) =>
-        operandReport(k === 0 ? "out" : inputName(pending.event, k - 1), t, k, detail, made),
-      ),
+      operands: seen.map((t, k) => operandReport(operandName(pending.event, k), t, k, detail, made)),
       loops: loopsOf(pending.event, detail),
       nest: nestsOf(pending.event, detail),
       passes: passesOf(program, pending.event.values),

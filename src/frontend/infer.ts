@@ -181,10 +181,14 @@ class Inference {
     nodes.forEach((node, id) => {
       values.push(wanted[id] ? this.#node(node, values) : 0);
     });
-    const value = values[result];
-    const typed = isWeak(value) ? this.#take(value, dtype ?? this.#settle(value)) : value;
-    const stored = dtype === undefined ? typed : this.#b.cast(dtype, typed);
-    return this.#b.finish(stored, this.#inputs, this.#params);
+    const stored = (id: Id) => {
+      const value = values[id];
+      const typed = isWeak(value) ? this.#take(value, dtype ?? this.#settle(value)) : value;
+      return dtype === undefined ? typed : this.#b.cast(dtype, typed);
+    };
+    const last = nodes[result];
+    const made = last.op === "tuple" ? this.#b.tuple(...last.args.map(stored)) : stored(result);
+    return this.#b.finish(made, this.#inputs, this.#params);
   }
 
   /** The dtype of a result that met no operand on its way: that of all of them. */
@@ -196,6 +200,9 @@ class Inference {
   #node(node: TemplateNode, values: readonly Operand[]): Operand {
     const { span } = node;
     switch (node.op) {
+      // The list itself is made at the end.
+      case "tuple":
+        return 0;
       case "input":
         return this.#b.input(node.index, this.#inputs[node.index], span);
       case "param": {

@@ -5,7 +5,7 @@
  * Loops run as long as their test is a literal. Whatever cannot be said that way is refused, with its place.
  */
 import { unreachable } from "../errors.ts";
-import type { Id, Span, Template } from "../ir/node.ts";
+import { type Id, type Span, severalOf, type Template } from "../ir/node.ts";
 import { type OpName, ops } from "../ir/ops.ts";
 import { builtinName, constants, functions, memberName, namespaces } from "./builtins.ts";
 import { declaredNames, freeNames, propertyName, rootName, varNames } from "./names.ts";
@@ -46,15 +46,21 @@ const limits = { nodes: 10_000, steps: 50_000, depth: 800, iterations: 64 };
  * Captured values are matched by name to a last parameter `{ k }` or to variables the function reads; one that is left
  * is the last parameter, whatever a build tool has named it. The template depends
  * on the captures' names and types, and on functions and kernels among them, not on scalar values.
+ *
+ * `several`: may it return a list, which is several results?
  */
-export function lowerFunction(fn: AnyFunction | string, captures: Captures = {}): Template | Refusal {
+export function lowerFunction(
+  fn: AnyFunction | string,
+  captures: Captures = {},
+  several = false,
+): Template | Refusal {
   if (isKernelLike(fn)) return fn.template;
   const name = typeof fn === "function" ? builtinName(fn) : null;
   if (name !== null) return lowerBuiltin(name, (fn as AnyFunction).length);
   const parsed = parseFunction(fn);
   if (isRefusal(parsed)) return parsed;
   try {
-    return new Lowering(parsed, captures).run();
+    return new Lowering(parsed, captures, several).run();
   } catch (error) {
     if (error instanceof Refused) return error.refusal;
     if (error instanceof RangeError) {
@@ -149,6 +155,7 @@ const refusedStatements: Readonly<Record<string, string>> = {
 class Lowering {
   readonly #fn: ParsedFunction;
   readonly #captures: Captures;
+  readonly #several: boolean;
   readonly #t = new TemplateBuilder();
   readonly #params: string[] = [];
   /** Captures that free identifiers of the function name. */
@@ -160,9 +167,10 @@ class Lowering {
   #steps = 0;
   #depth = 0;
 
-  constructor(fn: ParsedFunction, captures: Captures) {
+  constructor(fn: ParsedFunction, captures: Captures, several: boolean) {
     this.#fn = fn;
     this.#captures = captures;
+    this.#several = several;
   }
 
   run(): Template {
@@ -173,9 +181,10 @@ class Lowering {
     if (value.kind === "nothing") {
       this.#refuse(node, notEveryPath);
     }
-    const given = this.#asNode(value, node);
     // What JavaScript calls a number is one here: `(x > 0) & (x < 1)`.
-    const result = this.#t.typeOf(given) === "bit" ? this.#t.toNumber(given) : given;
+    const whole = (id: Id) => (this.#t.typeOf(id) === "bit" ? this.#t.toNumber(id) : id);
+    const result =
+      value.kind === "tuple" ? this.#t.tuple(value.items.map(whole)) : whole(this.#asNode(value, node));
     const names = Array.from(this.#globals, ([name, span]) => ({ name, span }));
     const keyed = node.params.at(-1)?.type === "ObjectPattern";
     const globals = names.length === 0 ? null : { names, keyed };
@@ -345,6 +354,10 @@ class Lowering {
       this.#params.push(`${key}.${name}`);
       return this.#t.param(this.#params.length - 1);
     });
+    if (severalOf(template) > 0) {
+      const why = `the kernel "${key}" has several results; it cannot be called inside another function.`;
+      return { kind: "unusable", why };
+    }
     return { kind: "template", template, params, name: key };
   }
 
@@ -424,7 +437,7 @@ class Lowering {
   /** Runs a function's body in a scope that already holds its parameters. */
   #runBody(node: FunctionNode, scope: Scope): Val {
     const { body } = node;
-    if (body.type !== "BlockStatement") return this.#expression(body, scope);
+    if (body.type !== "BlockStatement") return this.#returned(body, scope);
     return this.#paths.frame(() => {
       for (const name of varNames(body)) {
         if (!scope.slots.has(name)) this.#declare(scope, name, false, undefinedValue);
@@ -541,10 +554,33 @@ class Lowering {
   }
 
   #return(s: ReturnStatement, scope: Scope): void {
-    const value = s.argument ? this.#expression(s.argument, scope) : undefinedValue;
+    const value = s.argument ? this.#returned(s.argument, scope) : undefinedValue;
     const isOutermost = this.#calls.length === 0;
     if (isOutermost && !s.argument) this.#refuse(s, "cannot compile a return without a value.");
-    this.#paths.leave(isOutermost ? { kind: "node", id: this.#asNode(value, s.argument ?? s) } : value);
+    const isPlain = isOutermost && value.kind !== "tuple";
+    this.#paths.leave(isPlain ? { kind: "node", id: this.#asNode(value, s.argument ?? s) } : value);
+  }
+
+  /** What is returned: of the function itself it may be a list, if that is allowed. */
+  #returned(node: Expression, scope: Scope): Val {
+    if (!this.#several || this.#calls.length > 0) return this.#expression(node, scope);
+    if (node.type === "ConditionalExpression") {
+      const test = this.#condition(node.test, scope);
+      const known = this.#t.literalOf(test);
+      if (known !== undefined) return this.#returned(known ? node.consequent : node.alternate, scope);
+      const [a, b] = this.#paths.branch(
+        test,
+        () => this.#returned(node.consequent, scope),
+        () => this.#returned(node.alternate, scope),
+      );
+      return this.#paths.choose(test, a, b, notANumber, this.#span(node));
+    }
+    if (node.type !== "ArrayExpression" || node.elements.length === 0) return this.#expression(node, scope);
+    const items = node.elements.map((item) => {
+      if (item === null || item.type === "SpreadElement") return this.#refuseSyntax(item ?? node);
+      return this.#asNode(this.#expression(item, scope), item);
+    });
+    return { kind: "tuple", items };
   }
 
   /** Unrolls a loop whose test is a literal every time round. */

@@ -12,6 +12,8 @@ import type { TemplateBuilder } from "./template.ts";
 export type Val =
   | { readonly kind: "node"; readonly id: Id }
   | { readonly kind: "nothing"; readonly name: "undefined" | "null" }
+  /** A list that is returned: several results. */
+  | { readonly kind: "tuple"; readonly items: readonly Id[] }
   /** A `let` before its line, or a variable that holds different kinds of things on different paths. */
   | { readonly kind: "unusable"; readonly why: string; readonly undeclared?: true }
   | { readonly kind: "function"; readonly node: FunctionNode; readonly scope: Scope }
@@ -164,6 +166,10 @@ export class Paths {
   /** One of two values; `why` it cannot be used, if they are not both numbers. */
   choose(test: Id, a: Val, b: Val, why: string, span = this.#t.nodes[test].span): Val {
     if (a === b || (a.kind === "nothing" && b.kind === "nothing")) return a;
+    if (a.kind === "tuple" && b.kind === "tuple" && a.items.length === b.items.length) {
+      const items = a.items.map((x, i) => this.#t.op("select", [test, x, b.items[i]], span));
+      return { kind: "tuple", items };
+    }
     if (a.kind !== "node" || b.kind !== "node") return { kind: "unusable", why };
     return { kind: "node", id: this.#t.op("select", [test, a.id, b.id], span) };
   }

@@ -103,6 +103,11 @@ export class TemplateBuilder {
     return this.#add(`cast:${dtype}:${x}`, type, { op: "cast", dtype, args: [x], ...at(span) });
   }
 
+  /** Several results. */
+  tuple(args: readonly Id[], span?: Span): Id {
+    return this.#add(`tuple:${args.join(",")}`, "number", { op: "tuple", args, ...at(span) });
+  }
+
   op(op: OpName, args: readonly Id[], span?: Span): Id {
     const simpler = this.#simplify(op, args, span);
     if (simpler !== null) return simpler;
@@ -255,6 +260,14 @@ export function inlineTemplate(
         break;
       case "cast":
         places.push(builder.cast(node.dtype, places[node.args[0]], span));
+        break;
+      case "tuple":
+        places.push(
+          builder.tuple(
+            node.args.map((a) => places[a]),
+            span,
+          ),
+        );
         break;
       default:
         places.push(

@@ -40,6 +40,11 @@ export class Builder {
     return this.add({ op: "rare", slow, dtype: this.dtypeOf(fast), args: [fast, isRare, ...slowArgs] });
   }
 
+  /** Several results. */
+  tuple(...args: Id[]): Id {
+    return this.add({ op: "tuple", args, dtype: this.dtypeOf(args[0]) });
+  }
+
   /** An operation on arguments that already have their working dtype. */
   op(op: OpName, ...args: Id[]): Id {
     return this.opAt(undefined, op, args);

@@ -22,6 +22,26 @@ export function evaluator(program: Program, params: readonly Value[] = []): Eval
   };
 }
 
+/** The same for a program with several results: all of them, in a list that the next call changes. */
+export function evaluatorOfAll(
+  program: Program,
+  params: readonly Value[] = [],
+): (inputs: readonly Value[]) => Value[] {
+  const last = program.nodes[program.result];
+  if (last.op !== "tuple") {
+    const one = evaluator(program, params);
+    return (inputs) => [one(inputs)];
+  }
+  const steps = program.nodes.map((node) => stepOf(program, node, params));
+  const values: Value[] = new Array(steps.length).fill(0);
+  const results: Value[] = new Array(last.args.length).fill(0);
+  return (inputs) => {
+    for (let i = 0; i < steps.length; i++) values[i] = steps[i](values, inputs);
+    for (let k = 0; k < results.length; k++) results[k] = values[last.args[k]];
+    return results;
+  };
+}
+
 /** f16 and bf16 are held in f32 precision inside a program: they round when stored. */
 function holder(dtype: DType): (value: Value) => Value {
   return dtype === "f16" || dtype === "bf16" ? dtypes.f32.wrap : dtypes[dtype].wrap;
@@ -49,6 +69,8 @@ function stepOf(program: Program, node: Node, params: readonly Value[]): Step {
       // f16 from f32 inside a program keeps f32 precision unless it comes from somewhere wider.
       return (values) => convert(values[a], from, to);
     }
+    case "tuple":
+      return (values) => values[a];
     case "bitcast": {
       const read = dtypes[node.dtype].read;
       const write = dtypes[program.nodes[a].dtype].write;

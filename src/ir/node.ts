@@ -55,7 +55,11 @@ export interface RareNode extends Base {
   readonly op: "rare";
   readonly slow: string;
 }
-export type Node = InputNode | ParamNode | ConstNode | CastNode | BitcastNode | RareNode | OpNode;
+/** Several results: the last node of a program that has them. Its dtype is the first one's. */
+export interface TupleNode extends Base {
+  readonly op: "tuple";
+}
+export type Node = InputNode | ParamNode | ConstNode | CastNode | BitcastNode | RareNode | TupleNode | OpNode;
 
 export interface Program {
   readonly nodes: readonly Node[];
@@ -66,6 +70,12 @@ export interface Program {
   readonly params: readonly DType[];
   /** dtype of the result, as stored. */
   readonly dtype: DType;
+}
+
+/** The nodes whose values a program gives: one, or those of its tuple. */
+export function resultsOf({ nodes, result }: Pick<Program, "nodes" | "result">): readonly Id[] {
+  const last = nodes[result];
+  return last.op === "tuple" ? last.args : [result];
 }
 
 /* Before dtypes are known ------------------------------------------------------------------------------ */
@@ -79,6 +89,7 @@ export type TemplateNode =
   | { readonly op: "param"; readonly index: number; readonly span?: Span }
   | { readonly op: "literal"; readonly value: number | bigint | boolean; readonly span?: Span }
   | { readonly op: "cast"; readonly args: readonly Id[]; readonly dtype: DType; readonly span?: Span }
+  | { readonly op: "tuple"; readonly args: readonly Id[]; readonly span?: Span }
   | { readonly op: OpName; readonly args: readonly Id[]; readonly span?: Span };
 
 export interface Template {
@@ -93,6 +104,12 @@ export interface Template {
   readonly name: string;
   /** Names that were taken for the global ones, where each is used first; a closure may have its own. */
   readonly globals?: Globals;
+}
+
+/** How many results a function has that returns a list of them; 0: it returns a value. */
+export function severalOf({ nodes, result }: Template): number {
+  const last = nodes[result];
+  return last.op === "tuple" ? last.args.length : 0;
 }
 
 export interface Globals {

@@ -44,6 +44,9 @@ export function printTemplate(template: Template): string {
       case "cast":
         text.push(`${node.dtype}(${short(text[node.args[0]])})`);
         break;
+      case "tuple":
+        text.push(`[${node.args.map((a) => short(text[a])).join(", ")}]`);
+        break;
       default: {
         const args = node.args.map((a) => short(text[a]));
         const sign = isOp(node.op) ? ops[node.op].sign : undefined;

@@ -39,6 +39,8 @@ function expectedDType(program: Program, node: Node, bad: (what: string) => neve
     case "bitcast":
       if (dtypes[args[0]].bytes !== dtypes[node.dtype].bytes) bad(`bitcast from ${args[0]}`);
       return node.dtype;
+    case "tuple":
+      return args[0];
     case "rare":
       return args[1] === "bool" ? args[0] : bad("the second argument of rare is a bool");
     default:

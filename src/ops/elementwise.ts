@@ -73,7 +73,7 @@ const elementwiseForm: Form<ElementwiseCall> = {
 };
 
 /** The operands' common shape, and each of them in it. */
-function commonViews(
+export function commonViews(
   operation: string,
   operands: readonly Strided[],
 ): { shape: readonly number[]; views: readonly View[] } {
@@ -85,7 +85,7 @@ function commonViews(
 }
 
 /** A new output is laid out as its inputs are. */
-function outputView(dtype: DType, shape: readonly number[], views: readonly View[]): View {
+export function outputView(dtype: DType, shape: readonly number[], views: readonly View[]): View {
   const { bytes } = dtypes[dtype];
   return views.every(isContiguous)
     ? contiguousView(shape, bytes)
@@ -270,7 +270,7 @@ function commonShape(operation: string, operands: readonly Strided[]): readonly 
   );
 }
 
-function checkOperands(operation: string, callable: Callable, operands: readonly Strided[]): void {
+export function checkOperands(operation: string, callable: Callable, operands: readonly Strided[]): void {
   if (operands.length === 0) {
     fail(
       "value",
@@ -292,7 +292,7 @@ function checkOperands(operation: string, callable: Callable, operands: readonly
   }
 }
 
-function checkOut(operation: string, out: Strided, shape: readonly number[]): void {
+export function checkOut(operation: string, out: Strided, shape: readonly number[]): void {
   checkWritable(operation, out);
   if (sameShape(out.frame.shape, shape)) return;
   fail(

@@ -28,24 +28,50 @@ import { tellCopy, tellInterpreted } from "./tell.ts";
 export function execute<C extends Call>(form: Form<C>, call: C): Strided {
   const e = engine();
   const known = e.plans.find(form, call, e.mode);
-  const began = e.listener === null || known !== null ? 0 : performance.now();
-  const { compiled } = e.kernels;
-  const plan = known ?? form.plan(call);
-  let planning: Planning | null = null;
-  if (known === null) {
-    e.plans.keep(form, call, e.mode, plan);
-    planning = { compiled: e.kernels.compiled - compiled, milliseconds: performance.now() - began };
-  }
+  const { plan, planning } = known === null ? makePlan(e, form, call) : { plan: known, planning: null };
   const { out } = call;
   const params = paramsOf(call, plan);
   if (out === null) return make(e, call, plan, params, planning);
   checkWritable(call.operation, out);
-  if (isInTheWay(form, call, out)) {
+  if (isInTheWay(form, call.inputs, out)) {
     aside(call.operation, out, out.dtype, "the output overlaps an operand", (made) => {
       execute(form, { ...call, out: made });
     });
   } else perform(e, call, plan, out, params, planning);
   return out;
+}
+
+function makePlan<C extends Call>(e: Engine, form: Form<C>, call: C): { plan: Plan; planning: Planning } {
+  const began = performance.now();
+  const { compiled } = e.kernels;
+  const plan = form.plan(call);
+  e.plans.keep(form, call, e.mode, plan);
+  const milliseconds = performance.now() - began;
+  return { plan, planning: { compiled: e.kernels.compiled - compiled, milliseconds } };
+}
+
+/**
+ * The same for a call of several results. Outputs that are there already are the first of its inputs, and in nobody's way.
+ */
+export function executeSeveral<C extends Call>(form: Form<C>, call: C, outs: readonly Strided[]): Strided[] {
+  const e = engine();
+  const known = e.plans.find(form, call, e.mode);
+  const { plan, planning } = known === null ? makePlan(e, form, call) : { plan: known, planning: null };
+  const params = paramsOf(call, plan);
+  const inputs = call.inputs.slice(outs.length);
+  const made: Strided[] = [];
+  const outputs = [{ dtype: plan.dtype, frame: plan.frame }, ...(plan.more ?? [])];
+  try {
+    for (const { dtype, frame } of outs.length > 0 ? [] : outputs)
+      made.push(allocate(call.operation, dtype, frame.shape, frame));
+    const [out, ...more] = outs.length > 0 ? outs : made;
+    perform(e, { ...call, inputs: [...more, ...inputs] }, plan, out, params, planning);
+    for (const { storage } of more) storage.version++;
+    return [out, ...more];
+  } catch (error) {
+    for (const { storage } of made) storage.release();
+    throw error;
+  }
 }
 
 function make(
@@ -97,7 +123,11 @@ function paramsOf({ operation, values }: Call, { params }: Plan): readonly Value
 }
 
 /** Would writing the output change elements of an input that are still to be read? */
-function isInTheWay({ guards }: Form<never>, { inputs }: Call, out: Strided): boolean {
+export function isInTheWay(
+  { guards }: Pick<Form<never>, "guards">,
+  inputs: readonly Strided[],
+  out: Strided,
+): boolean {
   if (guards === "nothing") return false;
   for (let k = 0; k < inputs.length; k++) {
     const { storage, frame } = inputs[k];

@@ -9,7 +9,7 @@ import { type ParamKind, paramKind, specialize } from "../frontend/infer.ts";
 import { capturedArguments, lowerFunction } from "../frontend/lower.ts";
 import { isRefusal, type Refusal, refusalMessage } from "../frontend/refusal.ts";
 import { captureValues, inlineTemplate, registerKernel, TemplateBuilder } from "../frontend/template.ts";
-import type { Id, Program, Template } from "../ir/node.ts";
+import { type Id, type Program, severalOf, type Template } from "../ir/node.ts";
 import { fastRules, simplify } from "../optimize/rules.ts";
 import { type Captured, newId } from "../run/call.ts";
 import { checkFunction, readOptions } from "./arguments.ts";
@@ -165,7 +165,7 @@ export function callableOf(operation: string, fn: unknown, given?: Captures): Ca
   }
   if (given !== undefined) return withCaptures(operation, fn as ScalarFunction, given);
   const known = byIdentity.get(fn);
-  if (known !== undefined) return known;
+  if (known !== undefined) return checkSingle(operation, known);
   const text = Function.prototype.toString.call(fn);
   let callable = byText.get(text);
   if (callable === undefined || callable.template === null) {
@@ -207,6 +207,18 @@ function withCaptures(operation: string, fn: ScalarFunction, given: Captures): C
     probed.add(fn);
   }
   return callable.withValues(values);
+}
+
+/** A kernel with several results is called, and nothing else. */
+export function checkSingle(operation: string, callable: Callable): Callable {
+  const several = callable.template === null ? 0 : severalOf(callable.template);
+  if (several === 0) return callable;
+  return fail(
+    "kernel",
+    operation,
+    `the kernel has ${several} results.`,
+    "Call it on tensors: it gives one tensor for each.",
+  );
 }
 
 /** Functions whose global names are the global ones. */
@@ -262,7 +274,7 @@ export function compileStrict(
 ): Callable {
   checkFunction(operation, fn, "kernel(x => x * 2)");
   const captures = readCaptures(operation, given);
-  const lowered = lowerFunction(fn, captures);
+  const lowered = lowerFunction(fn, captures, true);
   if (isRefusal(lowered)) throw new TensorError("kernel", refusalMessage(operation, lowered));
   if (lowered.inputs === 0 && fn.length > 0) {
     fail(

@@ -5,7 +5,7 @@
  */
 import { paramKind, paramValue, specialize } from "../frontend/infer.ts";
 import { type Refusal, refusal } from "../frontend/refusal.ts";
-import { evaluator } from "../ir/eval.ts";
+import { evaluatorOfAll } from "../ir/eval.ts";
 import type { Template } from "../ir/node.ts";
 
 /** Between integers, negative, whole, no number, beyond 32 bits, none at all. */
@@ -14,7 +14,8 @@ const TOLERANCE = 1e-6;
 
 interface Expected {
   readonly args: readonly number[];
-  readonly value: number;
+  /** One, or those of a list. */
+  readonly values: readonly number[];
 }
 /** Of functions without captured values, so that a new closure of a known text costs its calls alone. */
 const known = new WeakMap<Template, readonly Expected[] | null>();
@@ -59,13 +60,13 @@ function computeExpected(template: Template, values: readonly unknown[]): readon
   try {
     const inputs = Array.from({ length: template.inputs }, () => "f64" as const);
     const program = specialize(template, inputs, values.map(paramKind));
-    const evaluate = evaluator(
+    const evaluate = evaluatorOfAll(
       program,
       values.map((v, i) => paramValue(v, program.params[i])),
     );
     return samples.map((_, j) => {
       const args = inputs.map((_, i) => samples[(j + 2 * i) % samples.length]);
-      return { args, value: Number(evaluate(args)) };
+      return { args, values: evaluate(args).map(Number) };
     });
   } catch {
     return null;
@@ -92,16 +93,17 @@ function differenceOf(
   expected: readonly Expected[],
   more: readonly unknown[],
 ): string | null {
-  for (const { args, value } of expected) {
+  for (const { args, values } of expected) {
     let got: unknown;
     try {
       got = fn(...args, ...more);
     } catch {
       return null;
     }
-    if (typeof got !== "number" && typeof got !== "boolean") return null;
-    if (!isClose(Number(got), value)) {
-      return `called on ${args.join(", ")} it gives ${got}, where the global one gives ${value}`;
+    const all: readonly unknown[] = Array.isArray(got) ? got : [got];
+    if (!all.every((x) => typeof x === "number" || typeof x === "boolean")) return null;
+    if (all.length !== values.length || !all.every((x, k) => isClose(Number(x), values[k]))) {
+      return `called on ${args.join(", ")} it gives ${got}, where the global one gives ${values}`;
     }
   }
   return null;

@@ -94,12 +94,17 @@ export function widenHalf(program: Program): Program {
       const x = b.bitcast(node.dtype, isHalf(from) ? round(b, from, args[0]) : args[0]);
       return isHalf(node.dtype) ? b.cast("f32", x) : x;
     }
+    if (node.op === "tuple") {
+      const dtypesOf = node.args.map((a) => program.nodes[a].dtype);
+      return b.tuple(...args.map((x, k) => (isHalf(dtypesOf[k]) ? round(b, dtypesOf[k], x) : x)));
+    }
     if (!isHalf(node.dtype)) return null;
     if (node.op === "const") return b.constant("f32", node.value, node.span);
     if (node.op === "input" || node.op === "param") return b.cast("f32", b.add({ ...node, args: [] }));
     return b.add({ ...node, args, dtype: "f32" });
   });
-  return isHalf(program.dtype) ? rounded(widened, program.dtype) : widened;
+  const isRounded = widened.nodes[widened.result].op === "tuple" || !isHalf(program.dtype);
+  return isRounded ? widened : rounded(widened, program.dtype);
 }
 
 /** What 8 bits or a bool hold is exact in any float. */

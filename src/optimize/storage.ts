@@ -26,7 +26,7 @@ export function lowerStorage(program: Program): Program {
     if (node.op === "input" && isHalf(node.dtype)) return b.input(node.index, "u16", node.span);
     if (node.op === "param" && isHalf(node.dtype)) return b.param(node.index, "f32", node.span);
     if (node.op === "cast") return lowerCast(b, program, node, args[0]);
-    return null;
+    return node.op === "tuple" ? b.tuple(...args) : null;
   });
 }
 

@@ -3,7 +3,7 @@
  * one turn computes, and which nodes are computed once a call, once a row or once an element. The emitter spends it.
  */
 import { type DType, dtypes } from "../dtype.ts";
-import type { Program } from "../ir/node.ts";
+import { type Program, resultsOf } from "../ir/node.ts";
 import { MOST_UNROLLED, withConstants } from "./size.ts";
 
 /** How an operand moves from one element of a row to the next. */
@@ -79,7 +79,7 @@ export type Level = 0 | 1 | 2;
 
 export interface KernelPlan {
   readonly program: Program;
-  /** Out first, then the inputs. */
+  /** The outputs first, then the inputs. */
   readonly classes: readonly LayoutClass[];
   readonly levels: readonly Level[];
   /** Computes 4 × 4 tiles. */
@@ -98,9 +98,10 @@ export function planKernel(program: Program, classes: readonly LayoutClass[], si
   // Operands that are the same for the innermost of the kernel's loops.
   const steady: LayoutClass | null = tiled ? null : together ? "repeated" : "broadcast";
   const own: Level[] = [];
+  const outputs = resultsOf(program).length;
   for (const node of program.nodes) {
     let level: Level = 0;
-    if (node.op === "input") level = classes[node.index + 1] === steady ? 1 : 2;
+    if (node.op === "input") level = classes[node.index + outputs] === steady ? 1 : 2;
     for (const a of node.args) if (own[a] > level) level = own[a];
     own.push(level);
   }
@@ -134,6 +135,6 @@ export function costOf(plan: KernelPlan): number {
     else cost += (node.op === "div" || node.op === "sqrt" ? 0.5 : 0.08) * registersOf(node.dtype);
   });
   for (const c of classes) if (c === "strided") cost += 0.5;
-  cost += BYTE_NS * dtypes[program.dtype].bytes;
+  for (const id of resultsOf(program)) cost += BYTE_NS * dtypes[program.nodes[id].dtype].bytes;
   return plan.width === 0 ? 4 * cost : cost;
 }

@@ -52,12 +52,19 @@ export interface Form<C extends Call = Call> {
   readonly guards: "memory" | "elements" | "nothing";
 }
 
+export interface Output {
+  readonly dtype: DType;
+  readonly frame: View;
+}
+
 export interface Plan {
   readonly work: Work;
   readonly prepared: Prepared;
   /** The output, where the call brings none. */
   readonly dtype: DType;
   readonly frame: View;
+  /** Outputs besides the first, where there are several. */
+  readonly more?: readonly Output[];
   /** dtypes of the captured values. */
   readonly params: readonly DType[];
   /** Why it is interpreted, where it should be compiled. */
@@ -77,7 +84,7 @@ export interface ElementwiseWork {
   readonly form: "elementwise" | "copy";
   /** null: a function is called. */
   readonly program: Program | null;
-  /** Of one shape. */
+  /** Of one shape; where a program has several results, so many are outputs. */
   readonly frames: readonly View[];
 }
 

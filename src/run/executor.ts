@@ -4,8 +4,8 @@
  */
 import { type DType, dtypes, type Value } from "../dtype.ts";
 import { Builder } from "../ir/build.ts";
-import { type Evaluator, evaluator } from "../ir/eval.ts";
-import type { Program } from "../ir/node.ts";
+import { type Evaluator, evaluator, evaluatorOfAll } from "../ir/eval.ts";
+import { type Program, resultsOf } from "../ir/node.ts";
 import type { Heap } from "../memory/heap.ts";
 import type { GemmProblem } from "../optimize/gemm.ts";
 import { ADD, canAccumulate, REPLACE, SUBTRACT } from "../optimize/gemm.ts";
@@ -15,7 +15,13 @@ import { broadcastTo, type View } from "../view/view.ts";
 import { detectFeatures } from "../wasm/features.ts";
 import type { Described, Executor, FoldWork, Prepared, ProductWork, Strided } from "./call.ts";
 import type { GemmKernels } from "./gemm.ts";
-import { type FoldSteps, interpretElementwise, interpretFold, interpretMatmul } from "./interpret.ts";
+import {
+  type FoldSteps,
+  interpretElementwise,
+  interpretFold,
+  interpretMatmul,
+  interpretSeveral,
+} from "./interpret.ts";
 import type { CompiledKernel, KernelCache, PlannedWalk } from "./kernel.ts";
 import { advance, isEmpty } from "./odometer.ts";
 import { type FoldRunner, foldNests, foldParams, startOf } from "./reduce.ts";
@@ -235,6 +241,7 @@ export class Interpreter implements Executor {
       });
     }
     const { program, frames } = work;
+    if (program.nodes[program.result].op === "tuple") return this.#prepareSeveral(program, frames);
     return this.prepareEach(frames, "interpreter", [program.dtype, ...program.inputs], program.dtype, (all) =>
       evaluator(program, all),
     );
@@ -255,6 +262,19 @@ export class Interpreter implements Executor {
       run: (out, inputs, params) => {
         const bound = { ...nest, offsets: placesOf(out, inputs, nest.offsets) };
         interpretElementwise(this.#heap, bound, types, evaluate(params), produces);
+      },
+    };
+  }
+
+  #prepareSeveral(program: Program, frames: readonly View[]): Prepared {
+    const nest = planLoops(frames, { keepOrder: true });
+    const outputs = resultsOf(program).map((id) => program.nodes[id].dtype);
+    return {
+      backend: "interpreter",
+      spent: { nest },
+      run: (out, inputs, params) => {
+        const bound = { ...nest, offsets: placesOf(out, inputs, nest.offsets) };
+        interpretSeveral(this.#heap, bound, outputs, program.inputs, evaluatorOfAll(program, params));
       },
     };
   }

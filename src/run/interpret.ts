@@ -44,6 +44,25 @@ export function interpretElementwise(
   } while (advance(nest, inner, index, pointers));
 }
 
+/** The same for a program of several results: the first so many operands are outputs. */
+export function interpretSeveral(
+  heap: ViewHolder,
+  nest: LoopNest,
+  outputs: readonly DType[],
+  inputs: readonly DType[],
+  evaluate: (inputs: readonly Value[]) => readonly Value[],
+): void {
+  if (isEmpty(nest)) return;
+  const index = new Array<number>(nest.shape.length).fill(0);
+  const pointers = [...nest.offsets];
+  do {
+    const values = inputs.map((d, k) => dtypes[d].read(heap.view, pointers[outputs.length + k]));
+    evaluate(values).forEach((value, k) => {
+      dtypes[outputs[k]].write(heap.view, pointers[k], value);
+    });
+  } while (advance(nest, nest.shape.length, index, pointers));
+}
+
 /** One step of a fold, what a fold without a start value begins with, and what is stored of its accumulator. */
 export interface FoldSteps {
   /** [acc, x0, x1, …] → acc */

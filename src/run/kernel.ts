@@ -4,7 +4,7 @@
  */
 import type { Value } from "../dtype.ts";
 import { dtypes } from "../dtype.ts";
-import type { Program } from "../ir/node.ts";
+import { type Program, resultsOf } from "../ir/node.ts";
 import { printProgram } from "../ir/print.ts";
 import type { Heap } from "../memory/heap.ts";
 import { optimize } from "../optimize/pipeline.ts";
@@ -134,7 +134,7 @@ export class KernelCache {
   /** What walks operands that are all contiguous. */
   flatKernel(program: Program): CompiledKernel {
     checkArguments(program);
-    return this.find(program, new Array(program.inputs.length + 1).fill("contiguous"));
+    return this.find(program, new Array(operandsOf(program)).fill("contiguous"));
   }
 
   /** The plainest walk: all operands contiguous, `size` elements from their first one on. */
@@ -340,10 +340,13 @@ export class KernelCache {
 }
 
 /** Refuses a program of more operands and captured values than a call has room for. */
-function checkArguments({ inputs, params }: Program): void {
-  const bytes = 8 * descriptor.param(inputs.length + 1, params.length);
-  checkDescriptor(bytes, inputs.length, params.length);
+function checkArguments(program: Program): void {
+  const { inputs, params } = program;
+  checkDescriptor(8 * descriptor.param(operandsOf(program), params.length), inputs.length, params.length);
 }
+
+/** Outputs and inputs. */
+const operandsOf = (program: Program): number => resultsOf(program).length + program.inputs.length;
 
 /** A dense operand: where its storage lies, and where in it the first element is. */
 interface FlatOperand {
@@ -400,8 +403,12 @@ interface Walk {
   readonly outer: LoopNest;
 }
 
-const bytesOf = (program: Program, k: number) =>
-  dtypes[k === 0 ? program.dtype : program.inputs[k - 1]].bytes;
+/** Of an element of operand k, the outputs first. */
+function bytesOf(program: Program, k: number): number {
+  const results = resultsOf(program);
+  return dtypes[k < results.length ? program.nodes[results[k]].dtype : program.inputs[k - results.length]]
+    .bytes;
+}
 
 function plainWalk(program: Program, nest: LoopNest): Walk {
   const rank = nest.shape.length;
@@ -431,13 +438,14 @@ function walkOf(program: Program, nest: LoopNest): Walk {
 /** How operands are walked where several rows are computed together; null: one row at a time. */
 function rowsTogether(program: Program, walk: Walk, always: boolean): LayoutClass[] | null {
   const { n, m, tile } = walk;
-  if (tile !== null || m < TOGETHER) return null;
+  if (tile !== null || m < TOGETHER || program.nodes[program.result].op === "tuple") return null;
   const bytes = n * bytesOf(program, 0);
   const pays = bytes >= LEAST_REPEATED && m * bytes >= LEAST_TOGETHER;
   return pays || always ? togetherClasses(walk.classes, walk.rowStride) : null;
 }
 
 function needsTile(program: Program, nest: LoopNest): boolean {
+  if (program.nodes[program.result].op === "tuple") return false;
   const inner = nest.shape.length - 1;
   for (let k = 1; k < nest.strides.length; k++) {
     const s = nest.strides[k][inner];

@@ -2,10 +2,12 @@
  * The elementwise kernel: out[i,j] = program(in0[i,j], in1[i,j], …) over m rows of n elements. Sizes, addresses and
  * strides come from a descriptor in memory, so one kernel serves every shape of its layout class.
  *
- *     i32 n, m, then per operand (out first): i32 address, stride, rowStride; then 8 bytes a captured value
+ * Outputs are the first operands.
+ *
+ *     i32 n, m, then per operand: i32 address, stride, rowStride; then 8 bytes a captured value
  */
 import { type DType, dtypes } from "../dtype.ts";
-import type { Id, Node } from "../ir/node.ts";
+import { type Id, type Node, resultsOf } from "../ir/node.ts";
 import type { KernelPlan, LayoutClass } from "../optimize/vectorize.ts";
 import type { FuncBuilder, Local, ModuleBuilder } from "./assembler.ts";
 import { countedLoop, heapModule, loadWord } from "./kit.ts";
@@ -51,7 +53,9 @@ export interface KernelStart {
   readonly d: Local;
   readonly n: Local;
   readonly m: Local;
+  /** The outputs first. */
   readonly operands: readonly Operand[];
+  readonly outputs: number;
 }
 
 /** A module that imports memory "m" of module "e" and exports "run" (descriptor address), which has read its sizes. */
@@ -62,7 +66,8 @@ export function startKernel(plan: KernelPlan, { shared, fma }: ElementwiseOption
   const [d] = f.params;
   const n = loadWord(f, d, descriptor.n, "n");
   const m = loadWord(f, d, descriptor.m, "m");
-  return { module, f, context, d, n, m, operands: loadOperands(f, d, plan) };
+  const outputs = resultsOf(plan.program).length;
+  return { module, f, context, d, n, m, operands: loadOperands(f, d, plan), outputs };
 }
 
 /**
@@ -70,7 +75,7 @@ export function startKernel(plan: KernelPlan, { shared, fma }: ElementwiseOption
  * the same all along it), in scalars, and in all lanes where vectors want it.
  */
 export function emitOnce(
-  { f, d, operands, context: { program } }: KernelStart,
+  { f, d, operands, outputs, context: { program } }: KernelStart,
   level: 0 | 1,
   levels: KernelPlan["levels"],
   scalar: ScalarCode,
@@ -78,11 +83,11 @@ export function emitOnce(
   wanted: (id: Id) => boolean = () => true,
 ): void {
   program.nodes.forEach((node, id) => {
-    if (levels[id] !== level) return;
+    if (levels[id] !== level || node.op === "tuple") return;
     scalar.emit(id, () => {
       if (node.op === "param")
         loadScalar(f.get(d), node.dtype, 8 * descriptor.param(operands.length, node.index));
-      else if (node.op === "input") loadScalar(f.get(operands[node.index + 1].row), node.dtype);
+      else if (node.op === "input") loadScalar(f.get(operands[node.index + outputs].row), node.dtype);
     });
     if (vectors.length === 0 || !wanted(id)) return;
     const local = scalar.value(id, true);
@@ -108,7 +113,7 @@ export function emitElementwise(plan: KernelPlan, options: ElementwiseOptions): 
   program.nodes.forEach((node, id) => {
     if (levels[id] === 2) for (const a of node.args) if (levels[a] < 2) used.add(a);
   });
-  if (levels[program.result] < 2) used.add(program.result);
+  for (const id of resultsOf(program)) if (levels[id] < 2) used.add(id);
   const vectors = unrollsOf(plan).map((u) => ({ u, code: new VectorCode(context, lifetimes) }));
   const once = (level: 0 | 1) =>
     emitOnce(
@@ -139,8 +144,11 @@ export function emitElementwise(plan: KernelPlan, options: ElementwiseOptions): 
 
 /** Addresses and strides of all operands, out first, from the descriptor. */
 function loadOperands(f: FuncBuilder, d: Local, { program, classes }: KernelPlan): Operand[] {
-  return [program.dtype, ...program.inputs].map((dtype, k) => {
-    const name = k === 0 ? "out" : `in${k - 1}`;
+  const results = resultsOf(program);
+  const outputs = results.map((id) => program.nodes[id].dtype);
+  return [...outputs, ...program.inputs].map((dtype, k) => {
+    const more = k === 0 ? "" : k;
+    const name = k < outputs.length ? `out${more}` : `in${k - outputs.length}`;
     return {
       dtype,
       layout: classes[k],
@@ -161,16 +169,18 @@ function scalarLoop(
   scalar: ScalarCode,
 ): void {
   const { f, program } = context;
+  const results = resultsOf(program);
   countedLoop(f, left, 1, () => {
-    program.nodes.forEach((_, id) => {
-      if (plan.levels[id] < 2) return;
+    program.nodes.forEach((node, id) => {
+      if (plan.levels[id] < 2 || node.op === "tuple") return;
       scalar.emit(id, (input) => {
-        const o = operands[(input as Node & { op: "input" }).index + 1];
+        const o = operands[(input as Node & { op: "input" }).index + results.length];
         loadScalar(f.get(o.at), o.dtype);
       });
     });
-    const [out] = operands;
-    storeScalar(f.get(out.at).get(scalar.value(program.result)), out.dtype);
+    results.forEach((id, k) => {
+      storeScalar(f.get(operands[k].at).get(scalar.value(id)), operands[k].dtype);
+    });
     for (const o of operands) {
       if (o.layout === "broadcast") continue;
       f.get(o.at);
@@ -191,16 +201,18 @@ function vectorLoop(
 ): void {
   const { f, program } = context;
   const elements = 4 * unroll;
+  const results = resultsOf(program);
   countedLoop(f, left, elements, () => {
     program.nodes.forEach((node, id) => {
-      if (plan.levels[id] < 2) return;
-      if (node.op === "input") code.define(id, loadVectors(f, operands[node.index + 1], unroll), true);
+      if (plan.levels[id] < 2 || node.op === "tuple") return;
+      if (node.op === "input")
+        code.define(id, loadVectors(f, operands[node.index + results.length], unroll), true);
       else code.emit(id);
     });
-    const [out] = operands;
-    const result = program.result;
-    const regs = out.dtype === "bool" ? code.mask(result, false) : code.regs(result);
-    storeVectors(f, out, regs, unroll);
+    results.forEach((id, k) => {
+      const out = operands[k];
+      storeVectors(f, out, out.dtype === "bool" ? code.mask(id, false) : code.regs(id), unroll);
+    });
     for (const o of operands) {
       // A strided operand's address was moved lane by lane.
       if (o.layout !== "contiguous" && o.layout !== "reversed") continue;

@@ -3,17 +3,17 @@
  * at every branch: a value that nobody wants any more gives its locals to the next one, so that their number follows
  * from how many values live at once and not from how long a function is.
  */
-import type { Id, Program } from "../ir/node.ts";
+import { type Id, type Program, resultsOf } from "../ir/node.ts";
 
 /** By node: the values that nobody wants once it has been computed. */
 export type Lifetimes = readonly (readonly Id[])[];
 
-/** A value of one loop that is used in a loop inside it stays: it is wanted again in the next round. So does the result. */
+/** A value of one loop that is used in a loop inside it stays: it is wanted again in the next round. So do results. */
 export function lifetimesOf(program: Program, levels: readonly number[]): Lifetimes {
-  const { nodes, result } = program;
+  const { nodes } = program;
   const last = new Array<Id>(nodes.length).fill(-1);
   const stays = new Array<boolean>(nodes.length).fill(false);
-  stays[result] = true;
+  for (const id of resultsOf(program)) stays[id] = true;
   nodes.forEach((node, id) => {
     for (const a of node.args) {
       last[a] = id;

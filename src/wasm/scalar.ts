@@ -92,7 +92,8 @@ export class ScalarCode {
       }
       case "input":
       case "param":
-        unreachable("an input is not computed");
+      case "tuple":
+        unreachable(`${node.op} is not computed`);
         break;
       default: {
         const working = workingDType(program, node);

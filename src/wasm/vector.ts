@@ -176,6 +176,7 @@ export class VectorCode {
       }
       case "input":
       case "param":
+      case "tuple":
         return unreachable(`${node.op} is not computed`);
       default: {
         const { rule } = ops[node.op];

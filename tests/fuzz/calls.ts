@@ -34,6 +34,15 @@ const binary = rowsOf(
 const elementwise: Rows = {
   ...unary,
   ...binary,
+  divmod: (d) => lib.divmod(d.t(), d.beside()),
+  modf: (d) => lib.modf(d.t()),
+  frexp: (d) => lib.frexp(d.t()),
+  "kernel, several results": (d) =>
+    (lib.kernel as never as (fn: unknown) => (...t: Tensor[]) => unknown)((x: number, y: number) => [
+      x > y ? x : y,
+      x * y,
+      x < y,
+    ])(d.t(), d.beside()),
   round: (d) => lib.round(d.t(), d.one({}, { decimals: 1 })),
   clip: (d) => lib.clip(d.t(), d.beside(), d.beside()),
   where: (d) => lib.where(d.mask(), d.t(), d.beside()),

@@ -111,6 +111,11 @@ export const exported: Readonly<Record<string, Recipe>> = {
     "bitwiseAnd bitwiseLeftShift bitwiseOr bitwiseRightShift bitwiseXor gcd lcm leftShift rightShift",
     binaryInt,
   ),
+  divmod: recipe(
+    (w) => [w.f32(2, 3), w.f32(3)],
+    (w) => [w.of("i32", 4), 3],
+  ),
+  ...each("frexp modf", () => ofTensor),
   clip: named("clip", "f64", (w) => [w.f32(2, 3), 2, w.f32(3)]),
   round: recipe(
     (w) => [w.f32(2, 3), { decimals: 1, dtype: "f64" }],
@@ -118,7 +123,7 @@ export const exported: Readonly<Record<string, Recipe>> = {
   ),
   where: named("where", "f64", (w) => [w.of("bool", 2, 3), w.f32(3), 2]),
   matmul: recipe(
-    (w) => [w.f32(2, 3), w.f32(3, 2), { out: w.f32(2, 2) }],
+    (w) => [w.f32(2, 3), w.f32(3, 2), { out: w.f32(2, 2), accumulate: true }],
     (w) => [w.f32(3, 3), w.f32(3)],
   ),
 
