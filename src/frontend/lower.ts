@@ -8,6 +8,7 @@ import { unreachable } from "../errors.ts";
 import { type Id, type Span, severalOf, type Template } from "../ir/node.ts";
 import { type OpName, ops } from "../ir/ops.ts";
 import { builtinName, constants, functions, memberName, namespaces } from "./builtins.ts";
+import { counterName } from "./coverage.ts";
 import { declaredNames, freeNames, propertyName, rootName, varNames } from "./names.ts";
 import type {
   AnyFunction,
@@ -659,7 +660,7 @@ class Lowering {
       case "UnaryExpression":
         return this.#unary(node, scope);
       case "UpdateExpression":
-        return this.#update(node, scope);
+        return this.#isCounter(node, scope) ? undefinedValue : this.#update(node, scope);
       case "AssignmentExpression":
         return this.#assignment(node, scope);
       case "ConditionalExpression": {
@@ -714,6 +715,13 @@ class Lowering {
         const [a, b] = this.#paths.branch(left, isAnd ? right : skip, isAnd ? skip : right);
         id = isAnd ? t.op("and", [left, a], span) : t.op("or", [left, b], span);
       }
+      this.#depth--;
+      return id;
+    }
+    if (node.type === "SequenceExpression") {
+      this.#depth++;
+      for (const before of node.expressions.slice(0, -1)) this.#expression(before, scope);
+      const id = this.#condition(node.expressions.at(-1)!, scope);
       this.#depth--;
       return id;
     }
@@ -945,6 +953,12 @@ class Lowering {
       if (apply !== undefined) return { kind: "builtin", apply };
     }
     return value;
+  }
+
+  /** What a coverage tool has written into the function counts and computes nothing. */
+  #isCounter(node: UpdateExpression, scope: Scope): boolean {
+    const name = counterName(node);
+    return name !== null && this.#isUnknown(name, scope);
   }
 
   #isUnknown(name: string, scope: Scope): boolean {
