@@ -216,5 +216,5 @@ export type {
   SumOptions,
   VarOptions,
 } from "./ops/reductions.ts";
-export { type MapOptions, type NamedOptions, type Operand, Tensor } from "./tensor.ts";
+export { type MapOptions, type NamedOptions, type Operand, Tensor, tensorEquality } from "./tensor.ts";
 export type { SliceItem } from "./view/slice.ts";

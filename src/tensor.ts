@@ -3,6 +3,7 @@
  * The Tensor: storage + dtype + view, and methods that delegate. It holds its storage while it lives: `dispose`
  * (or `using`, or the end of a `scope`) lets go, and the last one to let go frees the memory.
  */
+import { introduce, lazyContents, sameContents } from "./contents.ts";
 import {
   type ArrayOf,
   checkDType,
@@ -96,6 +97,9 @@ let insideOf: (t: object) => Strided | undefined;
 let livingOf: (t: object) => Strided | null | undefined;
 /** Only who holds it makes tensors. */
 const making = Symbol("making");
+/** What deep equality sees of a tensor. */
+const contentsOf = lazyContents((t) => live("compare", t as Tensor));
+let isIntroduced = false;
 
 /**
  * A handle on a storage, a dtype and a view of the two. What it is made of cannot be seen, replaced or forged from
@@ -131,6 +135,11 @@ export class Tensor<D extends DType = DType> {
       Object.freeze(frame.shape);
       Object.freeze(frame.strides);
       Object.freeze(frame);
+    }
+    (this as { contents?: object }).contents = contentsOf(this);
+    if (!isIntroduced) {
+      isIntroduced = true;
+      introduce(tensorEquality);
     }
     // Nor may an own property stand before what the class says.
     Object.preventExtensions(this);
@@ -652,13 +661,9 @@ export class Tensor<D extends DType = DType> {
     const values = sizeOf(frame.shape) === 0 ? [] : flatten(this.toArray());
     return { dtype, shape: frame.shape, data: values.map(jsonScalar) };
   }
-  /** Along the first axis: views, or scalars of a vector. */
-  *[Symbol.iterator](): IterableIterator<Tensor<D> | ScalarOf<D>> {
-    const { shape } = live("iterate", this).frame;
-    if (shape.length === 0) {
-      fail("shape", "iterate", "a 0-d tensor has no axis to iterate over.", "Use item().");
-    }
-    for (let i = 0; i < shape[0]; i++) yield shape.length === 1 ? this.get(i) : this.slice(i);
+  /** Along the first axis: views, or scalars of a vector. A 0-d tensor has no axis, and is not iterable: use item(). */
+  get [Symbol.iterator](): () => IterableIterator<Tensor<D> | ScalarOf<D>> {
+    return (insideOf(this)?.frame.shape.length === 0 ? undefined : iterate) as typeof iterate<D>;
   }
 
   /** A picture of the view over its memory. */
@@ -684,6 +689,11 @@ export class Tensor<D extends DType = DType> {
   }
 }
 
+function* iterate<D extends DType>(this: Tensor<D>): IterableIterator<Tensor<D> | ScalarOf<D>> {
+  const { shape } = live("iterate", this).frame;
+  for (let i = 0; i < shape[0]; i++) yield shape.length === 1 ? this.get(i) : this.slice(i);
+}
+
 /** A tensor around a storage, which it holds from now on. */
 export function wrap<D extends DType>(of: Strided<D>): Tensor<D> {
   return new Tensor(making, of);
@@ -691,6 +701,17 @@ export function wrap<D extends DType>(of: Strided<D>): Tensor<D> {
 
 export function isTensor(x: unknown): x is Tensor {
   return typeof x === "object" && x !== null && insideOf(x) !== undefined;
+}
+
+/**
+ * Whether two tensors have the same dtype, shape and values (NaN is NaN, -0 is not 0); undefined where one is no tensor.
+ * vitest and Jest are told of it by themselves. Where another framework takes such a function:
+ *
+ *     jasmine.addCustomEqualityTester(tensorEquality);
+ */
+export function tensorEquality(a: unknown, b: unknown): boolean | undefined {
+  if (!isTensor(a) || !isTensor(b)) return undefined;
+  return a === b || sameContents(live("compare", a), live("compare", b));
 }
 
 /** What a tensor is made of, alive or not. */

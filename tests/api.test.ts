@@ -31,7 +31,7 @@ describe("the public face", () => {
       quantile
       rad2deg random ravel rawMap rawMatmul rawReduce rawZip ready real reciprocal relu remainder repeat reshape resultType rightShift roll rot90 round
       scatterAdd scope scopeAsync searchsorted setdiff1d setxor1d sigmoid sign signbit sin sinc sinh softmax sort split sqrt square squeeze stack std sub subtract sum swapAxes
-      take takeAlongAxis tan tanh tensor tensordot tile topk trace tril triu trunc
+      take takeAlongAxis tan tanh tensor tensorEquality tensordot tile topk trace tril triu trunc
       union1d unique uniqueAll uniqueCounts uniqueInverse uniqueValues unstack
       variance vecdot vstack
       where

@@ -21,6 +21,7 @@ const layers = [
   "engine",
   "ops",
   "format",
+  "contents",
   "tensor",
   "kernel",
   "api",

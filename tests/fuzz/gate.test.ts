@@ -39,7 +39,7 @@ describe("the law of each family, on a sample", () => {
       `Tensor TensorError arange canCast configure empty emptyLike explain eye fft.fftfreq fft.rfftfreq finfo fromBuffer
       fromFunction fromGgml full identity iinfo isdtype linspace memory ones promote random.bernoulli random.exponential
       random.generator random.integers random.normal random.uniform rawMap rawMatmul rawReduce rawZip ready resultType
-      scope scopeAsync tensor zeros`.split(/\s+/),
+      scope scopeAsync tensor tensorEquality zeros`.split(/\s+/),
     );
     const spaces = { "": lib, "fft.": lib.fft, "linalg.": lib.linalg, "random.": lib.random };
     const names = Object.entries(spaces).flatMap(([prefix, space]) =>

@@ -507,6 +507,7 @@ export const plain: Readonly<Record<string, string>> = {
   TensorError: "an error says what it is given",
   Tensor: "a class: its members are rows, and so is new Tensor",
   scopeAsync: "asynchronous: tests/trust/memory-scopes.test.ts",
+  tensorEquality: "takes anything: tests/frameworks/compare.test.ts",
 };
 
 const drawn: Readonly<Record<string, Recipe>> = {
