@@ -103,6 +103,8 @@ export interface EngineOptions {
   readonly maximumBytes?: number;
   /** Threads that share large operations; default STRIDED_THREADS, or every core. */
   readonly threads?: number;
+  /** Whether a function that is called instead of compiled is warned of, once; default true, and never in production. */
+  readonly warnings?: boolean;
 }
 
 let current: Engine | undefined;
@@ -125,7 +127,12 @@ export function within<R>(operation: string, fn: () => R): R {
   }
 }
 
-/** Settings of the engine; only before it is first used. */
+let warnings = true;
+
+/** Are warnings wanted? */
+export const warns = (): boolean => warnings;
+
+/** Settings of the engine; only before it is first used, all but `warnings`. */
 export function configure(settings: EngineOptions): void {
   if (typeof settings !== "object" || settings === null || isRevoked(settings)) {
     fail(
@@ -135,13 +142,22 @@ export function configure(settings: EngineOptions): void {
       "Give an object such as { maximumBytes: 2 ** 30 }.",
     );
   }
-  const read: { maximumBytes?: number; threads?: number } = {};
+  const names = ["maximumBytes", "threads", "warnings"];
+  const read: { -readonly [K in keyof EngineOptions]: EngineOptions[K] } = {};
   for (const key of Object.keys(settings) as (keyof EngineOptions)[]) {
-    if (key !== "maximumBytes" && key !== "threads") failKey("configure", key, ["maximumBytes", "threads"]);
+    if (!names.includes(key)) failKey("configure", key, names);
     const value = settings[key];
-    if (value !== undefined) read[key] = value;
+    if (value !== undefined) Object.assign(read, { [key]: value });
   }
   const { maximumBytes, threads } = read;
+  if (read.warnings !== undefined && typeof read.warnings !== "boolean") {
+    fail(
+      "value",
+      "configure",
+      `warnings is ${describe(read.warnings)}.`,
+      "Use { warnings: true } or { warnings: false }.",
+    );
+  }
   if (threads !== undefined && !(Number.isInteger(threads) && threads >= 1 && threads <= MOST_THREADS)) {
     fail(
       "value",
@@ -161,7 +177,7 @@ export function configure(settings: EngineOptions): void {
       "Use a whole number from 262144 to 4294967296.",
     );
   }
-  if (current !== undefined) {
+  if (current !== undefined && (maximumBytes !== undefined || threads !== undefined)) {
     fail(
       "value",
       "configure",
@@ -170,6 +186,7 @@ export function configure(settings: EngineOptions): void {
     );
   }
   options = { ...options, ...read };
+  warnings = read.warnings ?? warnings;
 }
 
 export interface MemoryReport {

@@ -898,7 +898,7 @@ describe("scope and configure", () => {
     `);
     expect(refused(() => configure({ thread: 2 } as never))).toMatchInlineSnapshot(`
       "(value) configure: there is no option "thread".
-        Did you mean threads? There are maximumBytes, threads."
+        Did you mean threads? There are maximumBytes, threads, warnings."
     `);
   });
 

@@ -20,6 +20,7 @@ import type { Callable, Definition } from "./function.ts";
 import { checkSize } from "./limits.ts";
 import { allocate, checkAlive, checkWritable, filled, holding } from "./strided.ts";
 import { tellFallback } from "./tell.ts";
+import { warnCalled } from "./warn.ts";
 
 export interface ElementwiseOptions {
   /** dtype of the result; default: what the function makes of its operands' dtypes. */
@@ -135,6 +136,7 @@ function callElements(
     const inputs = operands.map((t, k) => ({ ...t, frame: views[k] }));
     const types = operands.map((t) => t.dtype);
     const working = calledIn(operation, callable, types, compute);
+    warnCalled(operation, callable);
     const results = callEach(operation, callable, inputs, compute);
     const kinds = new Set(results.map((x) => typeof x));
     const of = kinds.size > 1 && !kinds.has("bigint") ? 0 : (results[0] ?? 0);

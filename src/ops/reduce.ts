@@ -31,6 +31,7 @@ import { foldOf, foldPlan } from "./fold.ts";
 import { Callable, Definition } from "./function.ts";
 import { allocate, checkAlive, filled, holding } from "./strided.ts";
 import { tellCopy, tellFallback } from "./tell.ts";
+import { warnCalled } from "./warn.ts";
 
 export interface ReduceOptions {
   /** The axis or axes to fold; negative ones count from the end. Default: all. */
@@ -608,6 +609,7 @@ interface CalledFold {
 function callFold(operation: string, callable: Callable, element: DType, options: ReduceOptions): CalledFold {
   tellFallback(operation, () => refusalMessage(operation, callable.refusal!));
   const working = calledIn(operation, callable, [element], options.compute);
+  warnCalled(operation, callable);
   const fn = callable.fn as (...args: unknown[]) => unknown;
   const result = options.dtype ?? dtypeOfResult(operation, options.init ?? 0, working);
   // As in compiled folds, halves are rounded once, at the end.

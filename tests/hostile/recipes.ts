@@ -490,7 +490,7 @@ export const exported: Readonly<Record<string, Recipe>> = {
   memory: arbitrary(() => []),
   ready: recipe(() => []),
   // The engine is in use: refused, whatever it is given.
-  configure: recipe(() => [{ maximumBytes: 2 ** 20, threads: 1 }]),
+  configure: recipe(() => [{ maximumBytes: 2 ** 20, threads: 1, warnings: true }]),
 
   rawMap: recipe(() => [(x: number) => x + 1, raw(2, 3), raw(2, 3)]),
   rawZip: recipe(() => [(a: number, b: number) => a * b, raw(2, 3), raw(2, 3), raw(2, 3)]),
