@@ -95,6 +95,8 @@ const MOST_NESTED = 2 ** 28;
 let insideOf: (t: object) => Strided | undefined;
 /** The same of one that may be used; null where it has let go of its storage. */
 let livingOf: (t: object) => Strided | null | undefined;
+/** Disposes a tensor, whatever its methods are. */
+let letGo: (t: Tensor) => void;
 /** Only who holds it makes tensors. */
 const making = Symbol("making");
 /** What deep equality sees of a tensor. */
@@ -115,6 +117,12 @@ export class Tensor<D extends DType = DType> {
       if (!(#of in t)) return undefined;
       const of = t.#of;
       return t.#disposed || of.storage.disposed ? null : of;
+    };
+    letGo = (t) => {
+      const { storage } = inside(t, "dispose");
+      if (t.#disposed) return;
+      t.#disposed = true;
+      storage.release();
     };
   }
 
@@ -215,14 +223,11 @@ export class Tensor<D extends DType = DType> {
 
   /** Lets go of the memory; freed when no other view holds it. Using this tensor afterwards is an error. */
   dispose(): void {
-    const { storage } = inside(this, "dispose");
-    if (this.#disposed) return;
-    this.#disposed = true;
-    storage.release();
+    letGo(this);
   }
 
   [disposeSymbol](): void {
-    Tensor.prototype.dispose.call(this);
+    letGo(this);
   }
 
   get [Symbol.toStringTag](): string {
@@ -676,22 +681,26 @@ export class Tensor<D extends DType = DType> {
   }
 
   toString(options?: FormatOptions): string {
-    const of = inside(this, "toString");
-    if (this.isDisposed) return `Tensor ${of.dtype} ${list(of.frame.shape)}  disposed`;
-    const format = readFormat("toString", options);
-    live("toString", this);
-    const notes = of.readOnly ? ["read-only"] : [];
-    const header = formatHeader(of.dtype, of.frame, of.storage, notes);
-    return `${header}\n${formatValues(of.dtype, of.frame, readerOf(of), format)}`;
+    return printed(this, options);
   }
   [inspect](): string {
-    return Tensor.prototype.toString.call(this);
+    return printed(this);
   }
 }
 
 function* iterate<D extends DType>(this: Tensor<D>): IterableIterator<Tensor<D> | ScalarOf<D>> {
   const { shape } = live("iterate", this).frame;
   for (let i = 0; i < shape[0]; i++) yield shape.length === 1 ? this.get(i) : this.slice(i);
+}
+
+function printed(t: Tensor, options?: FormatOptions): string {
+  const of = inside(t, "toString");
+  if (livingOf(t) === null) return `Tensor ${of.dtype} ${list(of.frame.shape)}  disposed`;
+  const format = readFormat("toString", options);
+  live("toString", t);
+  const notes = of.readOnly ? ["read-only"] : [];
+  const header = formatHeader(of.dtype, of.frame, of.storage, notes);
+  return `${header}\n${formatValues(of.dtype, of.frame, readerOf(of), format)}`;
 }
 
 /** A tensor around a storage, which it holds from now on. */

@@ -90,7 +90,8 @@ describe("sizes", () => {
         | Record<string, never>;
       const [{ size, unpackedSize }] = Object.values(report) as { size: number; unpackedSize: number }[];
       below("tarball", size, 900);
-      below("tarball, unpacked", unpackedSize, 3300);
+      // What Node runs is not minified, so that crashes can be read: half a megabyte of it is spaces.
+      below("tarball, unpacked", unpackedSize, 3700);
     } finally {
       rmSync(folder, { recursive: true });
     }

@@ -94,7 +94,9 @@ describe("the packed tarball", () => {
     for (const name of ["package.json", "README.md", "LICENSE", "CHANGELOG.md", "dist"]) {
       expect(existsSync(join(installed, name)), name).toBe(true);
     }
-    expect(files.filter((name) => /test|\.map$/.test(name))).toEqual([]);
+    expect(files.filter((name) => /test/.test(name))).toEqual([]);
+    // Maps of lines, for the files that were bundled.
+    expect(files.filter((name) => name.endsWith(".map") && !/^dist.node./.test(name))).toEqual([]);
     expect(files.filter((name) => name.endsWith(".ts") && !name.endsWith(".d.ts"))).toEqual([]);
   });
 
@@ -170,7 +172,9 @@ console.log(t.toArray(), big.sum().item(), linalg.det(arange(4).reshape(2, 2).to
     });
     expect(stderr).toBe("");
     expect(stdout).toBe("[ 0, 5 ] 2999997 -2\n");
-    const files = readdirSync(join(folder, "node_modules/strided/dist/node"));
+    const files = readdirSync(join(folder, "node_modules/strided/dist/node")).filter((f) =>
+      f.endsWith(".js"),
+    );
     expect(files.length).toBeLessThan(10);
   });
 
@@ -197,5 +201,65 @@ console.log(t.toArray(), big.sum().item(), linalg.det(arange(4).reshape(2, 2).to
     const source = `import("strided").then(({ tensor }) => console.log(tensor([1, 2]).sum().item()));`;
     writeFileSync(join(folder, "plain.cjs"), source);
     expect(run(process.execPath, ["plain.cjs"], folder)).toBe("3\n");
+  });
+});
+
+describe("an uncaught error", () => {
+  const uncaught = (name: string, source: string, ...flags: string[]): string => {
+    writeFileSync(join(folder, name), source);
+    const { status, stderr } = spawnSync(process.execPath, [...flags, name], {
+      cwd: folder,
+      encoding: "utf8",
+    });
+    expect(status).toBe(1);
+    return stderr.trimEnd();
+  };
+  const caret = `TensorError: kernel: the function reads the outer variable "limit".
+  (x) => Math.min(x, limit)
+                     ^^^^^
+  Pass it: kernel(fn, { limit }).
+    at compileStrict (`;
+  const programs: readonly (readonly [string, string])[] = [
+    [
+      "uncaught.mjs",
+      'import { kernel } from "strided";\n\nconst limit = 6;\nkernel((x) => Math.min(x, limit));\n',
+    ],
+    [
+      "uncaught.cjs",
+      'import("strided").then(({ kernel }) => {\n  const limit = 6;\n  kernel((x) => Math.min(x, limit));\n});\n',
+    ],
+  ];
+
+  test.each(programs)(
+    "of a kernel in %s fits on a screen: the line, the caret, and our files",
+    (name, source) => {
+      const printed = uncaught(name, source);
+      const lines = printed.split("\n");
+      expect(lines.length).toBeLessThanOrEqual(20);
+      expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(200);
+      expect(printed).toContain(caret);
+      expect(lines[1]).toContain('throw new TensorError("kernel"');
+      expect(printed).toMatch(/at compileStrict \(.*strided.dist.node.[\w-]+\.js:\d+:\d+\)\n +at kernel \(/);
+      expect(printed).toMatch(new RegExp(`at .*${name}:\\d+:\\d+`));
+    },
+  );
+
+  test("names the files of src with --enable-source-maps, by their lines", () => {
+    const printed = uncaught(...(programs[0] as [string, string]), "--enable-source-maps");
+    expect(printed).toContain(caret);
+    const [, file, line] =
+      /at compileStrict \(.*strided.(src.ops.function\.ts):(\d+):\d+\)/.exec(printed) ?? [];
+    const text = readFileSync(join(root, file), "utf8").split("\n")[Number(line) - 1];
+    expect(text).toContain('throw new TensorError("kernel"');
+    expect(printed).toMatch(/at kernel \(.*strided.src.kernel\.ts:\d+:\d+\)/);
+  });
+
+  test("of a shape names the operation's own functions", () => {
+    const source =
+      'import { arange } from "strided";\narange(6).reshape(2, 3).matmul(arange(20).reshape(4, 5));\n';
+    const printed = uncaught("shape.mjs", source);
+    expect(printed.split("\n").length).toBeLessThanOrEqual(20);
+    expect(printed).toContain("TensorError: matmul: inner sizes differ: a is [2, 3], b is [4, 5].");
+    expect(printed).toMatch(/at Tensor\.matmul \(/);
   });
 });
