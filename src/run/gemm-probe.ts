@@ -9,6 +9,7 @@ import { unreachable } from "../errors.ts";
 import type { Heap } from "../memory/heap.ts";
 import { type GemmLane, type GemmTile, isWide, laneBytes, laneDType } from "../optimize/gemm.ts";
 import { emitBlockGemm, type PackedGemm } from "../wasm/gemm.ts";
+import { compileModule } from "../wasm/module.ts";
 import { workspaceOf } from "./descriptors.ts";
 
 export interface TileProbe {
@@ -88,7 +89,7 @@ class Runner {
   constructor(heap: ProbeHeap, lane: GemmLane, tile: GemmTile) {
     const dtype = laneDType(lane);
     const bytes = emitBlockGemm({ dtypes: [dtype, dtype, dtype], tile, shared: heap.shared }).toBytes();
-    const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), { e: { m: heap.memory } });
+    const instance = new WebAssembly.Instance(compileModule(bytes), { e: { m: heap.memory } });
     this.tile = tile;
     this.#block = instance.exports.block as PackedGemm["block"];
     this.#lane = laneBytes(lane);

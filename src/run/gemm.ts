@@ -37,6 +37,7 @@ import {
   type PackedGemm,
 } from "../wasm/gemm.ts";
 import { emitVectorGemm, type VectorGemm } from "../wasm/gemm-vector.ts";
+import { compileModule } from "../wasm/module.ts";
 import { workspaceOf } from "./descriptors.ts";
 import { type TileProbe, TileRace } from "./gemm-probe.ts";
 import type { Pool } from "./pool.ts";
@@ -505,7 +506,7 @@ export class GemmKernels {
       const { packA, packB, temp, tile } = plan;
       const { memory, shared } = this.#heap;
       const bytes = emit({ dtypes: plan.problem.dtypes, tile, packA, packB, temp, shared }).toBytes();
-      const module = new WebAssembly.Module(bytes);
+      const module = compileModule(bytes);
       const instance = new WebAssembly.Instance(module, { e: { m: memory } });
       const exports = instance.exports as unknown as Exports;
       found = { bytes, exports, taped: tapedModule(this.#heap, bytes, module, exports) };

@@ -24,6 +24,7 @@ import type { LoopNest } from "../view/loops.ts";
 import { emitBulkCopy } from "../wasm/bulk.ts";
 import { descriptor, emitElementwise } from "../wasm/elementwise.ts";
 import { detectFeatures } from "../wasm/features.ts";
+import { compileModule } from "../wasm/module.ts";
 import { emitTile } from "../wasm/tile.ts";
 import { emitTogether } from "../wasm/together.ts";
 import { checkDescriptor, Scratch, TaskQueue, TEMPLATE } from "./descriptors.ts";
@@ -356,7 +357,7 @@ interface FlatOperand {
 
 /** Code for the heap's memory: what the pool needs of a kernel. */
 export function instantiate(bytes: Uint8Array<ArrayBuffer>, heap: Heap): PoolKernel {
-  const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), { e: { m: heap.memory } });
+  const instance = new WebAssembly.Instance(compileModule(bytes), { e: { m: heap.memory } });
   return { bytes, run: instance.exports.run as (descriptor: number) => void };
 }
 

@@ -107,3 +107,20 @@ test.skipIf(absent)("a page whose policy forbids eval works, isolated and not", 
     expect(result).toMatchObject(expected);
   }
 });
+
+test.skipIf(absent)("a policy that forbids WebAssembly gets an error that names the directive", async () => {
+  for (const headers of [
+    { "content-security-policy": "default-src 'self'" },
+    { "content-security-policy": "script-src 'self'", ...isolation },
+  ]) {
+    const { result } = await visit(headers);
+    expect(result.error).toMatch(/^TensorError: strided: this page's Content Security Policy does not allow/);
+    expect(result.error).toContain("Add 'wasm-unsafe-eval' to its script-src");
+  }
+});
+
+test.skipIf(absent)("a policy that forbids workers leaves one thread", async () => {
+  const policy = { "content-security-policy": `${csp["content-security-policy"]}; worker-src 'none'` };
+  const { result } = await visit({ ...policy, ...isolation });
+  expect(result).toMatchObject({ ...expected, isolated: true, threads: { threads: 1 } });
+});
