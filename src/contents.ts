@@ -8,7 +8,8 @@ import { type DType, dtypes, type ScalarOf, type TypedArray, toScalar } from "./
 import { fail, list } from "./errors.ts";
 import { formatValues } from "./format.ts";
 import { copyTo } from "./ops/copy.ts";
-import { type Strided, withTemporary } from "./ops/strided.ts";
+import { withTemporary } from "./ops/strided.ts";
+import type { Strided } from "./run/call.ts";
 import { sizeOf } from "./view/layout.ts";
 import { isContiguous } from "./view/view.ts";
 

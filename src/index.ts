@@ -115,6 +115,7 @@ export {
   unstack,
 } from "./library/manipulate.ts";
 export { argwhere, assignMask, booleanMask, compress, flatnonzero, nonzero } from "./library/mask.ts";
+export { fromMessage, type MessageOptions, type TensorMessage, toMessage } from "./library/message.ts";
 export { type PadMode, type PadOptions, type PadWidth, pad } from "./library/pad.ts";
 export { divmod, frexp, modf } from "./library/parts.ts";
 export {

@@ -18,7 +18,7 @@ describe("the public face", () => {
       canCast cbrt ceil clip complex complexAbs complexAngle complexMul compress concat configure conj conv1d conv2d conv3d convTranspose1d convTranspose2d convolve copysign corrcoef correlate cos cosh countNonzero cov cross cumprod cumsum cumulativeProd cumulativeSum
       deg2rad diag diff digitize div divide divmod dot dtypeNames
       einsum empty emptyLike equal exp exp2 expandDims explain expm1 eye
-      fft finfo flatnonzero flatten flip floor floorDivide fmax fmin fmod frexp fromBuffer fromFunction fromGgml fromJSON full fullLike
+      fft finfo flatnonzero flatten flip floor floorDivide fmax fmin fmod frexp fromBuffer fromFunction fromGgml fromJSON fromMessage full fullLike
       gather gcd greater greaterEqual
       heaviside histogram hstack hypot
       identity iinfo imag inner interp intersect1d isclose isdtype isfinite isin isinf isnan
@@ -31,7 +31,7 @@ describe("the public face", () => {
       quantile
       rad2deg random ravel rawMap rawMatmul rawReduce rawZip ready real reciprocal relu remainder repeat reshape resultType rightShift roll rot90 round
       scatterAdd scope scopeAsync searchsorted setdiff1d setxor1d sigmoid sign signbit sin sinc sinh softmax sort split sqrt square squeeze stack std sub subtract sum swapAxes
-      take takeAlongAxis tan tanh tensor tensorEquality tensordot tile topk trace tril triu trunc
+      take takeAlongAxis tan tanh tensor tensorEquality tensordot tile toMessage topk trace tril triu trunc
       union1d unique uniqueAll uniqueCounts uniqueInverse uniqueValues unstack
       variance vecdot vstack
       where

@@ -162,6 +162,8 @@ const shapes: Rows = {
   // The first line tells of the layout.
   print: (d) => String(d.t()).split("\n").slice(1),
   fromJSON: (d) => lib.fromJSON(JSON.stringify(d.t())),
+  fromMessage: (d) => lib.fromMessage(lib.toMessage(d.t())),
+  toMessage: (d) => [...lib.toMessage(d.t(), { shared: d.flag() }).data],
   iterate: (d) => [...d.t([3, ...d.shape])],
 };
 

@@ -241,6 +241,11 @@ export const exported: Readonly<Record<string, Recipe>> = {
   fromGgml: recipe((w) => [
     { type: "f32", ne: [3, 2], nb: [4, 16], data: w.given(new Float32Array(16)), offset: 4 },
   ]),
+  fromMessage: recipe(() => [{ dtype: "f32", shape: [2, 2], data: Float32Array.of(1, 2, 3, 4) }]),
+  toMessage: recipe(
+    (w) => [w.f32(2, 3), { shared: false, live: false }],
+    (w) => [w.own(w.f32(2, 3).T)],
+  ),
   fromJSON: recipe(
     () => [json()],
     () => [JSON.stringify(json())],
