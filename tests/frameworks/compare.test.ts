@@ -2,6 +2,7 @@
 import assert from "node:assert";
 import { inspect } from "node:util";
 import { afterEach, assert as chai, describe, expect, test, vi } from "vitest";
+import { introduce } from "../../src/contents.ts";
 import * as strided from "../../src/index.ts";
 import { equalPairs, type Pair, strictlyUnequalPairs, unequalPairs } from "./cases.ts";
 
@@ -102,6 +103,40 @@ describe("vitest", { timeout: FEW_SECONDS }, () => {
     expect([[a]]).not.toEqual([[b]]);
   });
 
+  test("where the framework was not told of tensors, it finds the same by itself", () => {
+    const { customEqualityTesters: testers } = registry();
+    const ours = testers.splice(0);
+    try {
+      expect(ours.length).toBeGreaterThan(0);
+      const small = (pairs: readonly Pair[]) => pairs.filter(([name]) => !name.includes("million"));
+      for (const [name, make] of small(equalPairs)) {
+        const [a, b] = make(strided);
+        expect(a, name).toEqual(b);
+      }
+      for (const [name, make] of small([...unequalPairs, ...strictlyUnequalPairs])) {
+        const [a, b] = make(strided);
+        expect(a, name).not.toEqual(b);
+      }
+    } finally {
+      testers.push(...ours);
+    }
+  });
+
+  test("it is told once by each copy of the library, and remembers the last few", () => {
+    const { customEqualityTesters: testers } = registry();
+    const before = [...testers];
+    const other = () => undefined;
+    try {
+      testers.push(other);
+      for (let i = 0; i < 20; i++) introduce(tensorEquality);
+      expect(testers).toHaveLength(5);
+      expect(testers).toContain(other);
+      expect(arange(3)).toEqual(tensor([0, 1, 2]));
+    } finally {
+      testers.splice(0, testers.length, ...before);
+    }
+  });
+
   test("calls are matched by the tensors they were given", () => {
     const spy = vi.fn();
     spy(arange(3));
@@ -191,6 +226,11 @@ describe("what a tensor shows elsewhere", () => {
     expect([...arange(4).reshape(2, 2)]).toEqual([tensor([0, 1]), tensor([2, 3])]);
   });
 });
+
+/** Where vitest keeps what `expect.addEqualityTesters` was given. */
+function registry(): { readonly customEqualityTesters: unknown[] } {
+  return (globalThis as never)[Symbol.for("$$jest-matchers-object")];
+}
 
 function messageOf(action: () => void): string {
   try {

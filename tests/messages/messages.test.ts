@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
 import { buildSync } from "esbuild";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from "vitest";
 import {
   arange,
   dtypeNames,
@@ -107,6 +107,14 @@ describe("a message", () => {
       expect(refused(() => fromMessage(wrong(message)))).toContain(words);
     }
   });
+});
+
+test("types know the dtype on both sides", () => {
+  const message = toMessage(arange(3, { dtype: "i32" }));
+  expectTypeOf(message).toEqualTypeOf<TensorMessage<"i32">>();
+  expectTypeOf(message.data).toEqualTypeOf<Int32Array>();
+  expectTypeOf(fromMessage(message)).toEqualTypeOf<Tensor<"i32">>();
+  expectTypeOf(fromMessage(message as TensorMessage)).toEqualTypeOf<Tensor>();
 });
 
 describe("a tensor itself", () => {
