@@ -41,6 +41,7 @@ import { compileModule } from "../wasm/module.ts";
 import { workspaceOf } from "./descriptors.ts";
 import { type TileProbe, TileRace } from "./gemm-probe.ts";
 import type { Pool } from "./pool.ts";
+import { WORTH_SHARING } from "./split.ts";
 import { type TapedModule, tapedModule, writeTapes } from "./tape.ts";
 
 /** Batches one call of the direct kernel takes: V8 replaces slow first code only between calls. */
@@ -568,9 +569,6 @@ const partialBytes = (plan: GemmPlan): number => (plan.parts > 1 ? plan.parts * 
 
 type GemmExports = DirectGemm | PackedGemm | VectorGemm;
 
-/** Nanoseconds below which a product is done before another thread has helped. */
-const WORTH_SHARING_NS = 30_000;
-
 /** Multiplications a nanosecond that one thread does with this tile, about. */
 function rateOf(lane: GemmLane, tile: GemmTile): number {
   return (isWide(tile, lane) ? 45 : tile.fma ? 22 : 16) * (laneBytes(lane) === 4 ? 1 : 0.5);
@@ -579,5 +577,5 @@ function rateOf(lane: GemmLane, tile: GemmTile): number {
 function isLarge({ m, n, k, batches }: GemmProblem, rate: number): boolean {
   let work = m * n * k;
   for (const count of batches.shape) work *= count;
-  return work > WORTH_SHARING_NS * rate;
+  return work > WORTH_SHARING.product * rate;
 }

@@ -31,6 +31,7 @@ import { checkDescriptor, Scratch, TaskQueue, TEMPLATE } from "./descriptors.ts"
 import { advance, isEmpty } from "./odometer.ts";
 import type { Pool, PoolKernel } from "./pool.ts";
 import { MOST_KERNELS, Recent } from "./recent.ts";
+import { PIECE, taskSize, WORTH_SHARING } from "./split.ts";
 
 export interface CompiledKernel extends PoolKernel {
   readonly plan: KernelPlan;
@@ -46,9 +47,6 @@ export interface CompiledKernel extends PoolKernel {
 export const WARM = 100;
 const WARM_CHUNK = 1 << 18;
 const WARM_TASK = 1 << 17;
-
-/** Elements a call of a kernel computes at the most: V8 replaces a function's slow first code only between calls. */
-const CHUNK = 16384;
 
 export class KernelCache {
   readonly #heap: Heap;
@@ -129,7 +127,7 @@ export class KernelCache {
 
   /** Is a call of about so many nanoseconds worth sharing among threads? */
   mayShare(nanoseconds: number): boolean {
-    return nanoseconds > WORTH_SHARING_NS;
+    return nanoseconds > WORTH_SHARING.walk;
   }
 
   /** What walks operands that are all contiguous. */
@@ -149,10 +147,14 @@ export class KernelCache {
     const { words } = this.#scratch;
     const operands = inputs.length + 1;
     this.#writeParams(kernel, operands, params);
-    const parallel = size * kernel.cost > WORTH_SHARING_NS && this.#pool.threads > 1;
+    const parallel = size * kernel.cost > WORTH_SHARING.walk && this.#pool.threads > 1;
     this.#open(parallel, operands, params.length);
     const warm = kernel.calls > WARM;
-    const chunk = parallel ? chunkFor(size, this.#pool.threads, warm) : warm ? WARM_CHUNK : CHUNK;
+    const chunk = parallel
+      ? taskSize(size, this.#pool.threads, warm ? WARM_TASK : PIECE)
+      : warm
+        ? WARM_CHUNK
+        : PIECE;
     for (let i = 0; i < size; i += chunk) {
       kernel.calls++;
       const base = this.#place(kernel);
@@ -171,7 +173,7 @@ export class KernelCache {
   /** `bytes` bytes from one address to another; the two runs do not overlap. */
   copyBytes(to: number, from: number, bytes: number): void {
     this.#bulk ??= instantiate(emitBulkCopy(this.#heap.shared).toBytes(), this.#heap);
-    const parallel = bytes * COPY_NS > WORTH_SHARING_NS && this.#pool.threads > 1;
+    const parallel = bytes * COPY_NS > WORTH_SHARING.walk && this.#pool.threads > 1;
     this.shared = parallel;
     if (!parallel) {
       this.#writeCopy(WORDS, to, from, bytes);
@@ -238,10 +240,10 @@ export class KernelCache {
       words[WORDS + descriptor.stride(k)] = walk.stride[k];
       words[WORDS + descriptor.rowStride(k)] = walk.rowStride[k];
     }
-    const parallel = size * kernel.cost > WORTH_SHARING_NS && this.#pool.threads > 1;
+    const parallel = size * kernel.cost > WORTH_SHARING.walk && this.#pool.threads > 1;
     // Tiles stay small: both of their sides are to stay in the cache.
     const warm = tile === null && kernel.calls > WARM;
-    const chunk = parallel ? chunkFor(size, this.#pool.threads, warm) : CHUNK;
+    const chunk = parallel ? taskSize(size, this.#pool.threads, warm ? WARM_TASK : PIECE) : PIECE;
     this.#open(parallel, operands, params.length);
     const { outer } = walk;
     if (outer.shape.length === 0) this.#rows(walk, kernel, tile, at, chunk);
@@ -363,15 +365,6 @@ export function instantiate(bytes: Uint8Array<ArrayBuffer>, heap: Heap): PoolKer
 
 /** Nanoseconds a byte of a copy takes, roughly. */
 const COPY_NS = 0.05;
-/** A job below this would be done before another thread has noticed it. */
-const WORTH_SHARING_NS = 40_000;
-
-/** Elements a task has: enough tasks to balance, none too small to be worth taking. */
-function chunkFor(size: number, threads: number, warm: boolean): number {
-  const fair = Math.ceil(size / (threads * 4) / 64) * 64;
-  return Math.min(warm ? WARM_TASK : CHUNK, Math.max(1024, fair));
-}
-
 const WORDS = TEMPLATE / 4;
 const TILE_COLUMNS = 256;
 /** Fewer rows or columns are not worth a tile. */

@@ -8,6 +8,7 @@ import { type FoldAxis, type FoldKernelPlan, type FoldLoops, noLoop } from "../o
 import { type FoldPrograms, foldDescriptor } from "../wasm/reduce-kit.ts";
 import { checkDescriptor, type Scratch, TaskQueue, TEMPLATE } from "./descriptors.ts";
 import type { Pool, PoolKernel } from "./pool.ts";
+import { PIECE, WORTH_SHARING } from "./split.ts";
 
 export interface CompiledFold extends PoolKernel {
   readonly plan: FoldKernelPlan;
@@ -49,8 +50,6 @@ export interface FoldRequest {
 
 /* Cutting ------------------------------------------------------------------------------------------------ */
 
-/** Elements a piece has: V8 replaces a function's slow first code only between calls. */
-const CHUNK = 16384;
 /** Cells of a tile: they stay in the first-level cache. */
 const TILE = 2048;
 /** Elements a task should have at the least, and the most tasks a fold is cut into. */
@@ -122,17 +121,17 @@ export function cutLoops(loops: FoldLoops, itemBytes: readonly number[], mayRegr
 function pieceSizes(loops: FoldLoops, itemBytes: readonly number[]): { tile: number; chunk: number } {
   const { kind, lane, step } = loops;
   if (kind === "rows") {
-    const rows = Math.max(1, Math.min(TILE, Math.floor(CHUNK / lane.size)));
+    const rows = Math.max(1, Math.min(TILE, Math.floor(PIECE / lane.size)));
     return { tile: rows, chunk: rows };
   }
-  if (kind === "runs") return { tile: 1, chunk: Math.max(1, Math.floor(CHUNK / lane.size)) };
+  if (kind === "runs") return { tile: 1, chunk: Math.max(1, Math.floor(PIECE / lane.size)) };
   // Columns side by side: few rows at a time, so that the rows' memory is read in long stretches.
   if (lane.inputs.some((s, k) => itemBytes[k] > 0 && s === itemBytes[k])) {
     const tile = Math.min(TILE, lane.size);
-    return { tile, chunk: Math.max(8, Math.floor(CHUNK / tile)) };
+    return { tile, chunk: Math.max(8, Math.floor(PIECE / tile)) };
   }
   const chunk = Math.min(1024, step.size);
-  return { tile: Math.max(16, Math.min(TILE, Math.floor(CHUNK / chunk))), chunk };
+  return { tile: Math.max(16, Math.min(TILE, Math.floor(PIECE / chunk))), chunk };
 }
 
 /* Cells -------------------------------------------------------------------------------------------------- */
@@ -154,8 +153,6 @@ export function cellCount(where: Cells, loops: FoldLoops, cut: Cut): number {
 
 /* Descriptors -------------------------------------------------------------------------------------------- */
 
-/** A job below this would be done before another thread has noticed it. */
-const WORTH_SHARING_NS = 20_000;
 const WORDS = TEMPLATE / 4;
 
 /** Bytes of the descriptors of a fold; refuses one that has more operands and captured values than there is room for. */
@@ -244,7 +241,7 @@ export class Batch {
   }
 
   #isShared(work: number): boolean {
-    return work * this.#kernel.cost > WORTH_SHARING_NS;
+    return work * this.#kernel.cost > WORTH_SHARING.fold;
   }
 
   /** Runs what waits. Until here its addresses were counted from where the operands begin. */
