@@ -76,6 +76,7 @@ export {
   nextafter,
 } from "./library/elementwise.ts";
 export * as fft from "./library/fft.ts";
+export * as image from "./library/image.ts";
 export {
   type AlongOptions,
   assignAt,
@@ -196,6 +197,7 @@ export {
   nansum,
   nanvar,
 } from "./library/statistics-nan.ts";
+export * as windows from "./library/windows.ts";
 export type { AssociativeOptions } from "./ops/associative.ts";
 export type {
   BufferOptions,

@@ -10,7 +10,7 @@ import type { Draw } from "./draw.ts";
 export type Call = (d: Draw) => unknown;
 type Rows = Record<string, Call>;
 
-const { fft, linalg, random } = lib;
+const { fft, image, linalg, random } = lib;
 const named = lib as unknown as Record<string, (...args: unknown[]) => unknown>;
 const words = (text: string) => text.trim().split(/\s+/);
 const rowsOf = (text: string, row: (name: string) => Call): Rows =>
@@ -259,6 +259,17 @@ const signals: Rows = {
   maxPool2d: (d) => lib.maxPool2d(d.t([2, 3, 9, 8]), d.one(2, 3), { stride: d.one(1, 2) }),
   avgPool1d: (d) => lib.avgPool1d(d.t([2, 3, 13], real(d)), d.one(2, 3), { stride: d.one(1, 2) }),
   avgPool2d: (d) => lib.avgPool2d(d.t([2, 3, 9, 8], real(d)), d.one(2, 3), { stride: d.one(1, 2) }),
+  "image.resize": (d) =>
+    image.resize(d.t([5, 7, 3]), d.one([3, 9], [7, 4], [1, 2]), {
+      method: d.one("nearest", "area", "bilinear", "bicubic", "lanczos"),
+      antialias: d.flag(),
+    }),
+  ...rowsOf(
+    "rgbToHsv hsvToRgb rgbToHsl hslToRgb rgbToYuv yuvToRgb rgbToYcbcr ycbcrToRgb rgbToGray srgbToLinear linearToSrgb",
+    (name) => (d) => image[name as "rgbToHsv"](d.t([...d.shape, d.one(3, 4)], { fill: "unit" })),
+  ),
+  grayToRgb: (d) => image.grayToRgb(d.t()),
+  toRGBA: (d) => image.toRGBA(d.t([4, 5, 1 + d.pick(4)]), { alpha: d.one("straight", "premultiplied") }),
 };
 function real(d: Draw) {
   return { dtype: d.float, fill: "whole" } as const;

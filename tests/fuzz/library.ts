@@ -114,7 +114,7 @@ export const library = family<CallCase>({
 
 /** Calls whose sizes are their own, too small to share. */
 const ownShape =
-  /^(linalg\..*|.*fft.*|conv.*|correlate|.*Pool.*|cov|corrcoef|bincount|lexsort|interp|kron|outer|tensordot|multiDot|einsum|diag|meshgrid|choice|put|assignAt)$/;
+  /^(linalg\..*|.*fft.*|conv.*|correlate|.*Pool.*|cov|corrcoef|bincount|lexsort|interp|kron|outer|tensordot|multiDot|einsum|diag|meshgrid|choice|put|assignAt|image.*|.*(Hsv|Hsl|Yuv|Ycbcr|Srgb|Rgb|Gray|Linear|RGBA))$/;
 /** Calls that make much more of a large tensor than it is, or go through arrays of JavaScript. */
 const slowHere = /^(toArray|toJSON|fromJSON|print|iterate|unstack|split|trace|gather|slidingWindow|rot90)$/;
 /** Enough work to be shared. */

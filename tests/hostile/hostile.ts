@@ -64,8 +64,10 @@ function memberOf(name: string, member: string, recipe: Recipe, self: "tensor" |
 
 const spaces: Readonly<Record<keyof typeof namespaces, object>> = {
   fft: strided.fft,
+  image: strided.image,
   linalg: strided.linalg,
   random: strided.random,
+  windows: strided.windows,
 };
 
 const rows = (of: Readonly<Record<string, Recipe | undefined>>): [string, Recipe][] =>
@@ -73,7 +75,7 @@ const rows = (of: Readonly<Record<string, Recipe | undefined>>): [string, Recipe
 
 export const targets: readonly Target[] = [
   ...rows(exported).map(([name, r]) => targetOf(name, r, (strided as unknown as Plain)[name])),
-  ...(["fft", "linalg", "random"] as const).flatMap((space) =>
+  ...(Object.keys(spaces) as (keyof typeof spaces)[]).flatMap((space) =>
     rows(namespaces[space]).map(([name, r]) =>
       targetOf(`${space}.${name}`, r, (spaces[space] as Plain)[name]),
     ),

@@ -507,8 +507,10 @@ export const exported: Readonly<Record<string, Recipe>> = {
 export const plain: Readonly<Record<string, string>> = {
   dtypeNames: "a list of names",
   fft: "a namespace",
+  image: "a namespace",
   linalg: "a namespace",
   random: "a namespace",
+  windows: "a namespace",
   TensorError: "an error says what it is given",
   Tensor: "a class: its members are rows, and so is new Tensor",
   scopeAsync: "asynchronous: tests/trust/memory-scopes.test.ts",
@@ -532,7 +534,8 @@ const drawn: Readonly<Record<string, Recipe>> = {
   ),
 };
 
-export const namespaces: Readonly<Record<"fft" | "linalg" | "random", Readonly<Record<string, Recipe>>>> = {
+type Space = "fft" | "image" | "linalg" | "random" | "windows";
+export const namespaces: Readonly<Record<Space, Readonly<Record<string, Recipe>>>> = {
   fft: {
     ...each("fft ifft irfft hfft", () => transform(pairs)),
     ...each("rfft ihfft", () => transform(reals)),
@@ -566,6 +569,48 @@ export const namespaces: Readonly<Record<"fft" | "linalg" | "random", Readonly<R
   random: {
     ...Object.fromEntries(Object.entries(drawn).map(([name, r]) => [name, { ...r, arbitrary: true }])),
     generator: recipe(() => [7, { stream: 1, at: 3 }]),
+  },
+  windows: {
+    ...each("hann hamming blackman bartlett flatTop", () =>
+      recipe(
+        () => [8, { periodic: true, dtype: "f64" }],
+        () => [5],
+      ),
+    ),
+    kaiser: recipe(
+      () => [8, 5, { periodic: true, dtype: "f64" }],
+      () => [5, 2],
+    ),
+  },
+  image: {
+    ...each("rgbToHsv hsvToRgb rgbToHsl hslToRgb rgbToYcbcr ycbcrToRgb srgbToLinear linearToSrgb", () =>
+      recipe(
+        (w) => [w.of("u8", 2, 3, 3)],
+        (w) => [w.f32(2, 4)],
+      ),
+    ),
+    ...each("rgbToYuv yuvToRgb", () => recipe((w) => [w.f32(2, 3, 3)])),
+    rgbToGray: recipe(
+      (w) => [w.of("u8", 2, 3, 3), { standard: "bt709" }],
+      (w) => [w.f32(2, 4)],
+    ),
+    grayToRgb: recipe((w) => [w.of("u8", 2, 3)]),
+    resize: recipe(
+      (w) => [w.of("u8", 4, 3, 2), [2, 5], { method: "lanczos", antialias: true }],
+      (w) => [w.f32(4, 3), [3, 2], { method: "area", antialias: false }],
+      (w) => [w.f32(2, 4, 3, 1), [3, 2], { method: "nearest" }],
+    ),
+    fromRGBA: recipe(
+      (w) => [
+        w.given(new Uint8ClampedArray(24).fill(7)),
+        { width: 3, height: 2, dtype: "f32", alpha: "premultiply" },
+      ],
+      (w) => [{ data: w.given(new Uint8Array(24)), width: 3, height: 2 }, { alpha: "drop" }],
+    ),
+    toRGBA: recipe(
+      (w) => [w.f32(2, 3, 4), { alpha: "premultiplied" }],
+      (w) => [w.of("u8", 2, 3)],
+    ),
   },
 };
 
