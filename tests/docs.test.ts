@@ -6,7 +6,7 @@ import { dirname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { memoryLayoutPage } from "../docs/make-memory-layout.ts";
-import { blocksOf, runBlock } from "./markdown.ts";
+import { blocksOf, entries, runBlock } from "./markdown.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const read = (file: string) => readFileSync(join(root, file), "utf8");
@@ -41,7 +41,12 @@ describe("code in the documents", () => {
         lib: ["es2023", "esnext.disposable", "dom"],
         types: ["node"],
         typeRoots: [join(root, "node_modules/@types")],
-        paths: { strided: [join(root, "src/index.ts")], acorn: [join(root, "node_modules/acorn")] },
+        paths: {
+          ...Object.fromEntries(
+            Object.entries(entries).map(([name, { file }]) => [name, [join(root, "src", file)]]),
+          ),
+          acorn: [join(root, "node_modules/acorn")],
+        },
         allowImportingTsExtensions: true,
         moduleDetection: "force",
         strict: true,

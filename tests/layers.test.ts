@@ -28,9 +28,12 @@ const layers = [
   "library",
   "explain",
   "io",
+  "interop",
+  "plot",
   "index",
   "methods",
   "turbo",
+  "cli",
 ];
 
 const src = join(dirname(fileURLToPath(import.meta.url)), "..", "src");

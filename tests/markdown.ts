@@ -15,6 +15,14 @@ import { readFileSync } from "node:fs";
 import { type Comment, type ModuleDeclaration, parse, type Statement } from "acorn";
 import { transformSync } from "esbuild";
 import * as strided from "../src/index.ts";
+import * as interop from "../src/interop/index.ts";
+
+/** What the documents may import, and the folder of src it comes from. */
+export const entries: Readonly<Record<string, { readonly module: object; readonly file: string }>> = {
+  strided: { module: strided, file: "index.ts" },
+  "strided/interop": { module: interop, file: "interop/index.ts" },
+};
+const modules = Object.fromEntries(Object.entries(entries).map(([name, { module }]) => [name, module]));
 
 export interface Block {
   readonly file: string;
@@ -83,7 +91,7 @@ export async function runBlock({ code, line }: Block): Promise<Outcome[]> {
     outcomes.push({ line: at(all[which]), expected: all[which].text, actual });
   };
   const body = /^\s*using\b/m.test(code) ? lowered(program) : program;
-  await new AsyncFunction("strided", "gives", "throws", "console", body)(strided, gives, throws, {
+  await new AsyncFunction("modules", "gives", "throws", "console", body)(modules, gives, throws, {
     log() {},
   });
   return outcomes;
@@ -91,11 +99,12 @@ export async function runBlock({ code, line }: Block): Promise<Outcome[]> {
   function rewrite(source: string, node: Top, wanted: Expectation | undefined): string {
     const text = source.slice(node.start, node.end);
     if (node.type === "ImportDeclaration") {
-      if (node.source.value !== "strided") throw new Error(`line ${line}: imports ${node.source.value}`);
+      const from = String(node.source.value);
+      if (!Object.hasOwn(entries, from)) throw new Error(`line ${line}: imports ${from}`);
       return text
         .replace(/^import/, "const")
         .replace(/\bas\b/g, ":")
-        .replace(/from\s.*/s, "= strided;");
+        .replace(/from\s*["'].*/s, () => `= modules[${JSON.stringify(from)}];`);
     }
     if (wanted === undefined) return text;
     const which = [...expected.values()].indexOf(wanted);

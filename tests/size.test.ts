@@ -24,7 +24,7 @@ async function bundled(
 ): Promise<{ bytes: number; files: readonly string[] }> {
   const { outputFiles, metafile } = await build({
     stdin: { contents: code, resolveDir: root, loader: "ts" },
-    alias: { strided: join(root, "src/index.ts") },
+    alias: { "strided/interop": join(root, "src/interop/index.ts"), strided: join(root, "src/index.ts") },
     external,
     bundle: true,
     minify: true,
@@ -63,6 +63,17 @@ describe("sizes", () => {
     expect(files.filter((path) => /linalg|random|fft|convolution/.test(path))).toEqual([]);
     const solver = await bundled('import { linalg, eye } from "strided"; console.log(linalg.inv(eye(2)));');
     expect(solver.files.filter((path) => /random|sort|fft|convolution/.test(path))).toEqual([]);
+  });
+
+  test("a strided copy alone brings neither WebAssembly nor the parser", async () => {
+    const { bytes, files } = await bundled(
+      'import { copyStrided } from "strided/interop"; console.log(copyStrided);',
+    );
+    below("copyStrided, gzipped", bytes, 8);
+    expect(files).toContain("interop/copy.ts");
+    expect(
+      files.filter((path) => /^(wasm|run|frontend|optimize|ops\/create|memory)|tensor|engine/.test(path)),
+    ).toEqual([]);
   });
 
   test("the packed package", () => {

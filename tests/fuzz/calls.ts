@@ -5,6 +5,7 @@
 
 import type { Tensor } from "../../src/index.ts";
 import * as lib from "../../src/index.ts";
+import { copyStrided, from, to } from "../../src/interop/index.ts";
 import type { Draw } from "./draw.ts";
 
 export type Call = (d: Draw) => unknown;
@@ -275,6 +276,23 @@ function real(d: Draw) {
   return { dtype: d.float, fill: "whole" } as const;
 }
 
+/* Other libraries ---------------------------------------------------------------------------------------------------- */
+
+const others: Rows = {
+  "to.ndarray": (d) => {
+    const lent = from(to.ndarray(d.t()));
+    return [lent, from(to.ndarray(lent, { copy: true }))];
+  },
+  "to.zarrita": (d) => from(to.zarrita(d.t())),
+  "to.bytes": (d) => from(to.bytes(d.t())),
+  copyStrided: (d) => {
+    const t = d.t(undefined, { dtype: d.real });
+    const data = new Float64Array(t.size);
+    copyStrided({ data, shape: t.shape }, to.ndarray(t));
+    return from(data);
+  },
+};
+
 /* Linear algebra --------------------------------------------------------------------------------------------------- */
 
 const side = (d: Draw) => d.one(1, 2, 3, 5, 8, 17, 33);
@@ -340,6 +358,7 @@ export const calls: Rows = {
   ...indexing,
   ...order,
   ...signals,
+  ...others,
   ...algebra,
   ...chance,
 };

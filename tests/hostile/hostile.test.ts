@@ -4,12 +4,14 @@
  */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import * as strided from "../../src/index.ts";
+import * as interopEntry from "../../src/interop/index.ts";
 import { corpus } from "./corpus.ts";
 import { endless, expectNone, groups, runGroup } from "./findings.ts";
 import { optionNames, pollutants, runHostile, runLine, runPolluted, targets, validCall } from "./hostile.ts";
 import {
   exported,
   generator,
+  interop,
   iterationMembers,
   kernelMembers,
   members,
@@ -45,6 +47,12 @@ describe("recipes", () => {
       const recipes = namespaces[name as keyof typeof namespaces];
       expect(Object.keys(recipes).sort(), name).toEqual(Object.keys(space).sort());
     }
+  });
+
+  it("there is one for every export of the other entries", () => {
+    const { to, ...functions } = interopEntry;
+    const names = [...Object.keys(functions), ...Object.keys(to).map((name) => `to.${name}`)];
+    expect(Object.keys(interop).sort()).toEqual(names.sort());
   });
 
   it("there is one for every member of a tensor, a generator, a kernel, a report and an iteration", () => {

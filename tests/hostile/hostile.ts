@@ -14,11 +14,13 @@
  */
 import { engine } from "../../src/engine.ts";
 import * as strided from "../../src/index.ts";
+import * as interopEntry from "../../src/interop/index.ts";
 import { isList, isPlain, type Mutator, mutators, type Plain, readsOf, readTwice } from "./mutators.ts";
 import { hashOf, type Random, randomOf } from "./random.ts";
 import {
   exported,
   generator,
+  interop,
   iterationMembers,
   kernelMembers,
   members,
@@ -70,6 +72,10 @@ const spaces: Readonly<Record<keyof typeof namespaces, object>> = {
   windows: strided.windows,
 };
 
+/** What a name such as `to.bytes` says. */
+const memberAt = (of: object, name: string): unknown =>
+  name.split(".").reduce<unknown>((at, key) => (at as Plain)[key], of);
+
 const rows = (of: Readonly<Record<string, Recipe | undefined>>): [string, Recipe][] =>
   Object.entries(of).filter((row): row is [string, Recipe] => row[1] !== undefined);
 
@@ -80,6 +86,7 @@ export const targets: readonly Target[] = [
       targetOf(`${space}.${name}`, r, (spaces[space] as Plain)[name]),
     ),
   ),
+  ...rows(interop).map(([name, r]) => targetOf(name, r, memberAt(interopEntry, name))),
   ...rows(members).map(([name, r]) => memberOf(`.${name}`, name, r, "tensor")),
   ...Object.getOwnPropertySymbols(Tensor.prototype)
     .filter((symbol) => symbol !== Symbol.toStringTag)

@@ -752,3 +752,86 @@ export const iterationMembers: Readonly<Record<string, Recipe>> = {
   ),
   toJSON: arbitrary((w) => [iterationOf(w)]),
 };
+
+/* Entries of their own ---------------------------------------------------------------------------------------- */
+
+const lent = (w: World) => ({
+  data: w.given(Float32Array.of(1, 2, 3, 4, 5, 6, 7, 8)),
+  shape: [2, 3],
+  stride: [4, 1],
+  offset: 1,
+});
+class Made {
+  readonly given: readonly unknown[];
+  constructor(...given: unknown[]) {
+    this.given = given;
+  }
+}
+
+/** "strided/interop": its functions, and those of its namespace `to`. */
+export const interop: Readonly<Record<string, Recipe>> = {
+  from: recipe(
+    (w) => [lent(w), { dtype: "f64", nulls: 0 }],
+    (w) => [{ ...lent(w), stride: [1, 2], offset: 0 }],
+    () => [{ data: [1, 2, 3, 4], shape: [2, 2], stride: [1, 2] }],
+    (w) => [{ dataSync: () => w.given(Int32Array.of(1, 2, 3, 4)), shape: [2, 2], dtype: "int32" }],
+    (w) => [{ data: w.given(Float32Array.of(1, 2)), dims: [2, 1], type: "float32", location: "cpu" }],
+    (w) => [{ data: w.given(new Uint8ClampedArray(24)), width: 3, height: 2 }],
+    (w) => [{ nullCount: 0, length: 2, toArray: () => w.given(Float64Array.of(1, 2)) }],
+    () => [
+      [
+        [1, 2],
+        [3, 4],
+      ],
+      { dtype: "i32" },
+    ],
+    (w) => [[w.given(Float64Array.of(1, 2)), Float64Array.of(3, 4)]],
+    (w) => [w.given(new Uint16Array(6)), { dtype: "bf16" }],
+    (w) => [w.f32(2, 3)],
+    () => [new Set([1, 2])],
+  ),
+  copyStrided: recipe(
+    (w) => [{ data: w.given(new Float32Array(12)), shape: [2, 3], stride: [1, 4], offset: 1 }, lent(w)],
+    () => [
+      { data: [0, 0], shape: [2] },
+      { data: [1, 2], shape: [2] },
+    ],
+  ),
+  "to.ndarray": recipe(
+    (w) => [w.own(w.f32(2, 3).T), { copy: true, ndarray: (...all: unknown[]) => all.length }],
+    (w) => [w.f32(2, 3)],
+  ),
+  "to.zarrita": recipe(
+    (w) => [w.f32(2, 3), { copy: false }],
+    (w) => [w.own(w.f32(2, 3).T)],
+  ),
+  "to.tfjs": recipe(
+    (w) => [w.of("u8", 2, 3), { tensor: (...all: unknown[]) => all.slice(1) }, { copy: false }],
+    (w) => [w.f32(2), { tensor: (...all: unknown[]) => all.length }],
+  ),
+  "to.onnx": recipe(
+    (w) => [w.f32(2, 3), Made, { copy: false }],
+    (w) => [w.of("i64", 2), { Tensor: Made }],
+  ),
+  "to.arrow": recipe(
+    (w) => [w.f32(3), { columnFromArray: (x: unknown) => x, float32: () => 1 }],
+    (w) => [
+      w.f32(3, 2),
+      { columnFromArray: (x: unknown) => x, float32: () => 1, fixedSizeList: (_: unknown, n: number) => n },
+    ],
+    (w) => [w.of("i32", 3), { makeVector: (x: unknown) => x }],
+  ),
+  "to.imageData": recipe((w) => [w.of("u8", 2, 3), { ImageData: Made }]),
+  "to.canvas": recipe((w) => [
+    w.of("u8", 2, 3),
+    {
+      width: 1,
+      height: 1,
+      getContext: () => ({
+        createImageData: (m: number, n: number) => ({ data: new Uint8ClampedArray(4 * m * n) }),
+        putImageData: () => {},
+      }),
+    },
+  ]),
+  ...each("to.bytes to.buffer to.nested", () => ofTensor),
+};
