@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import * as strided from "../../src/index.ts";
 import * as interopEntry from "../../src/interop/index.ts";
+import * as plotEntry from "../../src/plot/index.ts";
 import { corpus } from "./corpus.ts";
 import { endless, expectNone, groups, runGroup } from "./findings.ts";
 import { optionNames, pollutants, runHostile, runLine, runPolluted, targets, validCall } from "./hostile.ts";
@@ -17,6 +18,7 @@ import {
   members,
   namespaces,
   plain,
+  plotting,
   reportMembers,
 } from "./recipes.ts";
 import { startWatchdog } from "./watch.ts";
@@ -53,6 +55,12 @@ describe("recipes", () => {
     const { to, ...functions } = interopEntry;
     const names = [...Object.keys(functions), ...Object.keys(to).map((name) => `to.${name}`)];
     expect(Object.keys(interop).sort()).toEqual(names.sort());
+    expect(Object.keys(plotEntry)).toEqual(["plot"]);
+    expect(Object.keys(plotting).sort()).toEqual(
+      Object.keys(plotEntry.plot)
+        .map((name) => `plot.${name}`)
+        .sort(),
+    );
   });
 
   it("there is one for every member of a tensor, a generator, a kernel, a report and an iteration", () => {

@@ -15,6 +15,7 @@
 import { engine } from "../../src/engine.ts";
 import * as strided from "../../src/index.ts";
 import * as interopEntry from "../../src/interop/index.ts";
+import * as plotEntry from "../../src/plot/index.ts";
 import { isList, isPlain, type Mutator, mutators, type Plain, readsOf, readTwice } from "./mutators.ts";
 import { hashOf, type Random, randomOf } from "./random.ts";
 import {
@@ -25,6 +26,7 @@ import {
   kernelMembers,
   members,
   namespaces,
+  plotting,
   type Recipe,
   reportMembers,
 } from "./recipes.ts";
@@ -87,6 +89,7 @@ export const targets: readonly Target[] = [
     ),
   ),
   ...rows(interop).map(([name, r]) => targetOf(name, r, memberAt(interopEntry, name))),
+  ...rows(plotting).map(([name, r]) => targetOf(name, r, memberAt(plotEntry, name))),
   ...rows(members).map(([name, r]) => memberOf(`.${name}`, name, r, "tensor")),
   ...Object.getOwnPropertySymbols(Tensor.prototype)
     .filter((symbol) => symbol !== Symbol.toStringTag)

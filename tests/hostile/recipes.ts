@@ -835,3 +835,19 @@ export const interop: Readonly<Record<string, Recipe>> = {
   ]),
   ...each("to.bytes to.buffer to.nested", () => ofTensor),
 };
+
+const drawing = { bins: 4, range: [0, 9], title: "a title", width: 120, height: 120 };
+
+/** "strided/plot": the function itself prints what `plot.text` gives. */
+export const plotting: Readonly<Record<string, Recipe>> = {
+  "plot.text": recipe(
+    (w) => [w.f32(6), { ...drawing, kind: "line", x: w.f32(6), color: "none", ascii: false }],
+    (w) => [w.f32(3, 4), { height: 5, color: "truecolor" }],
+    (w) => [w.of("u8", 2, 3, 2)],
+  ),
+  "plot.svg": recipe(
+    (w) => [w.f32(6), { ...drawing, kind: "scatter", x: w.f32(6), xLabel: "x", yLabel: "y" }],
+    (w) => [w.f32(3, 4)],
+    (w) => [w.of("i32", 6), { kind: "histogram" }],
+  ),
+};
