@@ -1,0 +1,37 @@
+#!/usr/bin/env node
+/** The command line in Node: standard streams and files for the commands. */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { terminalOf } from "../plot/terminal.ts";
+import { run } from "./commands.ts";
+import { files } from "./files.ts";
+import type { Host } from "./host.ts";
+
+/** From src/cli and from dist/node it is the same way up. */
+const manifest = join(dirname(fileURLToPath(import.meta.url)), "..", "..", "package.json");
+
+async function readAll(): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of process.stdin) chunks.push(chunk as Uint8Array);
+  return Buffer.concat(chunks);
+}
+
+const host: Host = {
+  out: (text) => process.stdout.write(`${text}\n`),
+  err: (text) => process.stderr.write(text),
+  terminal: terminalOf(process.stdout, process.env, process.platform),
+  showsProgress: process.stderr.isTTY === true,
+  version: (JSON.parse(readFileSync(manifest, "utf8")) as { version: string }).version,
+  files,
+  stdin: readAll,
+  exists: existsSync,
+  write: (path, text) => writeFileSync(path, text),
+};
+
+// Whoever reads may have had enough, as head has.
+process.stdout.on("error", (error: { code?: string }) => {
+  if (error.code !== "EPIPE") throw error;
+  process.exit(0);
+});
+process.exitCode = await run(process.argv.slice(2), host);

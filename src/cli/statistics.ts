@@ -1,0 +1,151 @@
+/** Numbers about a tensor, and about how two of them differ. */
+import { mapReduce, scope } from "../api.ts";
+import { arrayFacts, type DType, dtypes, isFloat, type Value } from "../dtype.ts";
+import { binsOf, summaryOf } from "../plot/data.ts";
+import { spread } from "../plot/scale.ts";
+import type { Tensor } from "../tensor.ts";
+
+export interface Statistics {
+  readonly count: number;
+  /** Of the finite elements; null where there is none. */
+  readonly min: number | null;
+  readonly max: number | null;
+  readonly mean: number | null;
+  readonly std: number | null;
+  readonly zeros: number;
+  readonly nan: number;
+  readonly infinite: number;
+}
+
+const sumOf = (t: Tensor, fn: (x: number) => number): number =>
+  Number(mapReduce([t], fn, { compute: "f64", dtype: "f64" }).item());
+
+/** All of them of the finite elements alone. */
+export function statisticsOf(t: Tensor): Statistics {
+  return scope(() => {
+    const { size, finite, nan, range } = summaryOf("stats", t);
+    const zeros = size === 0 ? 0 : sumOf(t, (x) => (x === 0 ? 1 : 0));
+    const parts = { count: size, zeros, nan, infinite: size - finite - nan };
+    if (finite === 0) return { ...parts, min: null, max: null, mean: null, std: null };
+    const mean = sumOf(t, (x) => (Number.isFinite(x) ? x : 0)) / finite;
+    const squared = ((x: number, { mean }: { mean: number }) =>
+      Number.isFinite(x) ? (x - mean) * (x - mean) : 0) as unknown as (x: number) => number;
+    const far = mapReduce([t], squared, { with: { mean }, compute: "f64", dtype: "f64" }).item();
+    const std = Math.sqrt(Number(far) / finite);
+    return { ...parts, min: range.low, max: range.high, mean, std };
+  });
+}
+
+const blocks = { unicode: "▁▂▃▄▅▆▇█", ascii: ".:-=+*#@" };
+
+/** A histogram of the finite elements in so many letters. */
+export function sparkline(t: Tensor, letters: number, ascii: boolean): string {
+  return scope(() => {
+    const { finite, range } = summaryOf("stats", t);
+    if (finite === 0) return "";
+    const { counts } = binsOf("stats", t, letters, spread(range));
+    const most = Math.max(...counts);
+    const steps = ascii ? blocks.ascii : blocks.unicode;
+    return counts.map((n) => (n === 0 ? " " : steps[Math.min(7, Math.floor((n / most) * 8))])).join("");
+  });
+}
+
+/* Differences ------------------------------------------------------------------------------------------------ */
+
+export interface Difference {
+  /** Elements that are not equal; NaN is equal to NaN. */
+  readonly different: number;
+  /** Those that also lie further apart than the tolerance. */
+  readonly beyond: number;
+  /** The largest distance; NaN where a number stands beside NaN. */
+  readonly maxError: number;
+  /** The most floats that lie between two partners, counted in the dtype of both; null for other dtypes. */
+  readonly maxUlp: number | null;
+  /** Index of the element with the largest distance, or of the first that differs. */
+  readonly at: readonly number[] | null;
+  readonly values: readonly [string, string] | null;
+}
+
+export interface Tolerance {
+  readonly rtol: number;
+  readonly atol: number;
+}
+
+/** Two tensors of one shape, element by element. Dtypes that differ meet in f64. */
+export function differenceOf(a: Tensor, b: Tensor, { rtol, atol }: Tolerance): Difference {
+  return scope(() => {
+    const dtype: DType = a.dtype === b.dtype ? a.dtype : "f64";
+    const [x, y] = [cellsOf(a.to(dtype)), cellsOf(b.to(dtype))];
+    const ulps = isFloat(dtype) ? ulpOf(dtype) : null;
+    let [different, beyond, maxError, maxUlp, place] = [0, 0, 0, 0, -1];
+    for (let i = 0; i < x.length; i++) {
+      const p = x.at(i);
+      const q = y.at(i);
+      if (p === q || (Number.isNaN(p) && Number.isNaN(q))) continue;
+      different++;
+      const error = distance(p, q);
+      const within = !Number.isNaN(error) && error <= atol + rtol * Math.abs(Number(q));
+      if (!within) beyond++;
+      if (ulps !== null && !Number.isNaN(error)) maxUlp = Math.max(maxUlp, ulps(p as number, q as number));
+      const isWorse = place < 0 || (Number.isNaN(error) ? !Number.isNaN(maxError) : error > maxError);
+      if (isWorse) [maxError, place] = [error, i];
+    }
+    const at = place < 0 ? null : indexAt(place, a.shape);
+    return {
+      different,
+      beyond,
+      maxError,
+      maxUlp: ulps === null ? null : maxUlp,
+      at,
+      values: at === null ? null : [String(a.get(...at)), String(b.get(...at))],
+    };
+  });
+}
+
+const distance = (p: Value, q: Value): number => {
+  if (typeof p === "bigint" && typeof q === "bigint") return Number(p > q ? p - q : q - p);
+  return p === q ? 0 : Math.abs((p as number) - (q as number));
+};
+
+interface Cells {
+  readonly length: number;
+  at(i: number): Value;
+}
+
+/** Elements in row-major order; half floats as numbers. */
+function cellsOf(t: Tensor): Cells {
+  const { read, bytes } = dtypes[t.dtype];
+  const { buffer, byteOffset, byteLength } = arrayFacts(t.toTypedArray());
+  const memory = new DataView(buffer, byteOffset, byteLength);
+  return { length: byteLength / bytes, at: (i) => read(memory, i * bytes) };
+}
+
+/** How many floats of the dtype one has to step over from p to q. */
+function ulpOf(dtype: DType): (p: number, q: number) => number {
+  const { write, bytes } = dtypes[dtype];
+  const memory = new DataView(new ArrayBuffer(8));
+  const rank = (v: number): bigint => {
+    write(memory, 0, v);
+    const bits =
+      bytes === 8
+        ? memory.getBigUint64(0, true)
+        : BigInt(bytes === 4 ? memory.getUint32(0, true) : memory.getUint16(0, true));
+    const sign = 1n << BigInt(8 * bytes - 1);
+    // Negative floats count downwards from zero.
+    return bits < sign ? bits : sign - bits;
+  };
+  return (p, q) => {
+    const steps = rank(p) - rank(q);
+    return Number(steps < 0n ? -steps : steps);
+  };
+}
+
+function indexAt(place: number, shape: readonly number[]): number[] {
+  const index: number[] = new Array(shape.length);
+  let rest = place;
+  for (let d = shape.length - 1; d >= 0; d--) {
+    index[d] = rest % shape[d];
+    rest = Math.floor(rest / shape[d]);
+  }
+  return index;
+}
