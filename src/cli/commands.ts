@@ -36,6 +36,7 @@ const only: Flag = {
   value: "GLOB",
   says: "tensors whose name fits, with * and ?; may be repeated",
 };
+const except: Flag = { kind: "list", value: "GLOB", says: "leave those out; may be repeated" };
 const help: Flag = { kind: "flag", says: "this text" };
 
 /* Files ----------------------------------------------------------------------------------------------------- */
@@ -52,10 +53,10 @@ async function withArchive<R>(host: Host, path: string, use: (archive: Archive) 
 
 const nameOf = (path: string): string => (path === "-" ? "standard input" : plainText(path));
 
-function chosen(entries: readonly Entry[], globs: readonly string[]): readonly Entry[] {
-  return globs.length === 0
-    ? entries
-    : entries.filter(({ name }) => globs.some((glob) => matches(glob, name)));
+function chosen(entries: readonly Entry[], args: Parsed): readonly Entry[] {
+  const [taken, left] = [args.list("only"), args.list("except")];
+  const fits = (globs: readonly string[], name: string) => globs.some((glob) => matches(glob, name));
+  return entries.filter(({ name }) => (taken.length === 0 || fits(taken, name)) && !fits(left, name));
 }
 
 /** The entry that is meant, and the words that are left: of a file with one tensor its name may be left out. */
@@ -134,6 +135,7 @@ const info: Command = {
   flags: {
     stats: { kind: "flag", says: "smallest, largest, mean, and a small histogram of each" },
     only,
+    except,
     json,
     help,
   },
@@ -145,7 +147,7 @@ const info: Command = {
   words: [1, 1],
   run: (args, host) =>
     withArchive(host, args.words[0], async (archive) => {
-      const entries = chosen(archive.entries, args.list("only"));
+      const entries = chosen(archive.entries, args);
       const numbers = args.flag("stats")
         ? await eachTensor(host, archive, entries, (t) =>
             t === null ? null : { statistics: statisticsOf(t), line: sparkline(t, 16, host.terminal.ascii) },
@@ -253,15 +255,13 @@ const stats: Command = {
   usage: "FILE [NAME] [--only GLOB] [--json]",
   says: "count, smallest, largest, mean, deviation, zeros, NaN and infinite elements",
   more: "Smallest to deviation are those of the finite elements.",
-  flags: { only, json, help },
+  flags: { only, except, json, help },
   examples: ["strided stats model.safetensors", "strided stats x.npz weight --json"],
   words: [1, 2],
   run: (args, host) =>
     withArchive(host, args.words[0], async (archive) => {
       const entries =
-        args.words.length > 1
-          ? [entryOf(archive, args.words.slice(1)).entry]
-          : chosen(archive.entries, args.list("only"));
+        args.words.length > 1 ? [entryOf(archive, args.words.slice(1)).entry] : chosen(archive.entries, args);
       const found = await eachTensor(host, archive, entries, (t) => (t === null ? null : statisticsOf(t)));
       if (args.flag("json")) {
         host.out(
@@ -313,6 +313,7 @@ const diff: Command = {
     rtol: { kind: "number", value: "R", says: "relative tolerance" },
     atol: { kind: "number", value: "A", says: "absolute tolerance" },
     only,
+    except,
     json,
     help,
   },
@@ -329,7 +330,7 @@ const diff: Command = {
     const tolerance = { rtol: rtol ?? 0, atol: atol ?? 0 };
     return withArchive(host, args.words[0], (a) =>
       withArchive(host, args.words[1], async (b) => {
-        const findings = await compare(host, a, b, args.list("only"), tolerance, isLoose);
+        const findings = await compare(host, a, b, args, tolerance, isLoose);
         const isDifferent = findings.some(({ what }) => what === "different" || what === "missing");
         if (args.flag("json")) {
           host.out(jsonText({ equal: !isDifferent, tensors: findings }));
@@ -360,13 +361,13 @@ async function compare(
   host: Host,
   a: Archive,
   b: Archive,
-  globs: readonly string[],
+  args: Parsed,
   tolerance: { rtol: number; atol: number },
   isLoose: boolean,
 ): Promise<Finding[]> {
-  const [first, second] = [chosen(a.entries, globs), chosen(b.entries, globs)];
+  const [first, second] = [chosen(a.entries, args), chosen(b.entries, args)];
   // Two files of one tensor each are about the same tensor, whatever it is called.
-  const isPair = globs.length === 0 && first.length === 1 && second.length === 1;
+  const isPair = a.entries.length === 1 && b.entries.length === 1;
   const others = new Map(second.map((e) => [e.name, e]));
   const findings: Finding[] = [];
   const progress = new Progress(host, first.length);
@@ -444,6 +445,7 @@ const convert: Command = {
     dtype: { kind: "text", value: "DTYPE", says: "what floats become" },
     all: { kind: "flag", says: "with --dtype: tensors of whole numbers too" },
     only,
+    except,
     force: { kind: "flag", says: "write over a file that is there" },
     json,
     help,
@@ -460,7 +462,7 @@ const convert: Command = {
     if (!args.flag("force") && host.exists(to))
       throw new Usage(`${plainText(to)} is there already: --force writes over it.`);
     return withArchive(host, from, async (archive) => {
-      const entries = chosen(archive.entries, args.list("only"));
+      const entries = chosen(archive.entries, args);
       if (entries.length === 0) throw new Usage("no tensor is chosen.");
       const made: Record<string, Tensor> = Object.create(null);
       const progress = new Progress(host, entries.length + 1);

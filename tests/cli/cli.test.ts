@@ -407,6 +407,8 @@ describe("convert", () => {
   it("does not write over a file unless told", async () => {
     expect((await only("convert", "m.st", "there.npz")).code).toBe(2);
     expect((await only("convert", "x.npy", "there.npz", "--force")).code).toBe(0);
+    const most = await only("convert", "m.st", "out.npz", "--except", "q:*", "--except", "e*");
+    expect(Object.keys(most.saved["out.npz"].tensors)).toEqual(["layer.bias", "ids"]);
     expect((await only("convert", "x.npy", "out.npz", "--only", "nothing")).err).toContain(
       "no tensor is chosen",
     );

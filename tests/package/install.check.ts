@@ -88,6 +88,25 @@ function compile(name: string, options: Record<string, unknown>, text = program)
 }
 
 describe("the packed tarball", () => {
+  test("brings a command line, and entries for other libraries and for plots", () => {
+    const bin = join(
+      folder,
+      "node_modules",
+      ".bin",
+      process.platform === "win32" ? "strided.cmd" : "strided",
+    );
+    const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
+    expect(run(bin, ["--version"], folder)).toBe(`${version}\n`);
+    expect(run(bin, ["explain", "x => x + 1"], folder)).toContain("SIMD WebAssembly");
+    const code = `
+      import { arange } from "strided";
+      import { from, to } from "strided/interop";
+      import { plot } from "strided/plot";
+      const t = from(to.ndarray(arange(4)));
+      console.log(t.shape.join(), plot.text(t, { width: 30, height: 5 }).split("\\n").length);`;
+    expect(run(process.execPath, ["--input-type=module", "--eval", code], folder)).toBe("4 5\n");
+  });
+
   test("holds the build, its declarations and the papers, and no tests or sources", () => {
     const installed = join(folder, "node_modules/strided");
     const files = readdirSync(installed, { recursive: true, encoding: "utf8" });
@@ -172,10 +191,9 @@ console.log(t.toArray(), big.sum().item(), linalg.det(arange(4).reshape(2, 2).to
     });
     expect(stderr).toBe("");
     expect(stdout).toBe("[ 0, 5 ] 2999997 -2\n");
-    const files = readdirSync(join(folder, "node_modules/strided/dist/node")).filter((f) =>
-      f.endsWith(".js"),
-    );
-    expect(files.length).toBeLessThan(10);
+    const files = readdirSync(join(folder, "node_modules/strided/dist/node"));
+    // Entries, what they share, and the worker: not two hundred.
+    expect(files.filter((f) => !f.endsWith(".map")).length).toBeLessThan(20);
   });
 
   test("by plain JavaScript", () => {
