@@ -365,9 +365,12 @@ async function compare(
   tolerance: { rtol: number; atol: number },
   isLoose: boolean,
 ): Promise<Finding[]> {
-  const [first, second] = [chosen(a.entries, args), chosen(b.entries, args)];
-  // Two files of one tensor each are about the same tensor, whatever it is called.
-  const isPair = a.entries.length === 1 && b.entries.length === 1;
+  let [first, second] = [chosen(a.entries, args), chosen(b.entries, args)];
+  // Where one file has a single tensor and one is chosen of the other, they are meant, whatever they are called.
+  if (first.length === 1 && b.entries.length === 1) second = b.entries;
+  else if (second.length === 1 && a.entries.length === 1) first = a.entries;
+  const isPair =
+    first.length === 1 && second.length === 1 && (a.entries.length === 1 || b.entries.length === 1);
   const others = new Map(second.map((e) => [e.name, e]));
   const findings: Finding[] = [];
   const progress = new Progress(host, first.length);

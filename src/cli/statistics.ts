@@ -59,7 +59,7 @@ export interface Difference {
   readonly beyond: number;
   /** The largest distance; NaN where a number stands beside NaN. */
   readonly maxError: number;
-  /** The most floats that lie between two partners, counted in the dtype of both; null for other dtypes. */
+  /** The most floats that lie between two partners, null where they are no floats of one dtype. */
   readonly maxUlp: number | null;
   /** Index of the element with the largest distance, or of the first that differs. */
   readonly at: readonly number[] | null;
@@ -76,7 +76,8 @@ export function differenceOf(a: Tensor, b: Tensor, { rtol, atol }: Tolerance): D
   return scope(() => {
     const dtype: DType = a.dtype === b.dtype ? a.dtype : "f64";
     const [x, y] = [cellsOf(a.to(dtype)), cellsOf(b.to(dtype))];
-    const ulps = isFloat(dtype) ? ulpOf(dtype) : null;
+    // Floats of two dtypes have no steps in common.
+    const ulps = a.dtype === b.dtype && isFloat(dtype) ? ulpOf(dtype) : null;
     let [different, beyond, maxError, maxUlp, place] = [0, 0, 0, 0, -1];
     for (let i = 0; i < x.length; i++) {
       const p = x.at(i);

@@ -333,6 +333,10 @@ describe("diff", () => {
       "y.npy": { tensors: { y: () => arange(3) } },
     };
     expect((await runWith(one, ["diff", "x.npy", "y.npy"])).code).toBe(0);
+    const many = { ...one, "m.npz": { tensors: { a: () => arange(3), b: () => arange(4) } } };
+    expect((await runWith(many, ["diff", "m.npz", "x.npy", "--only", "a"])).code).toBe(0);
+    expect((await runWith(many, ["diff", "x.npy", "m.npz", "--only", "b"])).code).toBe(1);
+    expect((await runWith(many, ["diff", "x.npy", "m.npz"])).code).toBe(1);
   });
 
   it("as JSON", async () => {
