@@ -394,7 +394,7 @@ function* judge(
     ends.refused++;
     const isOwn = used.some((m) => m.own?.test(String((error as Error).message)));
     // What a recipe's own function throws, given odd captured values, is its own.
-    const isTheirs = of.changes.some(({ path }) => path.includes(".with."));
+    const isTheirs = of.changes.some(({ path }) => /\.with(\.|$)/.test(path));
     if (!(error instanceof TensorError || error === w.planted || isOwn || isTheirs))
       yield `raw ${said(error)}`;
     else if (error instanceof TensorError && error.code === "internal") yield `internal ${said(error)}`;
