@@ -3,7 +3,7 @@
  * are (OpenCV, Pillow, torch's align_corners = false). What each result takes from which pixels is planned as data; then
  * kernels add the weighted pixels up. A pixel outside of a result's window is never touched: one NaN stays where it is.
  */
-import { empty, mapReduce, tensor, zeros, zip } from "../api.ts";
+import { mapReduce, tensor, zeros, zip } from "../api.ts";
 import { type DType, dtypes, isFloat } from "../dtype.ts";
 import { describe, fail, list } from "../errors.ts";
 import { checkFlag, numberList, readOptions } from "../ops/arguments.ts";
@@ -101,8 +101,8 @@ export function resize(t: Tensor, size: readonly [number, number], options: Resi
     const shrinks = (d: number) => to[d] / shape[first + d];
     const order = shrinks(0) <= shrinks(1) ? [0, 1] : [1, 0];
     for (const d of order) x = along(x, first + d, plans[d]);
-    if (isFloat(dtype)) return x.to(dtype);
-    return x.map(
+    if (isFloat(dtype)) return x.to(dtype).contiguous();
+    return x.contiguous().map(
       (x) => {
         const low = Math.floor(x);
         const rest = x - low;
@@ -183,34 +183,34 @@ function normal(weights: readonly number[]): number[] {
 const indices = ({ starts, weights }: AxisPlan, k: number): Tensor =>
   tensor(Int32Array.from(starts, (start, i) => start + Math.min(k, weights[i].length - 1)));
 
-/** One axis of a dense picture resized: by windows' places or by results, whichever are fewer. */
+/**
+ * One axis resized: brought to the front, so that a pixel is a long row, and all that is done is done to rows. By the
+ * windows' places or by results, whichever are fewer.
+ */
 function along(x: Tensor, axis: number, plan: AxisPlan): Tensor {
   const { size, starts, weights } = plan;
   const taps = weights.reduce((most, w) => Math.max(most, w.length), 0);
   if (starts.length === size && weights.every((w, i) => w.length === 1 && starts[i] === i)) return x;
-  const shape = x.shape.map((n, d) => (d === axis ? starts.length : n));
+  const front = x.moveAxis(axis, 0);
+  const rows = front.reshape(size, -1);
+  const out = zeros([starts.length, rows.shape[1]], { dtype: x.dtype });
   const column = (values: readonly number[]) =>
-    tensor(Float64Array.from(values), { shape: [values.length, ...new Array(x.rank - 1 - axis).fill(1)] }).to(
-      x.dtype,
-    );
+    tensor(Float64Array.from(values), { shape: [values.length, 1] }).to(x.dtype);
   if (taps <= starts.length) {
-    const sum = zeros(shape, { dtype: x.dtype });
     for (let k = 0; k < taps; k++) {
-      const pixels = take(x, indices(plan, k), { axis });
+      const pixels = take(rows, indices(plan, k), { axis: 0 });
       const by = column(weights.map((w) => w[k] ?? 0));
       // A window that has ended adds nothing, not even an infinity times 0.
-      zip([sum, pixels, by], (sum, x, w) => (w === 0 ? sum : sum + w * x), { out: sum });
+      zip([out, pixels, by], (sum, x, w) => (w === 0 ? sum : sum + w * x), { out });
       pixels.dispose();
       by.dispose();
     }
-    return sum;
+  } else {
+    for (const [i, start] of starts.entries()) {
+      const window = rows.slice([start, start + weights[i].length]);
+      const mixed = mapReduce([window, column(weights[i])], (x, w) => (w === 0 ? 0 : x * w), { axis: 0 });
+      out.slice(i).assign(mixed);
+    }
   }
-  const out = empty(shape, { dtype: x.dtype });
-  const before = new Array(axis).fill(":");
-  for (const [i, start] of starts.entries()) {
-    const window = x.slice(...before, [start, start + weights[i].length]);
-    const mixed = mapReduce([window, column(weights[i])], (x, w) => (w === 0 ? 0 : x * w), { axis });
-    out.slice(...before, i).assign(mixed);
-  }
-  return out;
+  return out.reshape([starts.length, ...front.shape.slice(1)]).moveAxis(0, axis);
 }
