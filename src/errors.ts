@@ -19,6 +19,7 @@ export type ErrorCode =
   | "disposed"
   | "memory"
   | "kernel"
+  | "file"
   | "worker"
   | "internal";
 

@@ -1,0 +1,277 @@
+"""
+Writes tests/fixtures/io: small files of every format, made by the programs that own the formats, and manifest.json, which
+says what is in them.
+
+    python3 scripts/fixtures-io.py
+
+NumPy must be there. safetensors, onnx, gguf and ml_dtypes (pip install safetensors onnx gguf ml_dtypes) make the other
+files; where one is missing, its files and their lines in the manifest stay as they are.
+"""
+import io
+import json
+import struct
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+folder = Path(__file__).parent.parent / "tests" / "fixtures" / "io"
+folder.mkdir(parents=True, exist_ok=True)
+manifest_path = folder / "manifest.json"
+manifest = json.loads(manifest_path.read_text()) if manifest_path.exists() else {}
+rng = np.random.default_rng(7)
+
+
+def plain(a):
+    """Complex numbers as pairs, lowest byte first, row-major."""
+    a = np.asarray(a)
+    if a.dtype.kind == "c":
+        a = np.stack([a.real, a.imag], axis=-1)
+    return np.array(a.astype(a.dtype.newbyteorder("<")), order="C")
+
+
+def facts(a, dtype=None):
+    b = plain(a)
+    names = {"b1": "bool"}
+    name = b.dtype.str[1:]
+    if dtype is None:
+        dtype = names.get(name) or {"u": "u", "i": "i", "f": "f"}[name[0]] + str(8 * int(name[1:]))
+    return {"dtype": dtype, "shape": list(b.shape), "hex": b.tobytes().hex()}
+
+
+def values(dtype, shape):
+    d = np.dtype(dtype)
+    n = int(np.prod(shape))
+    if d.kind == "b":
+        a = rng.integers(0, 2, n).astype(d)
+    elif d.kind in "iu":
+        info = np.iinfo(d)
+        a = rng.integers(info.min, info.max, n, dtype=d.newbyteorder("="), endpoint=True)
+        a[: min(n, 2)] = [info.min, info.max][: min(n, 2)]
+    elif d.kind == "f":
+        a = rng.standard_normal(n)
+        special = [np.nan, np.inf, -np.inf, -0.0, 5e-324 if d.itemsize == 8 else 1e-7]
+        a[: min(n, 5)] = special[: min(n, 5)]
+    else:
+        a = rng.standard_normal(n) + 1j * rng.standard_normal(n)
+    return a.astype(d).reshape(shape)
+
+
+def npy(name, a, version=None):
+    with open(folder / f"{name}.npy", "wb") as f:
+        np.lib.format.write_array(f, a, version=version)
+    manifest[f"{name}.npy"] = {"array": facts(a)}
+
+
+# Every dtype, in both orders of bytes.
+kinds = ["b1", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8", "c8", "c16"]
+for kind in kinds:
+    wide = np.dtype(kind).itemsize > 1
+    for order in "<>" if wide else "|":
+        end = {"<": "little", ">": "big", "|": ""}[order]
+        npy("-".join(filter(None, [kind, end])), values(order + kind, (3, 4)))
+# Shapes and orders.
+npy("scalar", values("<f8", ()))
+npy("empty", np.zeros((0,), "<f4"))
+npy("empty-axes", np.zeros((3, 0, 2), "<i2"))
+npy("fortran", np.asfortranarray(values("<f4", (3, 4, 5))))
+npy("fortran-big-complex", np.asfortranarray(values(">c16", (3, 2))))
+npy("vector", values("<i8", (7,)))
+npy("rank-6", values("<u2", (2, 1, 3, 1, 2, 2)))
+npy("version-2", values("<f4", (2, 3)), version=(2, 0))
+npy("version-3", values("<f4", (2, 3)), version=(3, 0))
+# What has no dtype here.
+refused = {
+    "structured": np.zeros(3, [("x", "<f4"), ("y", "<i4", (2,))]),
+    "strings": np.array(["ab", "c"]),
+    "bytes": np.array([b"ab", b"c"]),
+    "dates": np.array(["2026-01-01"], "M8[D]"),
+    "longdouble": np.zeros(2, np.longdouble),
+}
+for name, a in refused.items():
+    np.save(folder / f"refused-{name}.npy", a)
+    manifest[f"refused-{name}.npy"] = {"array": None}
+np.save(folder / "refused-objects.npy", np.array([{}, 1], dtype=object), allow_pickle=True)
+manifest["refused-objects.npy"] = {"array": None}
+
+# npz: stored, deflated, with data descriptors, ZIP64 in every place that it has.
+arrays = {"x": values("<f4", (5, 6)), "y": np.asfortranarray(values("<i8", (4, 3))), "folder/z": values(">u2", ())}
+np.savez(folder / "stored.npz", **arrays)
+np.savez_compressed(folder / "deflated.npz", **arrays, runs=np.zeros((64, 64), "<f4"))
+for name in ["stored.npz", "deflated.npz"]:
+    manifest[name] = {k: facts(a) for k, a in arrays.items()}
+manifest["deflated.npz"]["runs"] = facts(np.zeros((64, 64), "<f4"))
+
+
+class Pipe(io.RawIOBase):
+    """Cannot be sought: zipfile then writes sizes after the data."""
+
+    def __init__(self, path):
+        self.f = open(path, "wb")
+
+    def writable(self):
+        return True
+
+    def write(self, b):
+        return self.f.write(b)
+
+    def close(self):
+        self.f.close()
+        super().close()
+
+
+def member(a):
+    f = io.BytesIO()
+    np.lib.format.write_array(f, a)
+    return f.getvalue()
+
+
+for name, method in [("descriptors-stored.npz", zipfile.ZIP_STORED), ("descriptors.npz", zipfile.ZIP_DEFLATED)]:
+    with Pipe(folder / name) as pipe, zipfile.ZipFile(pipe, "w", method) as z:
+        for k, a in arrays.items():
+            z.writestr(f"{k}.npy", member(a))
+        z.writestr("notes.txt", "no array")
+    manifest[name] = {k: facts(a) for k, a in arrays.items()}
+
+
+def zip64(path, members):
+    """Every size and place as ZIP64, in the members, the directory and its end, as files over 4 GiB have them."""
+    out = bytearray()
+    lines = bytearray()
+    for name, data in members.items():
+        place = len(out)
+        raw = name.encode()
+        crc = zipfile.crc32(data)
+        more = struct.pack("<HHQQ", 1, 16, len(data), len(data))
+        out += struct.pack("<IHHHHHIIIHH", 0x04034B50, 45, 0x800, 0, 0, 0x21, crc, 2**32 - 1, 2**32 - 1, len(raw), len(more))
+        out += raw + more + data
+        extra = struct.pack("<HHB", 0x9999, 1, 5) + struct.pack("<HHQQQ", 1, 24, len(data), len(data), place)
+        lines += struct.pack(
+            "<IHHHHHHIIIHHHHHII", 0x02014B50, 45, 45, 0x800, 0, 0, 0x21, crc, 2**32 - 1, 2**32 - 1, len(raw), len(extra), 0, 0, 0, 0, 2**32 - 1
+        )
+        lines += raw + extra
+    at = len(out)
+    out += lines
+    end = len(out)
+    n = len(members)
+    out += struct.pack("<IQHHIIQQQQ", 0x06064B50, 44, 45, 45, 0, 0, n, n, len(lines), at)
+    out += struct.pack("<IIQI", 0x07064B50, 0, end, 1)
+    out += struct.pack("<IHHHHIIH", 0x06054B50, 0, 0, 2**16 - 1, 2**16 - 1, 2**32 - 1, 2**32 - 1, 0)
+    path.write_bytes(out)
+
+
+zip64(folder / "zip64.npz", {f"{k}.npy": member(a) for k, a in arrays.items()})
+manifest["zip64.npz"] = {k: facts(a) for k, a in arrays.items()}
+
+try:
+    import ml_dtypes
+    import safetensors.numpy
+
+    tensors = {k: values("<" + k, (2, 3)) for k in ["b1", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8"]}
+    tensors["scalar"] = values("<f4", ())
+    tensors["empty"] = np.zeros((0, 3), "<f4")
+    brain = rng.standard_normal((2, 3)).astype(ml_dtypes.bfloat16)
+    expected = {k: facts(a) for k, a in tensors.items()}
+    expected["bf16"] = facts(brain.view("<u2"), "bf16")
+    safetensors.numpy.save_file({**tensors, "bf16": brain}, folder / "all.safetensors", metadata={"made by": "safetensors", "ü": "é"})
+    manifest["all.safetensors"] = expected
+    parts = [{"a": tensors["f4"], "b": tensors["i8"]}, {"c": tensors["f2"]}]
+    weights = {}
+    for i, part in enumerate(parts):
+        shard = f"sharded-0000{i + 1}-of-00002.safetensors"
+        safetensors.numpy.save_file(part, folder / shard)
+        manifest[shard] = {k: facts(a) for k, a in part.items()}
+        weights |= {k: shard for k in part}
+    index = {"metadata": {"total_size": 84}, "weight_map": weights}
+    (folder / "sharded.safetensors.index.json").write_text(json.dumps(index))
+    manifest["sharded.safetensors.index.json"] = {k: facts(a) for part in parts for k, a in part.items()}
+except ImportError as missing:
+    print(f"safetensors files are left as they are: {missing}")
+
+try:
+    import gguf
+
+    path = folder / "plain.gguf"
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_uint8("t.u8", 200)
+    writer.add_int8("t.i8", -5)
+    writer.add_uint16("t.u16", 60000)
+    writer.add_int16("t.i16", -30000)
+    writer.add_uint32("t.u32", 4000000000)
+    writer.add_int32("t.i32", -2000000000)
+    writer.add_float32("t.f32", 1.5)
+    writer.add_uint64("t.u64", 2**63 + 1)
+    writer.add_int64("t.i64", -5)
+    writer.add_float64("t.f64", 0.1)
+    writer.add_bool("t.bool", True)
+    writer.add_string("t.string", "grüße")
+    writer.add_array("t.strings", ["a", "", "ccc"])
+    writer.add_array("t.ints", [1, 2, -3])
+    writer.add_array("t.floats", [0.5, 1.5])
+    writer.add_array("t.bools", [True, False])
+    tensors = {k: values("<" + k, (3, 4)) for k in ["i1", "i2", "i4", "i8", "f2", "f4", "f8"]}
+    for k, a in tensors.items():
+        writer.add_tensor(k, a)
+    rows = rng.standard_normal((2, 64)).astype("f4")
+    packed = gguf.quants.quantize(rows, gguf.GGMLQuantizationType.Q8_0)
+    writer.add_tensor("q8", packed, raw_dtype=gguf.GGMLQuantizationType.Q8_0)
+    halves = gguf.quants.quantize(rows, gguf.GGMLQuantizationType.BF16)
+    writer.add_tensor("bf16", halves, raw_dtype=gguf.GGMLQuantizationType.BF16)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    manifest["plain.gguf"] = {k: facts(a) for k, a in tensors.items()}
+    manifest["plain.gguf"]["bf16"] = facts(halves.view("<u2").reshape(2, 64), "bf16")
+    manifest["plain.gguf"]["q8"] = {"type": "Q8_0", "shape": [2, 64], "raw": packed.tobytes().hex()}
+except ImportError as missing:
+    print(f"gguf files are left as they are: {missing}")
+
+try:
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    kinds = ["b1", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8", "c8", "c16"]
+    tensors = {k: values("<" + k, (2, 3)) for k in kinds}
+    tensors["scalar"] = values("<f4", ())
+    tensors["empty"] = np.zeros((0, 3), "<f4")
+    raw = [numpy_helper.from_array(a, k) for k, a in tensors.items()]
+
+    def typed(name, a):
+        number = helper.np_dtype_to_tensor_dtype(a.dtype)
+        if a.dtype == np.float16:
+            p = TensorProto(name=name, data_type=number, dims=a.shape)
+            p.int32_data.extend(int(x) for x in a.view("<u2").ravel())
+            return p
+        return helper.make_tensor(name, number, a.shape, a.ravel().tolist())
+
+    fields = [typed(f"typed-{k}", tensors[k]) for k in kinds]
+    text = helper.make_tensor("text", TensorProto.STRING, [1], [b"no numbers"])
+    brain = rng.integers(0, 2**16, (2, 3)).astype("<u2")
+    half = TensorProto(name="bf16", data_type=TensorProto.BFLOAT16, dims=[2, 3], raw_data=brain.tobytes())
+    half_typed = TensorProto(name="typed-bf16", data_type=TensorProto.BFLOAT16, dims=[2, 3])
+    half_typed.int32_data.extend(int(x) for x in brain.ravel())
+    node = helper.make_node("Identity", ["f4"], ["out"])
+    out = helper.make_tensor_value_info("out", TensorProto.FLOAT, [2, 3])
+    graph = helper.make_graph([node], "the graph", [], [out], initializer=[*raw, *fields, text, half, half_typed])
+    model = helper.make_model(graph, producer_name="onnx", opset_imports=[helper.make_opsetid("", 21)])
+    helper.set_model_props(model, {"author": "nobody"})
+    onnx.save(model, folder / "all.onnx")
+    expected = {k: facts(a) for k, a in tensors.items()}
+    expected |= {f"typed-{k}": facts(tensors[k]) for k in kinds}
+    expected |= {"bf16": facts(brain, "bf16"), "typed-bf16": facts(brain, "bf16"), "text": None}
+    manifest["all.onnx"] = expected
+    weights = {"w": values("<f4", (4, 5)), "v": values("<i8", (3,))}
+    initializers = [numpy_helper.from_array(a, k) for k, a in weights.items()]
+    graph = helper.make_graph([node], "outside", [], [out], initializer=initializers)
+    outside = helper.make_model(graph)
+    (folder / "external.data").unlink(missing_ok=True)
+    onnx.save(outside, folder / "external.onnx", save_as_external_data=True, location="external.data", size_threshold=0)
+    manifest["external.onnx"] = {k: facts(a) for k, a in weights.items()}
+except ImportError as missing:
+    print(f"onnx files are left as they are: {missing}")
+
+lines = [f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in sorted(manifest.items())]
+manifest_path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+total = sum(f.stat().st_size for f in folder.iterdir())
+print(f"{len(list(folder.iterdir()))} files, {total} bytes")

@@ -1,0 +1,8 @@
+/**
+ * import … from "strided/io": tensors out of files and into them. An entry of its own, and every format can be left out of
+ * a bundle; `open` and `save` bring all of them.
+ */
+export type { Archive, Entry } from "./io/archive.ts";
+export * as npy from "./io/face/npy.ts";
+export { open, save } from "./io/open.ts";
+export type { CustomSource, ReadOptions, Source, SourceOptions } from "./io/source.ts";

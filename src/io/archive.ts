@@ -1,0 +1,323 @@
+/**
+ * What every format gives: a list of entries, metadata, and a way to read one entry, or a slice of one, alone. A format
+ * turns a header into items; everything that happens to bytes afterwards is here.
+ */
+import { type DType, dtypes } from "../dtype.ts";
+import { describe, fail, list } from "../errors.ts";
+import { readList, readOptions } from "../ops/arguments.ts";
+import type { Tensor } from "../tensor.ts";
+import { checkShape, MAX_RANK, rowMajorStrides } from "../view/layout.ts";
+import { type SliceItem, slice } from "../view/slice.ts";
+import type { View } from "../view/view.ts";
+import { type Place, takePlace } from "./into-heap.ts";
+import { failFile, quoted } from "./names.ts";
+import { planRuns, readRuns } from "./runs.ts";
+import { checkSignal, type Input, type Reader, type ReadOptions } from "./source.ts";
+
+/** One tensor of a file, as its header describes it. */
+export interface Entry {
+  readonly name: string;
+  /** The format's own name of its element type: "<f4", "BF16", "Q4_K". */
+  readonly type: string;
+  /** What `read` gives; null where no dtype holds such elements. */
+  readonly dtype: DType | null;
+  /** As read; complex numbers are pairs along a last axis. */
+  readonly shape: readonly number[];
+  /** Bytes from one index to the next in the file; absent where elements are no whole bytes. */
+  readonly byteStrides?: readonly number[];
+  /** Where the entry's bytes begin, in the file that holds them. */
+  readonly from: number;
+  /** Bytes of the elements. */
+  readonly bytes: number;
+  /** Bytes that they take in the file, where they are compressed. */
+  readonly packed?: number;
+}
+
+/** An open file: its entries are known, their elements are read when they are asked for. */
+export interface Archive {
+  /** "npy", "npz", "safetensors", … */
+  readonly format: string;
+  readonly entries: readonly Entry[];
+  /** What the file says about itself. */
+  readonly meta: Readonly<Record<string, unknown>>;
+  /**
+   * One entry as a tensor. With a slice, as `slice` of a tensor takes it, only the bytes it needs are read:
+   *
+   *     const rows = await archive.read("embedding", ["100:200"]);
+   *
+   * The name may be left out where there is only one entry.
+   */
+  read(name?: string, slice?: readonly SliceItem[], options?: ReadOptions): Promise<Tensor>;
+  /** The bytes of one entry as they lie in the file, of whatever type they are. */
+  raw(name?: string, options?: ReadOptions): Promise<Tensor<"u8">>;
+  /** Reading afterwards is an error. Files are open only while they are read, so nothing leaks without it. */
+  close(): Promise<void>;
+}
+
+/** What a format knows of an entry. */
+export interface Item extends Entry {
+  readonly input: Input;
+  /** Elements have their highest byte first. */
+  readonly swap?: boolean;
+  /** Why there is no dtype, and what can be done. */
+  readonly refusal?: readonly [fact: string, remedy: string];
+  /** Where the bytes are not simply those from `from` on: a reader in which they begin at 0. */
+  readonly unpack?: (reader: Reader) => Reader;
+  /** Checks what was read, when it was all of it. */
+  readonly verify?: (place: Place) => void;
+  /** Where elements are not bytes in a row: reads all of them, in row-major order. */
+  readonly decode?: (reader: Reader) => Promise<Place>;
+}
+
+export interface Made {
+  readonly format: string;
+  readonly file: string;
+  readonly items: readonly Item[];
+  readonly meta?: Readonly<Record<string, unknown>>;
+}
+
+const entryOf = ({ name, type, dtype, shape, byteStrides, from, bytes, packed }: Item): Entry =>
+  Object.freeze({
+    name,
+    type,
+    dtype,
+    shape: Object.freeze([...shape]),
+    ...(byteStrides === undefined ? {} : { byteStrides: Object.freeze([...byteStrides]) }),
+    from,
+    bytes,
+    ...(packed === undefined ? {} : { packed }),
+  });
+
+/** An archive of these items; two of one name are refused. */
+export function makeArchive({ format, file, items, meta = {} }: Made): Archive {
+  const named = new Map<string, Item>();
+  for (const item of items) {
+    if (named.has(item.name)) failFile(`${format}.open`, file, item.name, "there are two of this name.");
+    named.set(item.name, item);
+  }
+  const operation = `${format}.read`;
+  let isOpen = true;
+  const find = (name: unknown): Item => {
+    if (!isOpen) failFile(operation, file, null, "it has been closed.", "Open it again.");
+    if (name === undefined && items.length === 1) return items[0];
+    const item = typeof name === "string" ? named.get(name) : undefined;
+    return item ?? failName(operation, file, name, items);
+  };
+  return Object.freeze({
+    format,
+    entries: Object.freeze(items.map(entryOf)),
+    meta,
+    async read(name?: string, items?: readonly SliceItem[], options?: ReadOptions) {
+      const { signal } = readOptions(operation, options, "{ signal }", ["signal"]);
+      checkSignal(operation, signal);
+      const picks = items === undefined ? null : readPicks(operation, items);
+      const item = find(name);
+      if (item.dtype === null) {
+        const [fact, remedy] = item.refusal ?? [
+          `elements of type ${quoted(item.type)} have no dtype here.`,
+          "",
+        ];
+        failFile(operation, file, item.name, fact, remedy === "" ? undefined : remedy);
+      }
+      return readItem(operation, item, item.dtype, picks, signal);
+    },
+    async raw(name?: string, options?: ReadOptions) {
+      const { signal } = readOptions(operation, options, "{ signal }", ["signal"]);
+      checkSignal(operation, signal);
+      const { dtype: _, swap, refusal, decode, verify, byteStrides, ...item } = find(name);
+      if (decode !== undefined) {
+        failFile(operation, file, item.name, "its elements are not bytes in a row.", "Use read.");
+      }
+      const bytes = { ...item, dtype: "u8" as const, shape: [item.bytes], byteStrides: [1] };
+      const checked = verify === undefined ? bytes : { ...bytes, verify };
+      return (await readItem(operation, checked, "u8", null, signal)) as Tensor<"u8">;
+    },
+    async close() {
+      isOpen = false;
+    },
+  });
+}
+
+function readPicks(operation: string, items: unknown): readonly SliceItem[] {
+  const picks = readList(operation, "the slice", items);
+  if (picks !== null) return picks as SliceItem[];
+  return fail(
+    "value",
+    operation,
+    `the slice is ${describe(items)}.`,
+    'Give a list of what slice takes: ["0:10", 3].',
+  );
+}
+
+function failName(operation: string, file: string, name: unknown, items: readonly Item[]): never {
+  const names = items.slice(0, 8).map((item) => quoted(item.name));
+  const more = items.length > 8 ? `, … (${items.length} in all)` : "";
+  const fact =
+    name === undefined
+      ? `it has ${items.length} entries.`
+      : `there is no entry ${typeof name === "string" ? quoted(name) : describe(name)}.`;
+  const remedy = items.length === 0 ? "It has no entries." : `Name one of ${names.join(", ")}${more}.`;
+  return failFile(operation, file, null, fact, remedy);
+}
+
+async function readItem(
+  operation: string,
+  item: Item,
+  dtype: DType,
+  picks: readonly SliceItem[] | null,
+  signal: AbortSignal | undefined,
+): Promise<Tensor> {
+  const { shape, byteStrides = [], input } = item;
+  const itemBytes = dtypes[dtype].bytes;
+  const whole: View = { shape, strides: byteStrides, offset: 0, itemBytes };
+  // What is wrong with a slice is known before anything is opened.
+  const view = picks === null ? whole : slice(whole, picks);
+  signal?.throwIfAborted();
+  const reader = await input.open(signal);
+  try {
+    if (item.decode !== undefined) return await decoded(item.decode, reader, whole, view);
+    const plan = planRuns(view);
+    const place = takePlace(operation, dtype, plan.bytes);
+    const inner = item.unpack?.(reader) ?? reader;
+    try {
+      await readRuns(inner, plan, item.unpack === undefined ? item.from : 0, input.gap, place);
+      if (picks === null) item.verify?.(place);
+      settle(place, dtype, item.swap === true);
+      signal?.throwIfAborted();
+      return place.finish(plan.dense);
+    } catch (error) {
+      place.release();
+      throw error;
+    } finally {
+      if (inner !== reader) await inner.close();
+    }
+  } finally {
+    await reader.close();
+  }
+}
+
+async function decoded(
+  decode: (reader: Reader) => Promise<Place>,
+  reader: Reader,
+  whole: View,
+  view: View,
+): Promise<Tensor> {
+  const place = await decode(reader);
+  if (view === whole) return place.finish(whole);
+  const all = place.finish(whole);
+  try {
+    const { shape, strides, offset, itemBytes } = view;
+    const at = Math.floor(offset / itemBytes);
+    const part = all.asStrided(
+      shape,
+      strides.map((s) => s / itemBytes),
+      at,
+    );
+    const copy = part.clone();
+    part.dispose();
+    return copy;
+  } finally {
+    all.dispose();
+  }
+}
+
+/** Bytes as a tensor has them: lowest byte first, and 0 or 1 for a bool. */
+function settle(place: Place, dtype: DType, swap: boolean): void {
+  const { bytes } = dtypes[dtype];
+  if (dtype === "bool") {
+    const cells = place.at(0, place.bytes);
+    for (let i = 0; i < cells.length; i++) if (cells[i] > 1) cells[i] = 1;
+  }
+  if (swap && bytes > 1) swapBytes(place.at(0, place.bytes), bytes);
+}
+
+/** The other byte order, in place. */
+export function swapBytes(all: Uint8Array, itemBytes: number): void {
+  const { buffer, byteOffset, length } = all;
+  if (itemBytes === 2) {
+    const cells = new Uint16Array(buffer, byteOffset, length / 2);
+    for (let i = 0; i < cells.length; i++) cells[i] = (cells[i] << 8) | (cells[i] >> 8);
+    return;
+  }
+  const cells = new Uint32Array(buffer, byteOffset, length / 4);
+  const turned = (x: number) => (x << 24) | ((x & 0xff00) << 8) | ((x >>> 8) & 0xff00) | (x >>> 24);
+  if (itemBytes === 4) for (let i = 0; i < cells.length; i++) cells[i] = turned(cells[i]);
+  else {
+    for (let i = 0; i < cells.length; i += 2) {
+      const low = cells[i];
+      cells[i] = turned(cells[i + 1]);
+      cells[i + 1] = turned(low);
+    }
+  }
+}
+
+/* What formats check ----------------------------------------------------------------------------------- */
+
+/** Throws unless a shape out of a file is one: sizes from 0, and few enough elements to count. */
+export function checkFileShape(
+  operation: string,
+  file: string,
+  entry: string | null,
+  shape: readonly number[],
+  itemBytes: number,
+): number {
+  const wrong = shape.findIndex((n) => !Number.isSafeInteger(n) || n < 0);
+  if (wrong >= 0) failFile(operation, file, entry, `size ${shape[wrong]} of axis ${wrong} is not a size.`);
+  if (shape.length > MAX_RANK) {
+    failFile(operation, file, entry, `it has ${shape.length} axes; at most ${MAX_RANK} are supported.`);
+  }
+  let bytes = itemBytes;
+  for (const n of shape) bytes *= Math.max(n, 1);
+  if (!Number.isSafeInteger(bytes))
+    failFile(operation, file, entry, `shape ${list(shape)} is too large to count.`);
+  checkShape(operation, shape);
+  return shape.includes(0) ? 0 : bytes;
+}
+
+/** Sorted by where they begin, none reaches into the next; throws otherwise. */
+export function checkApart(
+  operation: string,
+  file: string,
+  items: readonly { readonly name: string; readonly from: number; readonly bytes: number }[],
+): void {
+  const sorted = items.filter((item) => item.bytes > 0).sort((a, b) => a.from - b.from);
+  for (let i = 1; i < sorted.length; i++) {
+    const [a, b] = [sorted[i - 1], sorted[i]];
+    if (a.from + a.bytes <= b.from) continue;
+    failFile(operation, file, b.name, `it begins at byte ${b.from}, inside of ${quoted(a.name)}.`);
+  }
+}
+
+/** Row-major byte strides. */
+export const denseStrides = (shape: readonly number[], itemBytes: number): number[] =>
+  rowMajorStrides(shape, itemBytes);
+
+/* Several at once -------------------------------------------------------------------------------------- */
+
+/** The entries of these names, or all of them, each under its name; if one fails nothing is left behind. */
+export async function readAll(
+  archive: Archive,
+  names: readonly string[] | undefined,
+  signal: AbortSignal | undefined,
+): Promise<Record<string, Tensor>> {
+  // A name out of a file may be anything, __proto__ too.
+  const all = Object.create(null) as Record<string, Tensor>;
+  const options = signal === undefined ? undefined : { signal };
+  try {
+    for (const name of names ?? archive.entries.map((e) => e.name)) {
+      if (!(name in all)) all[name] = await archive.read(name, undefined, options);
+    }
+  } catch (error) {
+    for (const t of Object.values(all)) t.dispose();
+    throw error;
+  }
+  return all;
+}
+
+/** The option `names`: a list of strings, or left out. */
+export function readNames(operation: string, given: unknown): readonly string[] | undefined {
+  if (given === undefined) return undefined;
+  const names = readList(operation, "names", given);
+  if (names?.every((name) => typeof name === "string")) return names as string[];
+  return fail("value", operation, `names is ${describe(given)}.`, 'Give a list of names: ["w", "b"].');
+}

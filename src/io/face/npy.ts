@@ -1,0 +1,2 @@
+/** What users see of npy. */
+export { encode, type LoadOptions, load, open, save } from "../npy.ts";

@@ -1,0 +1,78 @@
+/**
+ * The one file of io that knows where tensors live: room for a tensor that is about to be read, and the bytes of a tensor
+ * that is about to be written. Until it is finished, a tensor that is being read belongs to no scope and has no handle:
+ * nobody can free it while bytes still arrive.
+ */
+import { type DType, dtypes } from "../dtype.ts";
+import { engine } from "../engine.ts";
+import { unreachable } from "../errors.ts";
+import { checkReach, createStorage } from "../memory/storage.ts";
+import { copyTo } from "../ops/copy.ts";
+import { share } from "../ops/strided.ts";
+import { live, type Tensor, wrap } from "../tensor.ts";
+import { isContiguous, isFContiguous, transpose, type View } from "../view/view.ts";
+
+/** Room in the heap for the elements of one tensor. It is finished, or released. */
+export interface Place {
+  readonly bytes: number;
+  /** Memory that never moves: what is given by `at` may be written to while others allocate. */
+  readonly stays: boolean;
+  /** The bytes [from, from + length); where memory does not stay, only until something allocates. */
+  at(from: number, length: number): Uint8Array;
+  /** The tensor whose elements lie here as the view says. */
+  finish(view: View): Tensor;
+  release(): void;
+}
+
+/** Room for so many bytes, of any content. */
+export function takePlace(operation: string, dtype: DType, bytes: number): Place {
+  const { heap } = engine();
+  const storage = createStorage(heap, bytes, operation);
+  return {
+    bytes,
+    stays: heap.shared,
+    at(from, length) {
+      if (!(from >= 0 && length >= 0 && from + length <= bytes)) unreachable("io reaches beyond its place");
+      return new Uint8Array(heap.buffer, storage.address + from, length);
+    },
+    finish(view) {
+      checkReach(operation, view, storage);
+      return wrap({ dtype, storage, frame: view, readOnly: false });
+    },
+    release: () => storage.release(),
+  };
+}
+
+/** The elements of a tensor as bytes without gaps, held until they are released. */
+export interface Held {
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+  /** The first axis is the fastest. */
+  readonly fortran: boolean;
+  readonly bytes: number;
+  /** The bytes [from, from + length) as they are now. */
+  at(from: number, length: number): Uint8Array;
+  release(): void;
+}
+
+/** Holds a tensor to be written; one that has gaps is copied. With `keepFortran`, a transposed matrix is not. */
+export function hold(operation: string, t: Tensor, keepFortran = false): Held {
+  const of = live(operation, t);
+  const { dtype, frame } = of;
+  const fortran = keepFortran && !isContiguous(frame) && isFContiguous(frame);
+  const isDense = isContiguous(fortran ? transpose(frame) : frame);
+  const held = isDense ? share(of, frame) : copyTo(operation, of, dtype);
+  const bytes = dtypes[dtype].bytes * frame.shape.reduce((a, b) => a * b, 1);
+  const { heap, address } = held.storage;
+  return {
+    dtype,
+    shape: frame.shape,
+    fortran,
+    bytes,
+    at(from, length) {
+      const piece = new Uint8Array(heap.buffer, address + held.frame.offset + from, length);
+      return heap.shared ? piece : piece.slice();
+    },
+    release: () => held.storage.release(),
+  };
+}

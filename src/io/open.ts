@@ -1,0 +1,88 @@
+/** The registry: one line a format. `open` finds the format of a file by its first bytes, `save` by the name's ending. */
+import { fail } from "../errors.ts";
+import { isTensor, type Tensor } from "../tensor.ts";
+import type { Archive } from "./archive.ts";
+import { failFile, quoted } from "./names.ts";
+import * as npy from "./npy.ts";
+import { isNpy } from "./npy-header.ts";
+import { type Input, inputOf, type ReadOptions, type Source, type SourceOptions } from "./source.ts";
+
+interface Format {
+  readonly name: string;
+  readonly endings: readonly string[];
+  /** Does a file begin so? */
+  readonly matches: (head: Uint8Array, size: number) => boolean;
+  readonly open: (operation: string, input: Input, signal: AbortSignal | undefined) => Promise<Archive>;
+  /** Where it can be written: one tensor, or several by name. */
+  readonly save?: (path: string | URL, what: never, options?: ReadOptions) => Promise<void>;
+  readonly holds?: "one" | "several";
+}
+
+/** Those with a magic of their own first. */
+const formats: readonly Format[] = [
+  { name: "npy", endings: [".npy"], matches: isNpy, open: npy.openInput, save: npy.save, holds: "one" },
+];
+
+/** Bytes that tell one format from another. */
+const HEAD = 64;
+
+/**
+ * Opens a file of any format that is known, and reads no element. Its format is found by its first bytes, not by its name.
+ *
+ *     const file = await open("model.safetensors");
+ *     file.format; // "safetensors"
+ *     for (const { name, dtype, shape } of file.entries) console.log(name, dtype, shape);
+ *     const w = await file.read("weight", ["0:10"]);
+ */
+export async function open(source: Source, options?: SourceOptions): Promise<Archive> {
+  const { input, signal } = await inputOf("open", source, options);
+  const reader = await input.open(signal);
+  let head: Uint8Array;
+  try {
+    head = (await reader.bytes(0, Math.min(HEAD, input.size))).slice();
+  } finally {
+    await reader.close();
+  }
+  const format = formats.find((f) => f.matches(head, input.size));
+  if (format !== undefined) return format.open("open", input, signal);
+  const known = formats.map((f) => f.name).join(", ");
+  const begins = [...head.subarray(0, 8)].map((x) => x.toString(16).padStart(2, "0")).join(" ");
+  const fact = head.length === 0 ? "it is empty." : `no format that is known begins with ${begins}.`;
+  return failFile("open", input.name, null, fact, `Known are ${known}.`);
+}
+
+/**
+ * Writes tensors to a file, in the format that its name ends in: .npy takes one tensor, .npz, .safetensors and .gguf take
+ * several by name. The formats' own `save` have more options.
+ *
+ *     await save("x.npy", x);
+ *     await save("both.npz", { x, y });
+ */
+export async function save(
+  path: string | URL,
+  what: Tensor | Readonly<Record<string, Tensor>>,
+  options?: ReadOptions,
+): Promise<void> {
+  const name = typeof path === "string" ? path : path instanceof URL ? path.pathname : "";
+  const format = formats.find(
+    (f) => f.save !== undefined && f.endings.some((e) => name.toLowerCase().endsWith(e)),
+  );
+  if (format?.save === undefined) {
+    const known = formats.filter((f) => f.save !== undefined).flatMap((f) => f.endings);
+    return fail(
+      "value",
+      "save",
+      `no format is written to ${quoted(name)}.`,
+      `Endings are ${known.join(", ")}.`,
+    );
+  }
+  if (isTensor(what) !== (format.holds === "one")) {
+    fail(
+      "value",
+      "save",
+      format.holds === "one" ? `${format.name} holds one tensor.` : `${format.name} holds tensors by name.`,
+      format.holds === "one" ? "Give a tensor." : "Give an object: { x, y }.",
+    );
+  }
+  return format.save(path, what as never, options);
+}

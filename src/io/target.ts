@@ -1,0 +1,129 @@
+/**
+ * Where bytes go: into memory, or into a file. A file appears under its name when all of it is on the disk, or not at all:
+ * it is written under another name in the same folder, flushed, and renamed.
+ */
+import { fail } from "../errors.ts";
+import type { Held } from "./into-heap.ts";
+import { quoted } from "./names.ts";
+import { failSystem } from "./source.ts";
+
+/** Something to be written, piece by piece; it holds tensors until it is released. */
+export interface Writing {
+  /** Each piece is used before the next is asked for. */
+  pieces(): Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
+  release(): void;
+}
+
+/** Bytes of a tensor that are handed over at a time. */
+const PIECE = 8 << 20;
+
+/** The bytes of a tensor, some at a time. */
+export function* piecesOf(held: Held): Iterable<Uint8Array> {
+  for (let at = 0; at < held.bytes; at += PIECE) yield held.at(at, Math.min(PIECE, held.bytes - at));
+}
+
+/** The bytes, in memory of their own. */
+export async function toBytes(writing: Writing, signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+  try {
+    const all: Uint8Array[] = [];
+    let total = 0;
+    for await (const piece of writing.pieces()) {
+      signal?.throwIfAborted();
+      // The heap goes on living: what is kept of it is a copy.
+      all.push(piece.slice());
+      total += piece.length;
+    }
+    const out = new Uint8Array(total);
+    let at = 0;
+    for (const piece of all) {
+      out.set(piece, at);
+      at += piece.length;
+    }
+    return out;
+  } finally {
+    writing.release();
+  }
+}
+
+/** Writes a file, wholly or not at all. */
+export async function toFile(
+  operation: string,
+  target: string | URL,
+  writing: Writing,
+  signal?: AbortSignal,
+): Promise<void> {
+  try {
+    const [fs, path, url] = await Promise.all([
+      import("node:fs/promises"),
+      import("node:path"),
+      import("node:url"),
+    ]);
+    const full = pathOf(operation, target, url);
+    const name = quoted(full);
+    const salt = Array.from(crypto.getRandomValues(new Uint8Array(6)), (x) =>
+      x.toString(16).padStart(2, "0"),
+    );
+    const base = path.basename(full).slice(0, 100);
+    const temporary = path.join(path.dirname(full), `.${base}.${salt.join("")}.tmp`);
+    signal?.throwIfAborted();
+    // "wx": never a file, or a link, that somebody else has put there.
+    const handle = await fs.open(temporary, "wx").catch((error) => failSystem(operation, name, error));
+    try {
+      try {
+        for await (const piece of writing.pieces()) {
+          signal?.throwIfAborted();
+          for (let done = 0; done < piece.length; ) {
+            done += (await handle.write(piece, done, piece.length - done)).bytesWritten;
+          }
+        }
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+      signal?.throwIfAborted();
+      await fs.rename(temporary, full);
+    } catch (error) {
+      await fs.rm(temporary, { force: true }).catch(() => {});
+      signal?.throwIfAborted();
+      failSystem(operation, name, error);
+    }
+    await flushFolder(fs, path.dirname(full));
+  } finally {
+    writing.release();
+  }
+}
+
+/** The new name itself must reach the disk; systems that cannot flush a folder do it by themselves. */
+async function flushFolder(fs: typeof import("node:fs/promises"), folder: string): Promise<void> {
+  try {
+    const handle = await fs.open(folder, "r");
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+  } catch {
+    // Windows opens no folders.
+  }
+}
+
+function pathOf(operation: string, target: unknown, url: typeof import("node:url")): string {
+  if (typeof target === "string" && !/^https?:/i.test(target) && target !== "" && !target.includes("\0")) {
+    return /^file:/i.test(target) ? fromUrl(operation, target, url) : target;
+  }
+  if (target instanceof URL) return fromUrl(operation, target, url);
+  return fail(
+    "value",
+    operation,
+    `cannot write to ${typeof target === "string" ? quoted(target) : typeof target}.`,
+    "Give a path or a file URL, or use encode(…) for the bytes.",
+  );
+}
+
+function fromUrl(operation: string, target: string | URL, url: typeof import("node:url")): string {
+  try {
+    return url.fileURLToPath(target);
+  } catch {
+    return fail("value", operation, `${quoted(String(target))} is no file URL.`, "Give a path.");
+  }
+}
