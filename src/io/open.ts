@@ -5,6 +5,7 @@ import type { Archive } from "./archive.ts";
 import { failFile, quoted } from "./names.ts";
 import * as npy from "./npy.ts";
 import { isNpy } from "./npy-header.ts";
+import * as safetensors from "./safetensors.ts";
 import { type Input, inputOf, type ReadOptions, type Source, type SourceOptions } from "./source.ts";
 
 interface Format {
@@ -21,6 +22,14 @@ interface Format {
 /** Those with a magic of their own first. */
 const formats: readonly Format[] = [
   { name: "npy", endings: [".npy"], matches: isNpy, open: npy.openInput, save: npy.save, holds: "one" },
+  {
+    name: "safetensors",
+    endings: [".safetensors", ".safetensors.index.json"],
+    matches: safetensors.isSafetensors,
+    open: safetensors.openInput,
+    save: safetensors.save,
+    holds: "several",
+  },
 ];
 
 /** Bytes that tell one format from another. */
