@@ -4,6 +4,7 @@
  */
 export type { Archive, Entry } from "./io/archive.ts";
 export * as npy from "./io/face/npy.ts";
+export * as npz from "./io/face/npz.ts";
 export * as safetensors from "./io/face/safetensors.ts";
 export { open, save } from "./io/open.ts";
 export type { CustomSource, ReadOptions, Source, SourceOptions } from "./io/source.ts";

@@ -5,8 +5,10 @@ import type { Archive } from "./archive.ts";
 import { failFile, quoted } from "./names.ts";
 import * as npy from "./npy.ts";
 import { isNpy } from "./npy-header.ts";
+import * as npz from "./npz.ts";
 import * as safetensors from "./safetensors.ts";
 import { type Input, inputOf, type ReadOptions, type Source, type SourceOptions } from "./source.ts";
+import { isZip } from "./zip.ts";
 
 interface Format {
   readonly name: string;
@@ -22,6 +24,7 @@ interface Format {
 /** Those with a magic of their own first. */
 const formats: readonly Format[] = [
   { name: "npy", endings: [".npy"], matches: isNpy, open: npy.openInput, save: npy.save, holds: "one" },
+  { name: "npz", endings: [".npz"], matches: isZip, open: npz.openInput, save: npz.save, holds: "several" },
   {
     name: "safetensors",
     endings: [".safetensors", ".safetensors.index.json"],

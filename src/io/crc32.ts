@@ -1,0 +1,38 @@
+/** The checksum of zip and gzip (polynomial 0xedb88320, reflected), eight bytes a step. */
+
+let tables: Uint32Array[] | undefined;
+
+/** tables[k][b]: what byte b does to the sum when k more bytes follow it. */
+function makeTables(): Uint32Array[] {
+  const first = Uint32Array.from({ length: 256 }, (_, b) => {
+    let c = b;
+    for (let k = 0; k < 8; k++) c = c & 1 ? 0xedb88320 ^ (c >>> 1) : c >>> 1;
+    return c;
+  });
+  const all = [first];
+  for (let k = 1; k < 8; k++) all.push(all[k - 1].map((c) => first[c & 255] ^ (c >>> 8)));
+  return all;
+}
+
+/** The checksum of `before` and then these bytes; start with 0. */
+export function crc32(bytes: Uint8Array, before = 0): number {
+  tables ??= makeTables();
+  const [t0, t1, t2, t3, t4, t5, t6, t7] = tables;
+  let c = ~before;
+  let i = 0;
+  const { length } = bytes;
+  for (; i + 8 <= length; i += 8) {
+    const low = c ^ (bytes[i] | (bytes[i + 1] << 8) | (bytes[i + 2] << 16) | (bytes[i + 3] << 24));
+    c =
+      t7[low & 255] ^
+      t6[(low >>> 8) & 255] ^
+      t5[(low >>> 16) & 255] ^
+      t4[low >>> 24] ^
+      t3[bytes[i + 4]] ^
+      t2[bytes[i + 5]] ^
+      t1[bytes[i + 6]] ^
+      t0[bytes[i + 7]];
+  }
+  for (; i < length; i++) c = t0[(c ^ bytes[i]) & 255] ^ (c >>> 8);
+  return ~c >>> 0;
+}
