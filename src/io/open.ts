@@ -2,6 +2,7 @@
 import { fail } from "../errors.ts";
 import { isTensor, type Tensor } from "../tensor.ts";
 import type { Archive } from "./archive.ts";
+import * as gguf from "./gguf.ts";
 import { failFile, quoted } from "./names.ts";
 import * as npy from "./npy.ts";
 import { isNpy } from "./npy-header.ts";
@@ -25,6 +26,14 @@ interface Format {
 const formats: readonly Format[] = [
   { name: "npy", endings: [".npy"], matches: isNpy, open: npy.openInput, save: npy.save, holds: "one" },
   { name: "npz", endings: [".npz"], matches: isZip, open: npz.openInput, save: npz.save, holds: "several" },
+  {
+    name: "gguf",
+    endings: [".gguf"],
+    matches: gguf.isGguf,
+    open: gguf.openInput,
+    save: gguf.save,
+    holds: "several",
+  },
   {
     name: "safetensors",
     endings: [".safetensors", ".safetensors.index.json"],

@@ -1,0 +1,11 @@
+/** What users see of gguf. */
+export {
+  encode,
+  type GgufArchive,
+  type LoadOptions,
+  load,
+  type MetaValue,
+  open,
+  type SaveOptions,
+  save,
+} from "../gguf.ts";
