@@ -6,6 +6,7 @@ export type { Archive, Entry } from "./io/archive.ts";
 export * as gguf from "./io/face/gguf.ts";
 export * as npy from "./io/face/npy.ts";
 export * as npz from "./io/face/npz.ts";
+export * as onnx from "./io/face/onnx.ts";
 export * as safetensors from "./io/face/safetensors.ts";
 export type { GgufArchive, MetaValue } from "./io/gguf.ts";
 export { open, save } from "./io/open.ts";

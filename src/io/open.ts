@@ -7,6 +7,7 @@ import { failFile, quoted } from "./names.ts";
 import * as npy from "./npy.ts";
 import { isNpy } from "./npy-header.ts";
 import * as npz from "./npz.ts";
+import * as onnx from "./onnx.ts";
 import * as safetensors from "./safetensors.ts";
 import { type Input, inputOf, type ReadOptions, type Source, type SourceOptions } from "./source.ts";
 import { isZip } from "./zip.ts";
@@ -42,6 +43,7 @@ const formats: readonly Format[] = [
     save: safetensors.save,
     holds: "several",
   },
+  { name: "onnx", endings: [".onnx"], matches: onnx.isOnnx, open: onnx.openInput },
 ];
 
 /** Bytes that tell one format from another. */
