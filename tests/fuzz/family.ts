@@ -12,7 +12,7 @@ export interface Family<C = unknown> {
   /** Plain data: numbers, bigints, strings, booleans, null, arrays, objects. */
   readonly cases: fc.Arbitrary<C>;
   /** Throws where the law is broken. False: there was nothing to compare, since the call is refused as it should be. */
-  readonly check: (c: C) => boolean;
+  readonly check: (c: C) => boolean | Promise<boolean>;
   /** How many cases the gate runs, 2,000 at most. */
   readonly gate: number;
 }

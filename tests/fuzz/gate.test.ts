@@ -16,15 +16,15 @@ configure({ threads: 2 });
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
 describe("the law of each family, on a sample", () => {
-  test.each(families.map((f) => [f.name, f.law, f] as const))("%s: %s", (_, __, f) => {
+  test.each(families.map((f) => [f.name, f.law, f] as const))("%s: %s", async (_, __, f) => {
     expect(f.gate).toBeLessThanOrEqual(2000);
     // Some families make what they work among with their first case.
-    for (const c of fc.sample(f.cases, 1)) f.check(c);
+    for (const c of fc.sample(f.cases, 1)) await f.check(c);
     const before = memory().tensors;
     let compared = 0;
-    fc.assert(
-      fc.property(f.cases, (c) => {
-        if (f.check(c)) compared++;
+    await fc.assert(
+      fc.asyncProperty(f.cases, async (c) => {
+        if (await f.check(c)) compared++;
       }),
       { numRuns: f.gate },
     );
@@ -99,9 +99,9 @@ describe("npm run fuzz", () => {
 });
 
 /** A case that depends on what ran before it has a process of its own. */
-function replay(line: CorpusLine): void {
+async function replay(line: CorpusLine): Promise<void> {
   const f = familyNamed(line.family);
-  if (line.before === undefined) f.check(line.case);
+  if (line.before === undefined) await f.check(line.case);
   else {
     const input = toLine({ family: f.name, list: [...line.before, line.case] });
     const { stdout, stderr } = spawnSync(process.execPath, ["--import", "tsx", here("./turn.ts")], {

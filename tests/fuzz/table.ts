@@ -1,6 +1,7 @@
 /** Every family of random cases. A new one is a line here: the gate, the corpus and `npm run fuzz` find it. */
 import { copies } from "./copies.ts";
 import type { Family } from "./family.ts";
+import { files } from "./files.ts";
 import { folds, foldsScalar, scans } from "./folds.ts";
 import { frontend } from "./frontend.ts";
 import { hostile } from "./hostile.ts";
@@ -25,6 +26,7 @@ export const families: readonly Family[] = [
   library,
   threads,
   hostile,
+  files,
 ];
 
 export function familyNamed(name: string): Family {

@@ -27,13 +27,13 @@ export interface TurnReport {
 
 const say = (x: object) => writeSync(1, `${toLine(x)}\n`);
 
-function take(request: TurnRequest): TurnReport {
+async function take(request: TurnRequest): Promise<TurnReport> {
   const f = familyNamed(request.family);
   let [cases, compared, told] = [0, 0, performance.now()];
-  const check = (c: unknown) => {
+  const check = async (c: unknown) => {
     if (request.trace !== undefined) writeFileSync(request.trace, toLine(c));
     cases++;
-    if (f.check(c)) compared++;
+    if (await f.check(c)) compared++;
     if (performance.now() - told > 1000) {
       told = performance.now();
       say({ cases });
@@ -43,14 +43,14 @@ function take(request: TurnRequest): TurnReport {
     error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   for (const c of request.list ?? []) {
     try {
-      check(c);
+      await check(c);
     } catch (error) {
       return { cases, compared, finding: { case: c, path: "", error: text(error) } };
     }
   }
   if (request.explore === undefined) return { cases, compared, finding: null };
   const { seed, milliseconds } = request.explore;
-  const found = fc.check(fc.property(f.cases, check), {
+  const found = await fc.check(fc.asyncProperty(f.cases, check), {
     seed,
     numRuns: 10_000_000,
     interruptAfterTimeLimit: milliseconds,
@@ -72,7 +72,7 @@ function take(request: TurnRequest): TurnReport {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   configure({ threads: 2 });
-  const report = take(fromLine(readFileSync(0, "utf8")) as TurnRequest);
+  const report = await take(fromLine(readFileSync(0, "utf8")) as TurnRequest);
   say(report);
   process.exit(report.finding === null ? 0 : 1);
 }

@@ -1,0 +1,226 @@
+/** Files of every format that is read by hand, changed at random: the right tensor, or an error that says what is wrong. */
+import fc from "fast-check";
+import { memory, type Tensor, TensorError } from "../../src/index.ts";
+import { type Archive, type CustomSource, type Entry, open } from "../../src/io.ts";
+import { bytesOf, manifest } from "../io/fixtures.ts";
+import { family } from "./family.ts";
+
+/** Numbers that lengths, counts and offsets are not. */
+const odd = [
+  0n,
+  1n,
+  2n,
+  7n,
+  8n,
+  127n,
+  255n,
+  256n,
+  65535n,
+  2n ** 31n,
+  2n ** 32n - 1n,
+  2n ** 53n,
+  2n ** 63n,
+  2n ** 64n - 1n,
+];
+
+/** One change. Places are taken round and round the file, `early` ones round its first 200 bytes. */
+interface Edit {
+  readonly kind: "byte" | "number" | "digit" | "cut" | "drop" | "repeat" | "insert" | "copy";
+  readonly at: number;
+  readonly early: boolean;
+  readonly value: number;
+}
+
+export interface FileCase {
+  readonly file: string;
+  readonly edits: readonly Edit[];
+  /** Of the slice that is read of each entry. */
+  readonly slice: readonly string[];
+}
+
+const names = Object.keys(manifest).sort();
+/** Formats with one small file are as good as those with thirty. */
+const byFormat = new Map<string, string[]>();
+for (const name of names) {
+  const ending = name.slice(name.lastIndexOf("."));
+  byFormat.set(ending, [...(byFormat.get(ending) ?? []), name]);
+}
+
+const edit: fc.Arbitrary<Edit> = fc.record({
+  kind: fc.constantFrom(
+    "byte",
+    "byte",
+    "number",
+    "digit",
+    "digit",
+    "cut",
+    "drop",
+    "repeat",
+    "insert",
+    "copy",
+  ),
+  at: fc.nat(1 << 20),
+  early: fc.boolean(),
+  value: fc.nat(1 << 20),
+});
+
+const cases: fc.Arbitrary<FileCase> = fc.record({
+  file: fc.constantFrom(...byFormat.values()).chain((list) => fc.constantFrom(...list)),
+  edits: fc.oneof(fc.array(edit, { maxLength: 1 }), fc.array(edit, { minLength: 1, maxLength: 4 })),
+  slice: fc.array(fc.constantFrom("::2", "1:", "::-1", "0", ":", "..."), { maxLength: 2 }),
+});
+
+const originals = new Map<string, Uint8Array<ArrayBuffer>>();
+function original(name: string): Uint8Array<ArrayBuffer> {
+  const known = originals.get(name) ?? bytesOf(name);
+  originals.set(name, known);
+  return known;
+}
+
+const joined = (...parts: readonly Uint8Array[]): Uint8Array => new Uint8Array(Buffer.concat(parts));
+
+/** What each kind of change does to a file. */
+const change: Readonly<Record<Edit["kind"], (b: Uint8Array, at: number, value: number) => Uint8Array>> = {
+  byte(b, at, value) {
+    b[at] = value;
+    return b;
+  },
+  number(b, at, value) {
+    const width = [2, 4, 8][value % 3];
+    const view = new DataView(b.buffer);
+    for (let i = 0; i < width && at + i < b.length; i++) {
+      view.setUint8(at + i, Number((odd[value % odd.length] >> BigInt(8 * i)) & 255n));
+    }
+    return b;
+  },
+  /** A digit of a header in text, so that it stays one. */
+  digit(b, at, value) {
+    const digits = [...b.keys()].filter((i) => b[i] >= 48 && b[i] < 58);
+    if (digits.length > 0) b[digits[at % digits.length]] = 48 + (value % 10);
+    return b;
+  },
+  cut: (b, at) => b.slice(0, at),
+  drop: (b, at, value) => joined(b.subarray(0, at), b.subarray(at + (value % 40))),
+  repeat: (b, at, value) => joined(b.subarray(0, at), b.subarray(Math.max(0, at - (value % 200)))),
+  insert: (b, at, value) =>
+    joined(b.subarray(0, at), new Uint8Array(value % 300).fill(value), b.subarray(at)),
+  copy: (b, at, value) => {
+    b.copyWithin(value % b.length, at, at + 32);
+    return b;
+  },
+};
+
+function changed(name: string, edits: readonly Edit[]): Uint8Array {
+  let bytes: Uint8Array = original(name).slice();
+  for (const { kind, at, early, value } of edits) {
+    if (bytes.length === 0) break;
+    bytes = change[kind](bytes, at % (early ? Math.min(200, bytes.length) : bytes.length), value);
+  }
+  return bytes;
+}
+
+/** Longer than this and a file counts as hanging. */
+const MOST_MILLISECONDS = 3000;
+/** What the heap holds beside tensors: blocks are rounded up. */
+const SLACK = 4096;
+
+/** Its result, or null where it was refused as it should be. */
+async function outcome<T>(what: string, run: () => Promise<T>): Promise<T | null> {
+  try {
+    return await run();
+  } catch (error) {
+    if (!(error instanceof TensorError)) throw new Error(`${what}: ${(error as Error)?.stack ?? error}`);
+    if (error.code === "internal") throw error;
+    if (error.code === "file" && !/^[\w.]+: (the source|the bytes)/.test(error.message)) {
+      throw new Error(`${what}: the message names no file: ${error.message}`);
+    }
+    return null;
+  }
+}
+
+function sourceOf(bytes: Uint8Array): CustomSource {
+  return {
+    size: bytes.length,
+    async read(from, length) {
+      // Nothing asks for more than the file has, so nothing makes room for more.
+      if (from < 0 || from + length > bytes.length)
+        throw new Error(`bytes ${from} + ${length} of ${bytes.length}`);
+      return bytes.slice(from, from + length);
+    },
+  };
+}
+
+async function check({ file, edits, slice }: FileCase): Promise<boolean> {
+  const bytes = changed(file, edits);
+  const began = performance.now();
+  const before = memory();
+  const beside = Object.keys(manifest).filter((name) => /^sharded-|^external/.test(name));
+  const files = Object.fromEntries([...beside, "external.data"].map((name) => [name, original(name)]));
+  const archive = await outcome("open", () => open(sourceOf(bytes), { files }));
+  if (memory().bytes !== before.bytes) throw new Error("opening took memory of the heap");
+  if (archive !== null) {
+    for (const entry of archive.entries)
+      await checkEntry(archive, entry, bytes, slice, edits.length === 0, file);
+  } else if (edits.length === 0) throw new Error("a good file was refused");
+  const took = performance.now() - began;
+  if (took > MOST_MILLISECONDS) throw new Error(`it took ${Math.round(took)} ms`);
+  return true;
+}
+
+async function checkEntry(
+  archive: Archive,
+  entry: Entry,
+  bytes: Uint8Array,
+  slice: readonly string[],
+  isGood: boolean,
+  file: string,
+): Promise<void> {
+  const before = memory();
+  const whole = await outcome(`read ${entry.name}`, () => archive.read(entry.name));
+  const part = await outcome(`slice ${entry.name}`, () => archive.read(entry.name, slice));
+  const raw = await outcome(`raw ${entry.name}`, () => archive.raw(entry.name));
+  const { peakBytes } = memory();
+  // Each of the three at most, and a copy where elements are decoded.
+  if (peakBytes > before.peakBytes && peakBytes > before.bytes + 4 * entry.bytes + SLACK) {
+    throw new Error(`${entry.name}: ${entry.bytes} bytes took ${peakBytes - before.bytes} of the heap`);
+  }
+  if (entry.packed === undefined && entry.bytes > Math.max(bytes.length * 10, 1 << 20)) {
+    throw new Error(`${entry.name} has ${entry.bytes} bytes, the file ${bytes.length}`);
+  }
+  if (whole !== null) {
+    if (whole.dtype !== entry.dtype || String(whole.shape) !== String(entry.shape)) {
+      throw new Error(
+        `${entry.name} is ${whole.dtype} ${whole.shape}, listed as ${entry.dtype} ${entry.shape}`,
+      );
+    }
+    if (part !== null) expectSame(`${entry.name}, sliced`, part, whole.slice(...slice));
+    const fact = manifest[file][entry.name];
+    if (isGood && fact?.hex !== undefined && hex(whole) !== fact.hex)
+      throw new Error(`${entry.name} is wrong`);
+  } else if (isGood && entry.dtype !== null) throw new Error(`${entry.name} was refused`);
+  if (raw !== null && entry.packed === undefined && entry.from + entry.bytes <= bytes.length) {
+    const own = Buffer.from(bytes.subarray(entry.from, entry.from + entry.bytes)).toString("hex");
+    // Elements may lie in another file: of a good one, both are known.
+    if (!/sharded|external/.test(file) && hex(raw) !== own)
+      throw new Error(`${entry.name}: its bytes are others`);
+  }
+  for (const t of [whole, part, raw]) t?.dispose();
+}
+
+const hex = (t: Tensor): string => {
+  const { buffer, byteOffset, byteLength } = t.toTypedArray();
+  return Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength).toString("hex");
+};
+
+function expectSame(what: string, got: Tensor, want: Tensor): void {
+  if (String(got.shape) !== String(want.shape) || hex(got) !== hex(want)) throw new Error(`${what} differs`);
+  want.dispose();
+}
+
+export const files = family<FileCase>({
+  name: "files",
+  law: "a file that was changed at random gives its tensors or an error that names it, and takes no more memory than it has",
+  cases,
+  check,
+  gate: 2000,
+});
