@@ -16,12 +16,14 @@ import { type Comment, type ModuleDeclaration, parse, type Statement } from "aco
 import { transformSync } from "esbuild";
 import * as strided from "../src/index.ts";
 import * as interop from "../src/interop/index.ts";
+import * as io from "../src/io.ts";
 import * as plot from "../src/plot/index.ts";
 
 /** What the documents may import, and the folder of src it comes from. */
 export const entries: Readonly<Record<string, { readonly module: object; readonly file: string }>> = {
   strided: { module: strided, file: "index.ts" },
   "strided/interop": { module: interop, file: "interop/index.ts" },
+  "strided/io": { module: io, file: "io.ts" },
   "strided/plot": { module: plot, file: "plot/index.ts" },
 };
 const modules = Object.fromEntries(Object.entries(entries).map(([name, { module }]) => [name, module]));
