@@ -24,7 +24,11 @@ async function bundled(
 ): Promise<{ bytes: number; files: readonly string[] }> {
   const { outputFiles, metafile } = await build({
     stdin: { contents: code, resolveDir: root, loader: "ts" },
-    alias: { "strided/interop": join(root, "src/interop/index.ts"), strided: join(root, "src/index.ts") },
+    alias: {
+      "strided/interop": join(root, "src/interop/index.ts"),
+      "strided/io": join(root, "src/io.ts"),
+      strided: join(root, "src/index.ts"),
+    },
     external,
     bundle: true,
     minify: true,
@@ -74,6 +78,28 @@ describe("sizes", () => {
     expect(
       files.filter((path) => /^(wasm|run|frontend|optimize|ops\/create|memory)|tensor|engine/.test(path)),
     ).toEqual([]);
+  });
+
+  test("a format of strided/io brings its own part only, and nothing of Node", async () => {
+    const core = await bundled('import { tensor } from "strided"; console.log(tensor([1]).add(1));');
+    expect(core.files.filter((path) => path.startsWith("io"))).toEqual([]);
+    const formats: Readonly<Record<string, { code: string; ceiling: number; own: RegExp }>> = {
+      npy: { code: "npy", ceiling: 13, own: /npy/ },
+      npz: { code: "npz", ceiling: 18, own: /np[yz]|zip|crc|json|tensors/ },
+      safetensors: { code: "safetensors", ceiling: 14, own: /safetensors|json|tensors/ },
+      gguf: { code: "gguf", ceiling: 16, own: /gguf|ggml|cursor|json|tensors/ },
+      onnx: { code: "onnx", ceiling: 15, own: /onnx|protobuf|cursor|json/ },
+      "all of them": { code: "open", ceiling: 30, own: /./ },
+    };
+    const shared = /^io\/(archive|into-heap|names|node|runs|source|target)\.ts$/;
+    for (const [name, { code, ceiling, own }] of Object.entries(formats)) {
+      const { bytes, files } = await bundled(
+        `import { tensor } from "strided"; import * as io from "strided/io"; console.log(tensor([1]).add(1), io.${code});`,
+      );
+      below(`strided/io, ${name}, gzipped, beside the core`, bytes - core.bytes, ceiling);
+      const others = files.filter((path) => path.startsWith("io/") && !shared.test(path) && !own.test(path));
+      expect(others, name).toEqual([]);
+    }
   });
 
   test("the packed package", () => {

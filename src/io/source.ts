@@ -1,14 +1,13 @@
 /**
  * Where bytes come from: a path, a URL, a Blob, memory, or an object that reads. Whatever it is, it becomes an `Input`: a
  * name for messages, a size, and readers that give bytes or fill a place in the heap. Nothing here knows a format.
- *
- * Node's modules are imported where they are needed, so that a browser never sees them.
  */
 import { arrayFacts } from "../dtype.ts";
 import { describe, fail, TensorError } from "../errors.ts";
 import { readOptions } from "../ops/arguments.ts";
 import type { Place } from "./into-heap.ts";
 import { failFile, hasControl, quoted, whyOutside } from "./names.ts";
+import { isNode, type NodeModules, nodeModules } from "./node.ts";
 
 /** An object that reads, for sources of any other kind. */
 export interface CustomSource {
@@ -137,8 +136,6 @@ function readFiles(operation: string, files: unknown): ReadonlyMap<string, Sourc
   const read = readOptions(operation, files as Record<string, Source>, '{ "weights.bin": blob }');
   return new Map(Object.entries(read));
 }
-
-const isNode = (): boolean => typeof process === "object" && typeof process?.versions?.node === "string";
 
 async function toInput(
   operation: string,
@@ -454,23 +451,14 @@ export function failSystem(operation: string, name: string, error: unknown): nev
 }
 
 async function fromPath(operation: string, source: string | URL, settings: Settings): Promise<Input> {
-  const [fs, path, url] = await Promise.all([
-    import("node:fs/promises"),
-    import("node:path"),
-    import("node:url"),
-  ]);
+  const modules = nodeModules(operation);
   let full: string;
   try {
-    full = typeof source === "string" ? source : url.fileURLToPath(source);
+    full = typeof source === "string" ? source : modules.url.fileURLToPath(source);
   } catch (error) {
     return fail("value", operation, `${quoted(String(source))} is no path: ${messageOf(error)}`);
   }
-  return fromFile(operation, full, settings, { fs, path }, true);
-}
-
-interface NodeModules {
-  readonly fs: typeof import("node:fs/promises");
-  readonly path: typeof import("node:path");
+  return fromFile(operation, full, settings, modules, true);
 }
 
 async function fromFile(

@@ -5,6 +5,7 @@
 import { fail } from "../errors.ts";
 import type { Held } from "./into-heap.ts";
 import { quoted } from "./names.ts";
+import { type NodeFiles, type NodeModules, nodeModules } from "./node.ts";
 import { failSystem } from "./source.ts";
 
 /** Something to be written, piece by piece; it holds tensors until it is released. */
@@ -53,11 +54,7 @@ export async function toFile(
   signal?: AbortSignal,
 ): Promise<void> {
   try {
-    const [fs, path, url] = await Promise.all([
-      import("node:fs/promises"),
-      import("node:path"),
-      import("node:url"),
-    ]);
+    const { fs, path, url } = nodeModules(operation);
     const full = pathOf(operation, target, url);
     const name = quoted(full);
     const salt = Array.from(crypto.getRandomValues(new Uint8Array(6)), (x) =>
@@ -94,7 +91,7 @@ export async function toFile(
 }
 
 /** The new name itself must reach the disk; systems that cannot flush a folder do it by themselves. */
-async function flushFolder(fs: typeof import("node:fs/promises"), folder: string): Promise<void> {
+async function flushFolder(fs: NodeFiles, folder: string): Promise<void> {
   try {
     const handle = await fs.open(folder, "r");
     try {
@@ -107,7 +104,7 @@ async function flushFolder(fs: typeof import("node:fs/promises"), folder: string
   }
 }
 
-function pathOf(operation: string, target: unknown, url: typeof import("node:url")): string {
+function pathOf(operation: string, target: unknown, url: NodeModules["url"]): string {
   if (typeof target === "string" && !/^https?:/i.test(target) && target !== "" && !target.includes("\0")) {
     return /^file:/i.test(target) ? fromUrl(operation, target, url) : target;
   }
@@ -120,7 +117,7 @@ function pathOf(operation: string, target: unknown, url: typeof import("node:url
   );
 }
 
-function fromUrl(operation: string, target: string | URL, url: typeof import("node:url")): string {
+function fromUrl(operation: string, target: string | URL, url: NodeModules["url"]): string {
   try {
     return url.fileURLToPath(target);
   } catch {

@@ -1,0 +1,69 @@
+/**
+ * What io uses of Node, asked for at run time: bundlers see none of it, and users need no types of it. Written down as
+ * far as it is used.
+ */
+import { fail } from "../errors.ts";
+
+interface Stats {
+  readonly size: number;
+  readonly mtimeMs: number;
+  readonly ino: number;
+  readonly dev: number;
+  isFile(): boolean;
+}
+
+interface FileHandle {
+  stat(): Promise<Stats>;
+  read(into: Uint8Array, at: number, length: number, from: number): Promise<{ readonly bytesRead: number }>;
+  write(bytes: Uint8Array, at: number, length: number): Promise<{ readonly bytesWritten: number }>;
+  sync(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface NodeFiles {
+  readonly constants: {
+    readonly O_RDONLY: number;
+    readonly O_NONBLOCK?: number;
+    readonly O_NOFOLLOW?: number;
+  };
+  open(path: string, flags: number | string): Promise<FileHandle>;
+  realpath(path: string): Promise<string>;
+  rename(from: string, to: string): Promise<void>;
+  rm(path: string, options: { readonly force: boolean }): Promise<void>;
+}
+
+export interface NodePath {
+  dirname(path: string): string;
+  basename(path: string): string;
+  join(...parts: string[]): string;
+}
+
+export interface NodeModules {
+  readonly fs: NodeFiles;
+  readonly path: NodePath;
+  readonly url: { fileURLToPath(url: string | URL): string };
+}
+
+interface NodeProcess {
+  getBuiltinModule?(name: string): unknown;
+  readonly versions?: Readonly<Record<string, string | undefined>>;
+}
+const node = (): NodeProcess | undefined => (globalThis as { process?: NodeProcess }).process;
+
+export const isNode = (): boolean =>
+  typeof node()?.versions?.node === "string" && typeof node()?.getBuiltinModule === "function";
+
+/** Node's modules for files; an error where there are none. */
+export function nodeModules(operation: string): NodeModules {
+  const get = (name: string) => node()?.getBuiltinModule?.(name);
+  const [fs, path, url] = [get("node:fs/promises"), get("node:path"), get("node:url")];
+  if (fs === undefined || path === undefined || url === undefined) {
+    fail(
+      "value",
+      operation,
+      "this host has no files.",
+      "Give a URL over HTTP, a Blob or bytes; encode gives the bytes of what save would write.",
+    );
+  }
+  return { fs, path, url } as NodeModules;
+}
