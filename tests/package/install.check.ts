@@ -196,6 +196,24 @@ console.log(t.toArray(), big.sum().item(), linalg.det(arange(4).reshape(2, 2).to
     expect(files.filter((f) => !f.endsWith(".map")).length).toBeLessThan(20);
   });
 
+  test("with strided/io, which shares tensors with strided, from paths and bytes", () => {
+    const text = `
+import { arange, memory, type Tensor } from "strided";
+import { type Archive, npy, open, save } from "strided/io";
+
+await save("both.npz", { x: arange(6).reshape(2, 3), y: arange(2) });
+const file: Archive = await open("both.npz");
+const x: Tensor = await file.read("x", [":", -1]);
+const bytes: Uint8Array = await npy.encode(x);
+console.log(file.entries.map((e) => e.name).join(), x.toArray(), (await npy.load(bytes)).add(x).toArray());
+console.log(memory().tensors > 0, await npy.load("none.npy").catch((error: Error) => error.message));
+`;
+    const main = compile("io", { module: "nodenext", moduleResolution: "nodenext" }, text);
+    expect(run(process.execPath, [main], folder)).toBe(
+      'x,y [ 2, 5 ] [ 4, 10 ]\ntrue npy.load: "none.npy": there is no such file.\n',
+    );
+  });
+
   test("by plain JavaScript", () => {
     const source = `
       import { arange, memory, scope, zip } from "strided";

@@ -1,0 +1,55 @@
+/** What TypeScript knows of strided/io. */
+import { describe, expectTypeOf, it } from "vitest";
+import type { DType, SliceItem, Tensor } from "../../src/index.ts";
+import {
+  type Archive,
+  type CustomSource,
+  type Entry,
+  gguf,
+  npy,
+  npz,
+  onnx,
+  open,
+  type Source,
+  safetensors,
+  save,
+} from "../../src/io.ts";
+
+describe("types", () => {
+  it("sources are what can be read", () => {
+    expectTypeOf<string>().toExtend<Source>();
+    expectTypeOf<URL>().toExtend<Source>();
+    expectTypeOf<Blob>().toExtend<Source>();
+    expectTypeOf<File>().toExtend<Source>();
+    expectTypeOf<Buffer>().toExtend<Source>();
+    expectTypeOf<Uint8Array>().toExtend<Source>();
+    expectTypeOf<ArrayBuffer>().toExtend<Source>();
+    expectTypeOf<SharedArrayBuffer>().toExtend<Source>();
+    expectTypeOf<CustomSource>().toExtend<Source>();
+    expectTypeOf<number>().not.toExtend<Source>();
+    expectTypeOf<{ size: number }>().not.toExtend<Source>();
+  });
+
+  it("archives are lists of entries, and give tensors", () => {
+    expectTypeOf(open).returns.resolves.toEqualTypeOf<Archive>();
+    expectTypeOf(gguf.open).returns.resolves.toExtend<Archive>();
+    expectTypeOf<Archive["entries"]>().toEqualTypeOf<readonly Entry[]>();
+    expectTypeOf<Entry["dtype"]>().toEqualTypeOf<DType | null>();
+    expectTypeOf<Archive["read"]>().returns.resolves.toEqualTypeOf<Tensor>();
+    expectTypeOf<Archive["raw"]>().returns.resolves.toEqualTypeOf<Tensor<"u8">>();
+    expectTypeOf<Archive["read"]>().parameter(1).toEqualTypeOf<readonly SliceItem[] | undefined>();
+  });
+
+  it("one tensor of npy, several of the others", () => {
+    expectTypeOf(npy.load).returns.resolves.toEqualTypeOf<Tensor>();
+    for (const format of [npz, safetensors, gguf, onnx]) {
+      expectTypeOf(format.load).returns.resolves.toEqualTypeOf<Record<string, Tensor>>();
+    }
+    expectTypeOf(npy.encode).returns.resolves.toEqualTypeOf<Uint8Array<ArrayBuffer>>();
+    // So that it can be sent: a Blob takes no shared memory.
+    expectTypeOf<Awaited<ReturnType<typeof npz.encode>>>().toExtend<BlobPart>();
+    expectTypeOf(save).parameter(1).toEqualTypeOf<Tensor | Readonly<Record<string, Tensor>>>();
+    expectTypeOf<{ slice: ["0:1", 3] }>().toExtend<npy.LoadOptions>();
+    expectTypeOf<{ compress: 1 }>().not.toExtend<npz.SaveOptions>();
+  });
+});
