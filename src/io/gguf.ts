@@ -317,6 +317,7 @@ function writing(
   view.setBigUint64(16, BigInt(pairs.length), true);
   const length = [head, ...pairs, ...infos].reduce((sum, piece) => sum + piece.length, 0);
   return {
+    bytes: parts.length === 0 ? length : padded(length) + offset,
     *pieces() {
       yield head;
       yield* pairs;

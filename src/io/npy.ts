@@ -113,6 +113,7 @@ export function npyParts(operation: string, t: Tensor): { header: Uint8Array; he
 function writing(operation: string, t: Tensor): Writing {
   const { header, held } = npyParts(operation, t);
   return {
+    bytes: header.length + held.bytes,
     *pieces() {
       yield header;
       yield* piecesOf(held);

@@ -355,6 +355,7 @@ function writing(parts: readonly Part[], meta: Readonly<Record<string, string>>)
   header.set(text, 8);
   new DataView(header.buffer).setBigUint64(0, BigInt(length), true);
   return {
+    bytes: header.length + at,
     *pieces() {
       yield header;
       for (const { held } of parts) yield* piecesOf(held);

@@ -103,7 +103,7 @@ interface Settings {
 
 export function checkSignal(operation: string, signal: unknown): AbortSignal | undefined {
   if (signal === undefined) return undefined;
-  if (tagOf(signal) === "AbortSignal") return signal as AbortSignal;
+  if (isReal(AbortSignal, "aborted", signal)) return signal as AbortSignal;
   return fail(
     "value",
     operation,
@@ -112,12 +112,13 @@ export function checkSignal(operation: string, signal: unknown): AbortSignal | u
   );
 }
 
-function tagOf(value: unknown): string {
+/** Is it what it says it is? Only the real thing, of whatever realm, answers a getter of its class. */
+function isReal(of: { readonly prototype: object }, getter: string, value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
   try {
-    return Object.prototype.toString.call(value).slice(8, -1);
+    return Reflect.get(of.prototype, getter, value) !== undefined;
   } catch {
-    // A Proxy that was revoked.
-    return "";
+    return false;
   }
 }
 
@@ -143,10 +144,10 @@ async function toInput(
   settings: Settings,
   signal: AbortSignal | undefined,
 ): Promise<Input> {
-  if (typeof source === "string" || tagOf(source) === "URL") {
+  if (typeof source === "string" || isReal(URL, "href", source)) {
     return fromAddress(operation, source as string | URL, settings, signal);
   }
-  if (tagOf(source) === "Blob" || tagOf(source) === "File") return fromBlob(source as Blob, settings);
+  if (isReal(Blob, "size", source)) return fromBlob(source as Blob, settings);
   if (ArrayBuffer.isView(source) || isBuffer(source)) return fromBytes(operation, source, settings);
   if (typeof source === "object" && source !== null) {
     return fromCustom(operation, source as CustomSource, settings);
@@ -155,7 +156,13 @@ async function toInput(
 }
 
 const isBuffer = (source: unknown): source is ArrayBufferLike =>
-  ["ArrayBuffer", "SharedArrayBuffer"].includes(tagOf(source)) && !ArrayBuffer.isView(source);
+  isReal(ArrayBuffer, "byteLength", source) ||
+  (typeof SharedArrayBuffer === "function" && isReal(SharedArrayBuffer, "byteLength", source));
+
+const lengthOf = (buffer: ArrayBufferLike): number => {
+  const { prototype } = isReal(ArrayBuffer, "byteLength", buffer) ? ArrayBuffer : SharedArrayBuffer;
+  return Reflect.get(prototype, "byteLength", buffer) as number;
+};
 
 function failSource(operation: string, source: unknown): never {
   return fail(
@@ -172,7 +179,7 @@ function fromAddress(
   settings: Settings,
   signal: AbortSignal | undefined,
 ): Promise<Input> {
-  const text = typeof source === "string" ? source : hrefOf(operation, source);
+  const text = typeof source === "string" ? source : (Reflect.get(URL.prototype, "href", source) as string);
   const scheme = /^([A-Za-z][A-Za-z0-9+.-]+):/.exec(text)?.[1].toLowerCase();
   if (scheme === "http" || scheme === "https")
     return fromHttp(operation, urlOf(operation, text), settings, signal);
@@ -187,15 +194,6 @@ function fromAddress(
   const base =
     (globalThis as { document?: { baseURI?: string } }).document?.baseURI ?? globalThis.location?.href;
   return fromHttp(operation, urlOf(operation, text, base), settings, signal);
-}
-
-/** Only a real URL has one. */
-function hrefOf(operation: string, source: URL): string {
-  try {
-    return Reflect.get(URL.prototype, "href", source) as string;
-  } catch {
-    return failSource(operation, source);
-  }
 }
 
 function urlOf(operation: string, text: string, base?: string): URL {
@@ -335,7 +333,7 @@ const withoutFolder =
 function fromBytes(operation: string, source: ArrayBufferLike | ArrayBufferView, settings: Settings): Input {
   const facts = ArrayBuffer.isView(source)
     ? arrayFacts(source)
-    : { buffer: source, byteOffset: 0, byteLength: source.byteLength };
+    : { buffer: source, byteOffset: 0, byteLength: lengthOf(source) };
   const { buffer, byteOffset, byteLength: size } = facts;
   const name = "the bytes";
   const piece = (from: number, length: number): Uint8Array => {
@@ -356,13 +354,13 @@ function fromBytes(operation: string, source: ArrayBufferLike | ArrayBufferView,
 }
 
 function fromBlob(blob: Blob, settings: Settings): Input {
-  const { size } = blob;
+  const size = Reflect.get(Blob.prototype, "size", blob) as number;
   const title = (blob as { name?: unknown }).name;
   const name = typeof title === "string" ? quoted(title) : "the blob";
   const get = async (from: number, length: number): Promise<Uint8Array> => {
     let buffer: ArrayBuffer;
     try {
-      buffer = await blob.slice(from, from + length).arrayBuffer();
+      buffer = await Blob.prototype.slice.call(blob, from, from + length).arrayBuffer();
     } catch (error) {
       return failFile("read", name, null, `it cannot be read: ${messageOf(error)}`, "Has the file changed?");
     }

@@ -2,7 +2,7 @@
  * Where bytes go: into memory, or into a file. A file appears under its name when all of it is on the disk, or not at all:
  * it is written under another name in the same folder, flushed, and renamed.
  */
-import { fail } from "../errors.ts";
+import { fail, unreachable } from "../errors.ts";
 import type { Held } from "./into-heap.ts";
 import { quoted } from "./names.ts";
 import { type NodeFiles, type NodeModules, nodeModules } from "./node.ts";
@@ -10,6 +10,8 @@ import { failSystem } from "./source.ts";
 
 /** Something to be written, piece by piece; it holds tensors until it is released. */
 export interface Writing {
+  /** All bytes, where they are known beforehand. */
+  readonly bytes?: number;
   /** Each piece is used before the next is asked for. */
   pieces(): Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
   release(): void;
@@ -26,6 +28,7 @@ export function* piecesOf(held: Held): Iterable<Uint8Array> {
 /** The bytes, in memory of their own. */
 export async function toBytes(writing: Writing, signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
   try {
+    if (writing.bytes !== undefined) return await intoOne(writing, writing.bytes, signal);
     const all: Uint8Array[] = [];
     let total = 0;
     for await (const piece of writing.pieces()) {
@@ -44,6 +47,21 @@ export async function toBytes(writing: Writing, signal?: AbortSignal): Promise<U
   } finally {
     writing.release();
   }
+}
+
+async function intoOne(
+  writing: Writing,
+  bytes: number,
+  signal: AbortSignal | undefined,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const out = new Uint8Array(bytes);
+  let at = 0;
+  for await (const piece of writing.pieces()) {
+    signal?.throwIfAborted();
+    out.set(piece, at);
+    at += piece.length;
+  }
+  return at === bytes ? out : unreachable(`${at} bytes were written, ${bytes} expected`);
 }
 
 /** Writes a file, wholly or not at all. */

@@ -583,6 +583,8 @@ describe("sources", () => {
     ["an object of something else", {}, /cannot read from an object/],
     ["a revoked Proxy", revoked(), /cannot read from/],
     ["what says it is a URL", { [Symbol.toStringTag]: "URL" }, /cannot read from/],
+    ["what says it is a Blob", { [Symbol.toStringTag]: "Blob", size: 9 }, /cannot read from/],
+    ["what says it is memory", { [Symbol.toStringTag]: "ArrayBuffer", byteLength: 9 }, /cannot read from/],
     ["an FTP address", new URL("ftp://host/x"), /no reader for/],
     ["a file that is not there", "/none/x.npy", /"\/none\/x\.npy": there is no such file/],
     ["a folder", root, /it is a folder|no file that can be read/],
@@ -618,6 +620,7 @@ describe("sources", () => {
     const file = await npy.open(bytes);
     structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
     expect(await refusal(file.read())).toMatch(/transferred/);
+    expect(await refusal(npy.open(bytes.buffer))).toMatch(/magic of npy/);
   });
 
   it("a file that changes meanwhile is an error", async () => {
@@ -659,6 +662,8 @@ describe("sources", () => {
     expect(await refusal(file.read("x", [9]))).toMatch(/index 9 is out of range/);
     expect(await refusal(file.read("x", [], { signals: 1 } as never))).toMatch(/Did you mean signal/);
     expect(await refusal(file.read("x", [], { signal: 1 } as never))).toMatch(/signal is the number 1/);
+    const fake = { [Symbol.toStringTag]: "AbortSignal" };
+    expect(await refusal(file.read("x", [], { signal: fake } as never))).toMatch(/signal is an object/);
     await file.close();
     expect(await refusal(file.read("x"))).toMatch(/it has been closed/);
     expect(() => Object.assign(file.entries[0], { shape: [1e9] })).toThrow();
