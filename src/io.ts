@@ -3,6 +3,7 @@
  * a bundle; `open` and `save` bring all of them.
  */
 export type { Archive, Entry } from "./io/archive.ts";
+export * as csv from "./io/face/csv.ts";
 export * as gguf from "./io/face/gguf.ts";
 export * as npy from "./io/face/npy.ts";
 export * as npz from "./io/face/npz.ts";

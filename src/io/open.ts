@@ -2,6 +2,7 @@
 import { fail } from "../errors.ts";
 import { isTensor, type Tensor } from "../tensor.ts";
 import type { Archive } from "./archive.ts";
+import * as csv from "./csv.ts";
 import * as gguf from "./gguf.ts";
 import { failFile, quoted } from "./names.ts";
 import * as npy from "./npy.ts";
@@ -16,8 +17,8 @@ interface Format {
   readonly name: string;
   readonly endings: readonly string[];
   /** Does a file begin so? */
-  readonly matches: (head: Uint8Array, size: number) => boolean;
-  readonly open: (operation: string, input: Input, signal: AbortSignal | undefined) => Promise<Archive>;
+  readonly matches?: (head: Uint8Array, size: number) => boolean;
+  readonly open?: (operation: string, input: Input, signal: AbortSignal | undefined) => Promise<Archive>;
   /** Where it can be written: one tensor, or several by name. */
   readonly save?: (path: string | URL, what: never, options?: ReadOptions) => Promise<void>;
   readonly holds?: "one" | "several";
@@ -43,6 +44,8 @@ const formats: readonly Format[] = [
     save: safetensors.save,
     holds: "several",
   },
+  // Text has no magic: it is read with csv.load, which gives names of columns too.
+  { name: "csv", endings: [".csv", ".tsv"], save: csv.save, holds: "one" },
   { name: "onnx", endings: [".onnx"], matches: onnx.isOnnx, open: onnx.openInput },
 ];
 
@@ -66,16 +69,22 @@ export async function open(source: Source, options?: SourceOptions): Promise<Arc
   } finally {
     await reader.close();
   }
-  const format = formats.find((f) => f.matches(head, input.size));
-  if (format !== undefined) return format.open("open", input, signal);
-  const known = formats.map((f) => f.name).join(", ");
+  const format = formats.find((f) => f.matches?.(head, input.size));
+  if (format?.open !== undefined) return format.open("open", input, signal);
+  const known = formats.flatMap((f) => (f.open === undefined ? [] : f.name)).join(", ");
   const begins = [...head.subarray(0, 8)].map((x) => x.toString(16).padStart(2, "0")).join(" ");
   const fact = head.length === 0 ? "it is empty." : `no format that is known begins with ${begins}.`;
-  return failFile("open", input.name, null, fact, `Known are ${known}.`);
+  return failFile(
+    "open",
+    input.name,
+    null,
+    fact,
+    `Known are ${known}; tables of numbers in text are read with csv.load.`,
+  );
 }
 
 /**
- * Writes tensors to a file, in the format that its name ends in: .npy takes one tensor, .npz, .safetensors and .gguf take
+ * Writes tensors to a file, in the format that its name ends in: .npy, .csv and .tsv take one tensor, .npz, .safetensors and .gguf take
  * several by name. The formats' own `save` have more options.
  *
  *     await save("x.npy", x);
