@@ -16,9 +16,19 @@ import { build } from "esbuild";
 const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const out = join(process.argv[2] ?? join(root, "dist"), "node");
+/** The files beside each other, because they find the worker beside themselves. */
+const entries = {
+  cli: "cli/main",
+  index: "index",
+  interop: "interop/index",
+  io: "io",
+  methods: "methods",
+  plot: "plot/index",
+  turbo: "turbo",
+};
 const { outputFiles } = await build({
   absWorkingDir: root,
-  entryPoints: ["index", "methods", "turbo"].map((name) => `src/${name}.ts`),
+  entryPoints: Object.entries(entries).map(([out, file]) => ({ in: `src/${file}.ts`, out })),
   outdir: out,
   bundle: true,
   splitting: true,

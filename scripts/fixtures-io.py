@@ -129,8 +129,8 @@ def member(a):
 for name, method in [("descriptors-stored.npz", zipfile.ZIP_STORED), ("descriptors.npz", zipfile.ZIP_DEFLATED)]:
     with Pipe(folder / name) as pipe, zipfile.ZipFile(pipe, "w", method) as z:
         for k, a in arrays.items():
-            z.writestr(f"{k}.npy", member(a))
-        z.writestr("notes.txt", "no array")
+            z.writestr(zipfile.ZipInfo(f"{k}.npy"), member(a), method)
+        z.writestr(zipfile.ZipInfo("notes.txt"), "no array")
     manifest[name] = {k: facts(a) for k, a in arrays.items()}
 
 
@@ -162,6 +162,59 @@ def zip64(path, members):
 
 zip64(folder / "zip64.npz", {f"{k}.npy": member(a) for k, a in arrays.items()})
 manifest["zip64.npz"] = {k: facts(a) for k, a in arrays.items()}
+
+# WAV, by Python's own module; floats by hand, since it writes none.
+import wave
+
+for bits, dtype in [(8, "u1"), (16, "<i2"), (24, "<i4"), (32, "<i4")]:
+    sound = values(dtype, (5, 2)) >> (8 if bits == 24 else 0)
+    with wave.open(str(folder / f"pcm{bits}.wav"), "wb") as f:
+        f.setnchannels(2)
+        f.setsampwidth(bits // 8)
+        f.setframerate(8000)
+        raw = sound.tobytes()
+        f.writeframes(b"".join(raw[i : i + 3] for i in range(0, len(raw), 4)) if bits == 24 else raw)
+    manifest[f"pcm{bits}.wav"] = {"audio": facts(sound)}
+
+
+def wav(name, a, extra=b"", riff=b"RIFF", long=False):
+    data = a.tobytes()
+    n = a.dtype.itemsize
+    fmt = struct.pack("<HHIIHH", 3, a.shape[1], 8000, 8000 * n * a.shape[1], n * a.shape[1], 8 * n)
+    body = b"WAVE" + extra + b"fmt " + struct.pack("<I", len(fmt)) + fmt
+    body += b"LIST" + struct.pack("<I", 3) + b"odd\0"
+    body += b"data" + struct.pack("<I", 2**32 - 1 if long else len(data)) + data
+    (folder / name).write_bytes(riff + struct.pack("<I", 2**32 - 1 if long else len(body)) + body)
+    manifest[name] = {"audio": facts(a)}
+
+
+sound = values("<f4", (6, 1))
+wav("f32.wav", sound)
+wav("f64.wav", values("<f8", (3, 2)))
+ds64 = b"ds64" + struct.pack("<IQQQI", 28, 200, sound.nbytes, 6, 0)
+wav("rf64.wav", sound, ds64, b"RF64", True)
+
+# PNM, written out as its manual pages say.
+grey = values("u1", (3, 5))
+deep = values("<u2", (2, 3))
+colour = values("u1", (2, 3, 3))
+bits = values("b1", (3, 10))
+pictures = {
+    "P1.pbm": (b"P1\n# a comment\n10 3\n" + b"\n".join(b"".join(b"0" if x else b"1" for x in row) for row in bits), bits),
+    "P2.pgm": (b"P2 5 3 255\n" + " ".join(map(str, grey.ravel())).encode() + b"\n", grey),
+    "P3.ppm": (b"P3\n3 2\n255\n" + " ".join(map(str, colour.ravel())).encode(), colour),
+    "P4.pbm": (b"P4\n10 3\n" + np.packbits(~bits, axis=1).tobytes(), bits),
+    "P5.pgm": (b"P5\n5 3\n255\n" + grey.tobytes(), grey),
+    "P5-deep.pgm": (b"P5\n3 2\n# wide\n65535\n" + deep.astype(">u2").tobytes(), deep),
+    "P6.ppm": (b"P6 3 2 255\n" + colour.tobytes(), colour),
+    "P7.pam": (
+        b"P7\nWIDTH 5\nHEIGHT 3\n# none\nDEPTH 1\nMAXVAL 255\nTUPLTYPE GRAYSCALE\nENDHDR\n" + grey.tobytes(),
+        grey[..., None],
+    ),
+}
+for name, (raw, a) in pictures.items():
+    (folder / name).write_bytes(raw)
+    manifest[name] = {"image": facts(a)}
 
 try:
     import ml_dtypes

@@ -9,8 +9,10 @@ import * as npy from "./npy.ts";
 import { isNpy } from "./npy-header.ts";
 import * as npz from "./npz.ts";
 import * as onnx from "./onnx.ts";
+import * as pnm from "./pnm.ts";
 import * as safetensors from "./safetensors.ts";
 import { type Input, inputOf, type ReadOptions, type Source, type SourceOptions } from "./source.ts";
+import * as wav from "./wav.ts";
 import { isZip } from "./zip.ts";
 
 interface Format {
@@ -43,6 +45,15 @@ const formats: readonly Format[] = [
     open: safetensors.openInput,
     save: safetensors.save,
     holds: "several",
+  },
+  { name: "wav", endings: [".wav"], matches: wav.isWav, open: wav.openInput, save: wav.save, holds: "one" },
+  {
+    name: "pnm",
+    endings: [".ppm", ".pgm", ".pam", ".pnm"],
+    matches: pnm.isPnm,
+    open: pnm.openInput,
+    save: pnm.save,
+    holds: "one",
   },
   // Text has no magic: it is read with csv.load, which gives names of columns too.
   { name: "csv", endings: [".csv", ".tsv"], save: csv.save, holds: "one" },
@@ -84,7 +95,7 @@ export async function open(source: Source, options?: SourceOptions): Promise<Arc
 }
 
 /**
- * Writes tensors to a file, in the format that its name ends in: .npy, .csv and .tsv take one tensor, .npz, .safetensors and .gguf take
+ * Writes tensors to a file, in the format that its name ends in: .npy, .csv, .tsv, .wav and .ppm take one tensor, .npz, .safetensors and .gguf take
  * several by name. The formats' own `save` have more options.
  *
  *     await save("x.npy", x);

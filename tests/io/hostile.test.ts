@@ -520,6 +520,63 @@ describe("ONNX", () => {
   });
 });
 
+/* WAV and PNM ------------------------------------------------------------------------------------------ */
+
+const riff = (...chunks: (Uint8Array | number[])[]) => joined("RIFF", u32(0), "WAVE", ...chunks);
+const chunk = (id: string, data: number[] | Uint8Array, length = data.length) =>
+  joined(id, u32(length), data);
+const fmt = (kind: number, channels: number, align: number, bits: number) =>
+  chunk("fmt ", [...u16(kind), ...u16(channels), ...u32(8000), ...u32(8000), ...u16(align), ...u16(bits)]);
+
+describe("WAV", () => {
+  it.each<[string, Uint8Array, RegExp]>([
+    ["no samples", riff(fmt(1, 1, 2, 16)), /it has no samples/],
+    ["samples before their format", riff(chunk("data", [1, 2])), /come before their format/],
+    [
+      "a chunk longer than the file",
+      riff(fmt(1, 1, 2, 16), chunk("data", [1, 2], 500)),
+      /"data" takes 500 bytes, 2 are there/,
+    ],
+    ["a format that is cut", riff(chunk("fmt ", [1, 0])), /takes 2 bytes, 16 at least/],
+    [
+      "no channels",
+      riff(fmt(1, 0, 0, 16), chunk("data", [1, 2])),
+      /no whole frames of 0 bytes in 0 channels/,
+    ],
+    ["half a frame", riff(fmt(1, 2, 4, 16), chunk("data", [1, 2])), /2 bytes are no whole frames of 4/],
+    [
+      "frames of another size",
+      riff(fmt(1, 1, 1, 16), chunk("data", [1, 2])),
+      /frames take 1 bytes, 1 samples of 16 bits 2/,
+    ],
+    ["a codec", riff(fmt(85, 1, 1, 8), chunk("data", [1, 2])), /entry "audio": samples of format 85 8 bits/],
+  ])("%s", async (_, bytes, message) => {
+    expect(await refusal(open(bytes).then((file) => file.read()))).toMatch(message);
+  });
+});
+
+describe("PNM", () => {
+  it.each<[string, string, RegExp]>([
+    ["no size", "P5\n", /there is no width/],
+    ["a size that is none", "P5\n3 -2\n255\n", /there is no height/],
+    ["a size over all", "P5\n9999999999 9999999999\n255\n", /too large to count/],
+    ["a maxval over all", "P5\n1 1\n65536\n..", /its maxval is 65536/],
+    ["too few pixels", "P5\n2 2\n255\n...", /2 × 2 of u8 takes 4 bytes, 3 follow/],
+    ["too many pixels", "P5\n2 2\n255\n.....", /5 follow the header/],
+    ["no blank", "P5 2 2 255", /no blank follows it/],
+    ["a pixel that is none", "P2 2 1 255\n1 x  ", /pixel 1 at byte 13 is no number up to 255/],
+    ["a pixel over its maxval", "P2 2 1 9\n1 10 ", /pixel 1 .* up to 9/],
+    ["fewer pixels than said", "P2 2 1 9\n1  ", /pixel 1/],
+    ["pixels that cannot be there", "P3 9000 9000 9\n1", /does not fit in 1 bytes/],
+    ["PAM without an end", "P7\nWIDTH 5\n", /it does not end/],
+    ["PAM without a depth", "P7\nWIDTH 5\nHEIGHT 1\nMAXVAL 1\nENDHDR\n", /DEPTH is ""/],
+    ["PAM with a size twice", "P7\nWIDTH 5\nWIDTH 6\nENDHDR\n", /"WIDTH" is there twice/],
+    ["PAM without channels", "P7\nWIDTH 1\nHEIGHT 1\nDEPTH 0\nMAXVAL 1\nENDHDR\n", /no channels/],
+  ])("%s", async (_, source, message) => {
+    expect(await refusal(open(text(source)).then((file) => file.read()))).toMatch(message);
+  });
+});
+
 /* Folders ---------------------------------------------------------------------------------------------- */
 
 describe("files that name files", () => {

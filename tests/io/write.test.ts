@@ -15,7 +15,7 @@ import {
   tensor,
   zeros,
 } from "../../src/index.ts";
-import { gguf, npy, npz, open, safetensors, save } from "../../src/io.ts";
+import { gguf, npy, npz, open, pnm, safetensors, save, wav } from "../../src/io.ts";
 import { randomOf } from "../fuzz/memory.ts";
 import { bytesOf, factOf } from "./fixtures.ts";
 
@@ -74,6 +74,40 @@ describe.each(Object.entries(formats))("%s", (_, { encode, dtypes }) => {
       back.dispose();
     }
     expect(memory().tensors).toBe(before);
+  });
+});
+
+describe("sound and pictures", () => {
+  it("WAV of every dtype it has", async () => {
+    for (const dtype of ["u8", "i16", "i32", "f32", "f64"] as const) {
+      for (const shape of [[5], [5, 1], [4, 3], [0, 2]]) {
+        const t = anyBits(dtype, shape, 9);
+        const { data, sampleRate } = await wav.load(await wav.encode(t, { sampleRate: 48000 }));
+        expect(sampleRate).toBe(48000);
+        expect(factOf(data)).toEqual(factOf(shape.length === 1 ? t.reshape(-1, 1) : t));
+      }
+    }
+    await expect(wav.encode(zeros([2], { dtype: "i8" }))).rejects.toThrow("WAV has no i8");
+    await expect(wav.encode(zeros([2, 2, 2]))).rejects.toThrow("is no sound");
+    await expect(wav.encode(zeros([2]), { sampleRate: 0 })).rejects.toThrow("sampleRate is the number 0");
+  });
+
+  it("PGM, PPM and PAM", async () => {
+    for (const dtype of ["u8", "u16"] as const) {
+      for (const shape of [
+        [3, 4],
+        [3, 4, 1],
+        [3, 4, 2],
+        [3, 4, 3],
+        [3, 4, 4],
+        [0, 4],
+      ]) {
+        const t = anyBits(dtype, shape, 9);
+        expect(factOf(await pnm.load(await pnm.encode(t)))).toEqual(factOf(t));
+      }
+    }
+    await expect(pnm.encode(zeros([2, 2]))).rejects.toThrow("PNM has no f32");
+    await expect(pnm.encode(zeros([2], { dtype: "u8" }))).rejects.toThrow("is no picture");
   });
 });
 

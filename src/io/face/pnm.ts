@@ -1,0 +1,2 @@
+/** What users see of pnm. */
+export { encode, type LoadOptions, load, open, save } from "../pnm.ts";

@@ -1,0 +1,2 @@
+/** What users see of wav. */
+export { encode, type LoadOptions, load, open, type SaveOptions, type Sound, save } from "../wav.ts";
