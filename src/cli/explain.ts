@@ -6,7 +6,7 @@ import { explain, type Report } from "../explain/explain.ts";
 import { lowerFunction } from "../frontend/lower.ts";
 import { isRefusal, refusalMessage } from "../frontend/refusal.ts";
 import { elementwise } from "../ops/elementwise.ts";
-import { Callable } from "../ops/function.ts";
+import { Callable, Definition } from "../ops/function.ts";
 import { stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
 import { Usage } from "./host.ts";
@@ -44,7 +44,7 @@ export function explainText(
         .to(dtypes[i % dtypes.length])
         .reshape(...shape),
     );
-    const callable = new Callable(lowered, null, null);
+    const callable = new Callable(new Definition(lowered));
     const options = { dtype: undefined, out: undefined, compute: undefined };
     const compute = () => wrap(elementwise("kernel", callable, operands.map(stridedOf), options));
     return parts[part](explain(compute));
