@@ -12,7 +12,7 @@
  */
 import { fail, TensorError } from "../errors.ts";
 import type { Heap } from "../memory/heap.ts";
-import { cores, inWorkerThread, startWorker, type WorkerHandle } from "./host.ts";
+import { cores, environment, inWorkerThread, startWorker, type WorkerHandle } from "./host.ts";
 
 /** Words of the control block; worker.js has the same names. */
 const EPOCH = 0;
@@ -108,7 +108,8 @@ export class Pool {
     const asked = threads ?? environmentThreads();
     this.#wanted = Math.min(asked ?? (inWorkerThread() ? 1 : cores()), MOST_THREADS);
     if (this.#wanted <= 1) {
-      const inside = "inside a worker thread one thread is the default";
+      const inside =
+        "inside a worker thread one thread is the default (configure({ threads }) asks for more)";
       this.#why =
         asked !== null ? "one thread was asked for" : inWorkerThread() ? inside : "there is one core";
     } else if (!heap.shared) this.#why = "this host has no shared memory";
@@ -162,8 +163,8 @@ export class Pool {
       this.#workers = this.#workers.filter((w) => w.id !== id);
       if (this.#workers.length === 0) this.#why ??= why;
     });
-    if (handle !== null) this.#workers.push({ id, handle });
-    else this.#why = "this host starts no workers";
+    if (typeof handle !== "string") this.#workers.push({ id, handle });
+    else this.#why = handle;
   }
 
   /** Resolves when all workers are up (or have failed). */
@@ -344,7 +345,7 @@ function canShare(): boolean {
 
 /** STRIDED_THREADS; null, where it is not set, leaves the choice to the pool. */
 function environmentThreads(): number | null {
-  const text = (globalThis as { process?: { env?: Record<string, string> } }).process?.env?.STRIDED_THREADS;
+  const text = environment("STRIDED_THREADS");
   if (text === undefined || text.trim() === "") return null;
   const asked = Number(text);
   if (Number.isInteger(asked) && asked > 0 && asked <= MOST_THREADS) return asked;

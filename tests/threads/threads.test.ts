@@ -1,6 +1,6 @@
 /** The pool: N threads equal one, the process ends, a worker that stops is noticed. */
 import { spawn, spawnSync } from "node:child_process";
-import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -493,7 +493,7 @@ test("a soak of three seconds: four Node workers with threads of their own lose 
   expect(status).toBe(0);
 });
 
-test("several Node workers each use strided at once, and none loses a result", () => {
+test("several Node workers each use strided at once, from one file, and none loses a result", () => {
   const folder = mkdtempSync(join(tmpdir(), "strided-several-"));
   const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
   const bundle = join(folder, "several.mjs");
@@ -504,7 +504,6 @@ test("several Node workers each use strided at once, and none loses a result", (
     platform: "node",
     outfile: bundle,
   });
-  copyFileSync(here("../../src/run/worker.js"), join(folder, "worker.js"));
   const env = { ...process.env, STRIDED_THREADS: "2" };
   const { status, stdout, stderr } = spawnSync(process.execPath, [bundle], {
     encoding: "utf8",
