@@ -1,0 +1,3 @@
+const { all } = require("./shared/programs.js");
+
+all().then((result) => console.log(JSON.stringify(result)));

@@ -1,0 +1,3 @@
+const { all } = require("./out-node/programs.cjs");
+
+all().then((result) => console.log(JSON.stringify(result)));

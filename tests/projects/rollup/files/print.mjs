@@ -1,0 +1,3 @@
+import { all } from "./out-node/programs.mjs";
+
+console.log(JSON.stringify(await all()));
