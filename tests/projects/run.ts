@@ -1,7 +1,7 @@
 /**
  * npm run test:projects: small projects of the kinds that people have, each with the packed tarball installed, each used by
  * its own tools. `-- --only vite,jest` runs some; `-- --minutes 10` is how long all of it may take; `-- --json file` leaves
- * counts for continuous integration; `-- --list` says what there is.
+ * counts for continuous integration; `-- --list` says what there is; `-- --tarball file` takes a tarball that was packed before.
  *
  * What the projects depend on is installed once and kept in the system's temporary folder (`--cache folder` takes another),
  * away from this repository, so that no project finds a package it did not ask for.
@@ -9,7 +9,7 @@
 import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { closeBrowsers } from "./browser.ts";
@@ -24,6 +24,7 @@ const { values } = parseArgs({
     json: { type: "string" },
     cache: { type: "string", default: join(tmpdir(), "strided-projects") },
     list: { type: "boolean", default: false },
+    tarball: { type: "string" },
   },
 });
 
@@ -126,8 +127,8 @@ async function runProject(name: string, tarball: string): Promise<void> {
   }
 }
 
-const tarball = await pack();
-console.log(`packed in ${seconds(began)}`);
+const tarball = values.tarball === undefined ? await pack() : resolve(values.tarball);
+console.log(`${tarball}, in ${seconds(began)}`);
 for (const name of wanted) await runProject(name, tarball);
 await closeBrowsers();
 

@@ -23,5 +23,5 @@ test("others are not", () => {
 test("a million elements are compared at once", () => {
   const began = performance.now();
   expect(ones([1000, 1000])).toEqual(ones([1000, 1000]));
-  expect(performance.now() - began).toBeLessThan(2000);
+  expect(performance.now() - began).toBeLessThan(500);
 });
