@@ -20,7 +20,12 @@ test("others are not", () => {
 });
 
 test("a million elements are compared at once", () => {
-  const began = performance.now();
-  expect(ones([1000, 1000])).toEqual(ones([1000, 1000]));
-  expect(performance.now() - began).toBeLessThan(500);
-});
+  const [a, b] = [ones([1000, 1000]), ones([1000, 1000])];
+  // The best of several: the machine may be busy.
+  const rounds = Array.from({ length: 5 }, () => {
+    const began = performance.now();
+    expect(a).toEqual(b);
+    return performance.now() - began;
+  });
+  expect(Math.min(...rounds)).toBeLessThan(200);
+}, 20_000);
