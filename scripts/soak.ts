@@ -59,7 +59,7 @@ buildSync({
   platform: "node",
   outfile: bundle,
 });
-copyFileSync(here("../src/run/worker.js"), join(folder, "worker.js"));
+copyFileSync(here("../src/run/strided-worker.js"), join(folder, "strided-worker.js"));
 process.env.STRIDED_THREADS = "2";
 
 /** Processes that do nothing, as fast as they can. */

@@ -1,5 +1,5 @@
 /**
- * node scripts/worker-text.mjs: makes src/run/worker-text.ts of src/run/worker.js, as part of the build.
+ * node scripts/worker-text.mjs: makes src/run/worker-text.ts of src/run/strided-worker.js, as part of the build.
  * A test compares the two.
  */
 import { readFileSync, writeFileSync } from "node:fs";
@@ -11,14 +11,14 @@ const at = (path) => fileURLToPath(new URL(`../src/run/${path}`, import.meta.url
 
 /** What the file must hold. */
 export function workerTextFile() {
-  const { code } = transformSync(readFileSync(at("worker.js"), "utf8"), {
+  const { code } = transformSync(readFileSync(at("strided-worker.js"), "utf8"), {
     minify: true,
     target: "es2022",
     format: "iife",
     legalComments: "none",
   });
   return (
-    "/** worker.js as text, for hosts and pages where there is no such file. Made by scripts/worker-text.mjs. */\n" +
+    "/** strided-worker.js as text, for hosts and pages where there is no such file. Made by scripts/worker-text.mjs. */\n" +
     `export const workerText =\n  ${JSON.stringify(code.trim())};\n`
   );
 }

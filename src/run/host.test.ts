@@ -7,7 +7,7 @@ import { environment, inWorkerThread, startWorker } from "./host.ts";
 
 afterEach(() => vi.unstubAllGlobals());
 
-test("worker-text.ts is worker.js as it is now (npm run build makes it)", () => {
+test("worker-text.ts is strided-worker.js as it is now (npm run build makes it)", () => {
   const file = fileURLToPath(new URL("./worker-text.ts", import.meta.url));
   expect(readFileSync(file, "utf8")).toBe(workerTextFile());
 });
@@ -32,7 +32,13 @@ test("the environment is read where it may be, and nobody is asked for permissio
 
 /** A page's workers: each way to one may throw, fail later, or work. */
 function page(outcomes: readonly ("throws" | "fails" | "works")[]) {
-  const made: { address: string; onerror?: (event: object) => void; data?: unknown; ended: boolean }[] = [];
+  const made: {
+    address: string;
+    onerror?: (event: object) => void;
+    onmessage?: (event: object) => void;
+    data?: unknown;
+    ended: boolean;
+  }[] = [];
   class Worker {
     constructor(address: string | URL) {
       if (outcomes[made.length] === "throws") {
@@ -50,7 +56,11 @@ function page(outcomes: readonly ("throws" | "fails" | "works")[]) {
   }
   vi.stubGlobal("process", undefined);
   vi.stubGlobal("Worker", Worker);
-  return { made, fail: (i: number) => made[i].onerror?.({}) };
+  return {
+    made,
+    fail: (i: number) => made[i].onerror?.({}),
+    say: (i: number, data: unknown) => made[i].onmessage?.({ data }),
+  };
 }
 
 test("a page's worker comes from its file, and from a blob where that fails, at once or later", () => {
@@ -58,7 +68,7 @@ test("a page's worker comes from its file, and from a blob where that fails, at 
   const { made, fail } = page(["fails", "works"]);
   const handle = startWorker({ id: 1 }, ended);
   expect(handle).toMatchObject({ ended: null });
-  expect(made.map((w) => w.address.replace(/.*\//, ""))).toEqual(["worker.js"]);
+  expect(made.map((w) => w.address.replace(/.*\//, ""))).toEqual(["strided-worker.js"]);
   fail(0);
   expect(made[1]).toMatchObject({ address: expect.stringMatching(/^blob:/), data: { id: 1 } });
   expect(ended).not.toHaveBeenCalled();
@@ -70,7 +80,7 @@ test("a page's worker comes from its file, and from a blob where that fails, at 
 
 test("where no way leads to a worker, the reason is given, at once or later", () => {
   const why =
-    /^no worker could be started, neither from worker.js beside the code nor from a blob: URL \(.*worker-src\)$/;
+    /^no worker could be started, neither from strided-worker.js beside the code nor from a blob: URL \(.*worker-src\)$/;
   page(["throws", "throws"]);
   expect(startWorker({}, () => {})).toMatch(why);
   const ended = vi.fn();
@@ -81,6 +91,38 @@ test("where no way leads to a worker, the reason is given, at once or later", ()
   expect(ended).toHaveBeenCalledExactlyOnceWith(expect.stringMatching(why));
   vi.stubGlobal("Worker", undefined);
   expect(startWorker({}, ended)).toBe("this host has no workers");
+});
+
+test("a worker that never says that it is ours is given up for the next way", () => {
+  vi.useFakeTimers();
+  const ended = vi.fn();
+  const { made, say } = page(["works", "works"]);
+  startWorker({ id: 1 }, ended);
+  // A file of somebody else's under the same name.
+  say(0, "hello");
+  vi.advanceTimersByTime(60_000);
+  expect(made).toHaveLength(2);
+  expect(made[0].ended).toBe(true);
+  expect(made[1].address).toMatch(/^blob:/);
+  expect(ended).toHaveBeenCalledOnce();
+
+  const other = page(["works"]);
+  startWorker({ id: 2 }, ended);
+  other.say(0, "strided");
+  vi.advanceTimersByTime(60_000);
+  expect(other.made).toHaveLength(1);
+  expect(other.made[0].ended).toBe(false);
+  vi.useRealTimers();
+});
+
+test("a worker that was up and ends is told of, and not replaced", () => {
+  const ended = vi.fn();
+  const { made, fail, say } = page(["works"]);
+  startWorker({}, ended);
+  say(0, "strided");
+  fail(0);
+  expect(made).toHaveLength(1);
+  expect(ended).toHaveBeenCalledExactlyOnceWith("a worker ended");
 });
 
 test("a worker that was stopped is not started another way", () => {

@@ -75,7 +75,7 @@ export interface WorkerHandle {
 }
 
 /**
- * Starts worker.js with this data; or says why none can be started. A worker never keeps the program running.
+ * Starts strided-worker.js with this data; or says why none can be started. A worker never keeps the program running.
  *
  * Node takes the worker's text, so it needs no file: not from a bundle, not from a test runner's sandbox. A page takes the
  * file that bundlers put beside the code, since a policy may allow nothing else; where the file is missing, comes from
@@ -110,15 +110,20 @@ function startThread(threads: NodeThreads, data: object, ended: (why: string) =>
   return { stop: () => void worker.terminate(), ended: watch?.ended ?? null };
 }
 
-/** Ways to a worker in a page, the best first. Each may throw, and may fail later: then the next has its turn. */
+/** Ways to a worker in a page, the best first. Each may throw, fail later or stay silent: then the next has its turn. */
 const ways: readonly (() => Worker)[] = [
   // Bundlers know this expression as it stands, and take the file along.
-  () => new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "strided" }),
+  () => new Worker(new URL("./strided-worker.js", import.meta.url), { type: "module", name: "strided" }),
   () => new Worker(blobUrl(), { name: "strided" }),
 ];
 
+/** A worker that has not answered after so many milliseconds is given up: what came may be anything but our file. */
+const SILENCE_MS = 10_000;
+/** A page that was busy all the while sees its clock before its messages: they get this long. */
+const GRACE_MS = 200;
+
 const NO_WAY =
-  "no worker could be started, neither from worker.js beside the code nor from a blob: URL " +
+  "no worker could be started, neither from strided-worker.js beside the code nor from a blob: URL " +
   "(the page's Content-Security-Policy may forbid them: worker-src)";
 
 function startWebWorker(data: object, ended: (why: string) => void): WorkerHandle | string {
@@ -132,12 +137,25 @@ function startWebWorker(data: object, ended: (why: string) => void): WorkerHandl
       } catch {
         continue;
       }
-      current.onerror = (event) => {
+      const worker = current;
+      let isSilent = true;
+      const next = () => {
+        if (!isSilent || isStopped) return;
+        isSilent = false;
+        worker.terminate();
+        if (!start(i + 1)) ended(NO_WAY);
+      };
+      worker.onmessage = ({ data }) => {
+        if (data === "strided") isSilent = false;
+      };
+      worker.onerror = (event) => {
         // What is dealt with here needs no line in the console.
         event.preventDefault?.();
-        if (!isStopped && !start(i + 1)) ended(NO_WAY);
+        if (isSilent) next();
+        else ended("a worker ended");
       };
-      current.postMessage(data);
+      setTimeout(() => setTimeout(next, GRACE_MS), SILENCE_MS);
+      worker.postMessage(data);
       return true;
     }
     return false;

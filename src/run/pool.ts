@@ -14,7 +14,7 @@ import { fail, TensorError } from "../errors.ts";
 import type { Heap } from "../memory/heap.ts";
 import { cores, environment, inWorkerThread, startWorker, type WorkerHandle } from "./host.ts";
 
-/** Words of the control block; worker.js has the same names. */
+/** Words of the control block; strided-worker.js has the same names. */
 const EPOCH = 0;
 const LEFT = 1;
 const COMPLETED = 2;

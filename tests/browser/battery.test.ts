@@ -38,7 +38,7 @@ beforeAll(async () => {
     metafile: true,
   }).then(({ metafile }) => ({ outputFiles: Object.values(metafile.outputs) }));
   expect(outputFiles.flatMap((o) => o.imports.map((i) => i.path))).toEqual([]);
-  copyFileSync(here("../../src/run/worker.js"), join(folder, "worker.js"));
+  copyFileSync(here("../../src/run/strided-worker.js"), join(folder, "strided-worker.js"));
   cpSync(here("../oracle/cases"), join(folder, "cases"), { recursive: true });
   browser = await launch();
 }, 300_000);
@@ -119,24 +119,27 @@ test.skipIf(absent)(
   },
 );
 
-test.skipIf(absent)("an isolated page without worker.js computes on all threads all the same", async () => {
-  rmSync(join(folder, "worker.js"));
-  const { isolated, threads, report } = await runBattery(isolation, "?report");
-  expect(isolated).toBe(true);
-  expect(threads).toBeGreaterThan(1);
-  expect(report).toMatch(/threads {2}\d+ share \d+ tasks/);
-});
+test.skipIf(absent)(
+  "an isolated page without strided-worker.js computes on all threads all the same",
+  async () => {
+    rmSync(join(folder, "strided-worker.js"));
+    const { isolated, threads, report } = await runBattery(isolation, "?report");
+    expect(isolated).toBe(true);
+    expect(threads).toBeGreaterThan(1);
+    expect(report).toMatch(/threads {2}\d+ share \d+ tasks/);
+  },
+);
 
 test.skipIf(absent)(
   "where its policy leaves no way to a worker, one thread computes, and says so",
   async () => {
-    rmSync(join(folder, "worker.js"), { force: true });
+    rmSync(join(folder, "strided-worker.js"), { force: true });
     const policy = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'";
     const headers = { ...isolation, "content-security-policy": policy };
     const { isolated, threads, report } = await runBattery(headers, "?report");
     expect({ isolated, threads }).toEqual({ isolated: true, threads: 1 });
     expect(report).toMatch(
-      "threads  1, because no worker could be started, neither from worker.js beside the code nor from a blob: URL " +
+      "threads  1, because no worker could be started, neither from strided-worker.js beside the code nor from a blob: URL " +
         "(the page's Content-Security-Policy may forbid them: worker-src)",
     );
   },

@@ -25,7 +25,7 @@ beforeAll(async () => {
     platform: "browser",
     outfile: join(folder, "page.js"),
   });
-  copyFileSync(here("../../src/run/worker.js"), join(folder, "worker.js"));
+  copyFileSync(here("../../src/run/strided-worker.js"), join(folder, "strided-worker.js"));
   browser = await launch();
 }, 120_000);
 

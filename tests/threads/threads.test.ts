@@ -113,14 +113,14 @@ test("small operations beside large ones lose nothing", () => {
   expect(big.max().item()).toBe(500);
 });
 
-test("worker.js, which imports nothing, has the pool's own words for the control block", () => {
+test("strided-worker.js, which imports nothing, has the pool's own words for the control block", () => {
   const words = (name: string) => {
     const text = readFileSync(fileURLToPath(new URL(`../../src/run/${name}`, import.meta.url)), "utf8");
     return [...text.matchAll(/^const ([A-Z_]+) = (.+);$/gm)].map(([, word, value]) => `${word} = ${value}`);
   };
   const pool = words("pool.ts");
-  expect(words("worker.js").length).toBeGreaterThan(14);
-  for (const word of words("worker.js")) expect(pool).toContain(word);
+  expect(words("strided-worker.js").length).toBeGreaterThan(14);
+  for (const word of words("strided-worker.js")) expect(pool).toContain(word);
 });
 
 test("explain says who did what", () => {

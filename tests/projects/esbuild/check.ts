@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { copyFileSync, readFileSync } from "node:fs";
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isolation, type PageResult, pageChecks, visit } from "../browser.ts";
 import { allThreads, inNode, oneThread, sameNumbers } from "../expect.ts";
@@ -44,6 +44,23 @@ const project: Project = {
     },
     ...pageChecks({ folder: "out" }, true),
     {
+      name: "beside a worker.js of the project's own, which is left alone; and beside a file that is not ours",
+      run: async (place) => {
+        const own = join(place.folder, "out/worker.js");
+        writeFileSync(own, "throw new Error('nobody may start this');");
+        const { page } = await visit<PageResult>(place, { folder: "out", headers: isolation });
+        allThreads(page);
+        // Under our name: it loads and says nothing, so it is given up after ten seconds.
+        const strange = join(place.folder, "out/strided-worker.js");
+        writeFileSync(strange, "");
+        try {
+          allThreads((await visit<PageResult>(place, { folder: "out", headers: isolation })).page);
+        } finally {
+          rmSync(strange);
+        }
+      },
+    },
+    {
       name: "as a classic script, all threads",
       run: async (place) => {
         const args = [
@@ -68,9 +85,9 @@ const project: Project = {
         const headers = { ...isolation, "content-security-policy": policy };
         const without = await visit<PageResult>(place, { folder: "out", headers });
         for (const outcome of [without.page, without.worker]) oneThread(outcome, /Content-Security-Policy/);
-        const worker = join(place.folder, "node_modules/strided/dist/run/worker.js");
+        const worker = join(place.folder, "node_modules/strided/dist/run/strided-worker.js");
         assert.match(readFileSync(worker, "utf8"), /Plain JavaScript without/);
-        copyFileSync(worker, join(place.folder, "out/worker.js"));
+        copyFileSync(worker, join(place.folder, "out/strided-worker.js"));
         const beside = await visit<PageResult>(place, { folder: "out", headers });
         for (const outcome of [beside.page, beside.worker]) allThreads(outcome);
       },

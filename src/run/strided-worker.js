@@ -166,4 +166,9 @@ function work({ memory, control, id }) {
 
 const threads = globalThis.process?.getBuiltinModule?.("node:worker_threads");
 if (threads?.parentPort) work(threads.workerData);
-else globalThis.onmessage = (/** @type {MessageEvent<Start>} */ event) => work(event.data);
+else
+  globalThis.onmessage = (/** @type {MessageEvent<Start>} */ event) => {
+    // Before the work, which never returns: the page waits for it. See host.ts.
+    globalThis.postMessage("strided");
+    work(event.data);
+  };
