@@ -80,7 +80,7 @@ async function install(name: string, tarball: string): Promise<Place> {
   if (isThere) {
     rmSync(strided, { recursive: true, force: true });
     mkdirSync(strided);
-    await place.run("tar", ["-xzf", tarball, "-C", strided, "--strip-components=1"]);
+    await place.run("tar", ["-xzmf", tarball, "-C", strided, "--strip-components=1"]);
     return place;
   }
   manifest.dependencies = { ...manifest.dependencies, strided: `file:${tarball}` };

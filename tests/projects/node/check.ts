@@ -47,6 +47,19 @@ const project: Project = {
       },
     },
     {
+      name: "where a permission for workers is missing, one thread computes, and says so",
+      run: async (place) => {
+        const newer = Number(process.versions.node.split(".")[0]) >= 23;
+        const permission = newer ? "--permission" : "--experimental-permission";
+        const args = [permission, `--allow-fs-read=${place.folder}`, "shared/print.js"];
+        const { stdout } = await place.run("node", args);
+        oneThread(
+          JSON.parse(stdout),
+          /^this host starts no workers \(Access to this API has been restricted/,
+        );
+      },
+    },
+    {
       name: "inside a worker thread there is one thread, or as many as are asked for",
       run: async (place) => {
         const { stdout } = await place.run("node", ["thread.cjs"]);

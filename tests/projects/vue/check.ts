@@ -24,6 +24,7 @@ const project: Project = {
           first: "30 0,1,2 2,4",
           second: "45 1,2,3 4,8",
           seen: ["3x2"],
+          isRaw: true,
           isTensor: true,
         });
       },

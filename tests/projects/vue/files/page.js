@@ -1,5 +1,5 @@
 import { arange, kernel, Tensor, tensor } from "strided";
-import { computed, createApp, h, nextTick, reactive, ref, watch } from "vue";
+import { computed, createApp, h, nextTick, reactive, ref, toRaw, watch } from "vue";
 
 const double = kernel((x) => x * 2);
 
@@ -30,6 +30,7 @@ async function main() {
     first,
     second: place.textContent,
     seen,
+    isRaw: toRaw(state.image) === state.image,
     isTensor: [state.image, weights.value, state.layers[0]].every((t) => t instanceof Tensor),
   };
 }
