@@ -9,7 +9,7 @@ const project: Project = {
     {
       name: "builds, minified, without a warning",
       run: async (place) => {
-        const { stdout } = await place.run("webpack", ["--stats", "errors-warnings"]);
+        const { stdout } = await place.run("webpack", ["--stats", "errors-warnings"], { seconds: 300 });
         assert.doesNotMatch(stdout, /WARNING|ERROR/);
       },
     },
