@@ -6,29 +6,45 @@
  *
  * Nothing is minified: an uncaught error shows the line that threw it. With --enable-source-maps it names the files of
  * src/; the maps know lines, not columns, and so are small.
+ *
+ * There is one implementation, in CommonJS: what `require` loads, what `import` loads (through a file of names) and what a
+ * test runner loads in its sandbox are the same modules, so there is one engine, and one class of tensors. esbuild splits
+ * ES modules only, so its chunks are made CommonJS here, import by import, every line where it was.
  */
-import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parse } from "acorn";
 import { build } from "esbuild";
+import { declarationsOf, forOlderTypeScript } from "./declarations.mjs";
 
 /** Of base 64. */
 const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const root = fileURLToPath(new URL("..", import.meta.url));
-const out = join(process.argv[2] ?? join(root, "dist"), "node");
-/** The files beside each other, because they find the worker beside themselves. */
-const entries = {
-  cli: "cli/main",
-  index: "index",
-  interop: "interop/index",
-  io: "io",
-  methods: "methods",
-  plot: "plot/index",
-  turbo: "turbo",
-};
-const { outputFiles } = await build({
+const dist = process.argv[2] ?? join(root, "dist");
+const out = join(dist, "node");
+const { exports, version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+/** The entries, as package.json has them: "." is index. */
+const entries = Object.keys(exports)
+  .filter((key) => key !== "./package.json")
+  .map((key) => (key === "." ? "index" : key.slice(2)));
+
+for (const name of readdirSync(dist, { recursive: true, encoding: "utf8" })) {
+  if (name.endsWith(".js") && /^export (let|var) /m.test(readFileSync(join(dist, name), "utf8")))
+    throw new Error(
+      `${name} exports a variable; its importers would keep its first value. Export a function.`,
+    );
+}
+
+forOlderTypeScript(dist);
+rmSync(out, { recursive: true, force: true });
+mkdirSync(out);
+const { outputFiles, metafile } = await build({
   absWorkingDir: root,
-  entryPoints: Object.entries(entries).map(([out, file]) => ({ in: `src/${file}.ts`, out })),
+  entryPoints: [
+    ...entries.map((name) => ({ in: `src/${name}.ts`, out: name })),
+    { in: "src/cli/main.ts", out: "cli" },
+  ],
   outdir: out,
   bundle: true,
   splitting: true,
@@ -36,17 +52,65 @@ const { outputFiles } = await build({
   platform: "node",
   target: "node20",
   packages: "external",
+  // There is no such thing in CommonJS, and Node's workers need no file.
+  define: { "import.meta.url": "undefined", STRIDED_VERSION: JSON.stringify(version) },
   legalComments: "none",
   logLevel: "warning",
   sourcemap: "linked",
   sourcesContent: false,
+  metafile: true,
   write: false,
 });
-mkdirSync(out, { recursive: true });
-for (const { path, text, contents } of outputFiles) {
-  writeFileSync(path, path.endsWith(".map") ? lineMap(JSON.parse(text), basename(path, ".map")) : contents);
+for (const { path, text } of outputFiles) {
+  const file = path.replace(/\.js(\.map)?$/, ".cjs$1");
+  writeFileSync(
+    file,
+    path.endsWith(".map") ? lineMap(JSON.parse(text), basename(file, ".map")) : commonJs(text),
+  );
 }
-copyFileSync(join(root, "src/run/worker.js"), join(out, "worker.js"));
+
+for (const name of entries) {
+  const output = Object.entries(metafile.outputs).find(([path]) => path.endsWith(`node/${name}.js`))[1];
+  const list = output.exports.map((e) => `  ${e},\n`).join("");
+  const names = list === "" ? "import" : `export {\n${list}} from`;
+  writeFileSync(join(out, `${name}.js`), `${names} "./${name}.cjs";\n`);
+  if (existsSync(join(dist, `${name}.d.ts`)))
+    writeFileSync(join(dist, `${name}.d.cts`), declarationsOf(dist, name));
+}
+
+writeFileSync(join(out, "cli.js"), '#!/usr/bin/env node\nimport "./cli.cjs";\n');
+
+/** An ES module of esbuild's as CommonJS: its imports and exports change, and everything else stays in its line. */
+function commonJs(module) {
+  const text = module.replace(/^#!.*/, "");
+  let code = "";
+  let end = 0;
+  const put = (node, instead) => {
+    const lines = (t) => t.split("\n").length;
+    const before = text.slice(node.start, node.end);
+    if (lines(instead) > lines(before)) throw new Error(`no room for ${instead}`);
+    code += text.slice(end, node.start) + instead + "\n".repeat(lines(before) - lines(instead));
+    end = node.end;
+  };
+  for (const node of parse(text, { ecmaVersion: "latest", sourceType: "module" }).body) {
+    if (node.type === "ImportDeclaration") {
+      const from = JSON.stringify(node.source.value.replace(/^(\.\/.*)\.js$/, "$1.cjs"));
+      if (node.specifiers.some((s) => s.type !== "ImportSpecifier"))
+        throw new Error(`only names can be imported here, from ${from}`);
+      const names = text
+        .slice(node.start, node.end)
+        .match(/\{[^}]*\}/)?.[0]
+        .replace(/ as /g, ": ");
+      put(node, names === undefined ? `require(${from});` : `const ${names} = require(${from});`);
+    } else if (node.type === "ExportNamedDeclaration") {
+      if (node.declaration !== null || node.source !== null)
+        throw new Error("only names can be exported here");
+      put(node, node.specifiers.map((s) => `exports.${s.exported.name} = ${s.local.name};`).join("\n"));
+    } else if (/^(Import|Export)/.test(node.type)) throw new Error(`${node.type} is not known here`);
+  }
+  const rest = text.slice(end).replace(/(sourceMappingURL=.*)\.js\.map/, "$1.cjs.map");
+  return `"use strict"; Object.defineProperty(exports, "__esModule", { value: true }); ${code}${rest}`;
+}
 
 /** A source map with one segment a line: [column 0, source, line, column 0], each number the difference to the one before. */
 function lineMap({ sources, mappings }, file) {

@@ -25,7 +25,7 @@ async function bundled(
   const { outputFiles, metafile } = await build({
     stdin: { contents: code, resolveDir: root, loader: "ts" },
     alias: {
-      "strided/interop": join(root, "src/interop/index.ts"),
+      "strided/interop": join(root, "src/interop.ts"),
       "strided/io": join(root, "src/io.ts"),
       strided: join(root, "src/index.ts"),
     },

@@ -5,10 +5,10 @@
 import { availableParallelism, cpus } from "node:os";
 import { type DType, dtypeNames, isFloat } from "../dtype.ts";
 import { list, TensorError } from "../errors.ts";
-import { plot } from "../plot/index.ts";
 import type { PlotColor, PlotKind } from "../plot/options.ts";
 import { short } from "../plot/scale.ts";
 import { plainText } from "../plot/text.ts";
+import { plot } from "../plot.ts";
 import type { Tensor } from "../tensor.ts";
 import type { Archive, Entry } from "./archive-types.ts";
 import { type Flag, matches, type Parsed, parseArgs, parseSlice } from "./args.ts";

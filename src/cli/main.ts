@@ -8,8 +8,15 @@ import { run } from "./commands.ts";
 import { files } from "./files.ts";
 import type { Host } from "./host.ts";
 
-/** From src/cli and from dist/node it is the same way up. */
-const manifest = join(dirname(fileURLToPath(import.meta.url)), "..", "..", "package.json");
+/** Written in by the build. */
+declare const STRIDED_VERSION: string | undefined;
+
+/** Of the package that this file was built for, or of the one it lies in. */
+function version(): string {
+  if (typeof STRIDED_VERSION === "string") return STRIDED_VERSION;
+  const manifest = join(dirname(fileURLToPath(import.meta.url)), "..", "..", "package.json");
+  return (JSON.parse(readFileSync(manifest, "utf8")) as { version: string }).version;
+}
 
 async function readAll(): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
@@ -22,7 +29,7 @@ const host: Host = {
   err: (text) => process.stderr.write(text),
   terminal: terminalOf(process.stdout, process.env, process.platform),
   showsProgress: process.stderr.isTTY === true,
-  version: (JSON.parse(readFileSync(manifest, "utf8")) as { version: string }).version,
+  version: version(),
   files,
   stdin: readAll,
   exists: existsSync,
@@ -34,4 +41,6 @@ process.stdout.on("error", (error: { code?: string }) => {
   if (error.code !== "EPIPE") throw error;
   process.exit(0);
 });
-process.exitCode = await run(process.argv.slice(2), host);
+void run(process.argv.slice(2), host).then((code) => {
+  process.exitCode = code;
+});

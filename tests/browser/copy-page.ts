@@ -1,5 +1,5 @@
 /** Runs in a page that may neither make code from text nor compile WebAssembly. */
-import { copyStrided } from "../../src/interop/index.ts";
+import { copyStrided } from "../../src/interop.ts";
 
 function forbidden(): boolean {
   try {

@@ -1,7 +1,7 @@
 /** Runs in the page: pictures to a canvas and back, memory that is lent, plots that the page itself reads. */
 import { arange, image, tensor } from "../../src/index.ts";
-import { from, to } from "../../src/interop/index.ts";
-import { plot } from "../../src/plot/index.ts";
+import { from, to } from "../../src/interop.ts";
+import { plot } from "../../src/plot.ts";
 
 export interface PicturesResult {
   readonly isolated: boolean;

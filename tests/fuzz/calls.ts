@@ -5,7 +5,7 @@
 
 import type { Tensor } from "../../src/index.ts";
 import * as lib from "../../src/index.ts";
-import { copyStrided, from, to } from "../../src/interop/index.ts";
+import { copyStrided, from, to } from "../../src/interop.ts";
 import type { Draw } from "./draw.ts";
 
 export type Call = (d: Draw) => unknown;

@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import * as strided from "../../src/index.ts";
-import * as interopEntry from "../../src/interop/index.ts";
-import * as plotEntry from "../../src/plot/index.ts";
+import * as interopEntry from "../../src/interop.ts";
+import * as plotEntry from "../../src/plot.ts";
 import { corpus } from "./corpus.ts";
 import { endless, expectNone, groups, runGroup } from "./findings.ts";
 import { optionNames, pollutants, runHostile, runLine, runPolluted, targets, validCall } from "./hostile.ts";

@@ -14,8 +14,8 @@
  */
 import { engine } from "../../src/engine.ts";
 import * as strided from "../../src/index.ts";
-import * as interopEntry from "../../src/interop/index.ts";
-import * as plotEntry from "../../src/plot/index.ts";
+import * as interopEntry from "../../src/interop.ts";
+import * as plotEntry from "../../src/plot.ts";
 import { isList, isPlain, type Mutator, mutators, type Plain, readsOf, readTwice } from "./mutators.ts";
 import { hashOf, type Random, randomOf } from "./random.ts";
 import {

@@ -4,7 +4,7 @@ import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { dtypeNames, memory, scope, type Tensor, TensorError, tensor } from "../../src/index.ts";
-import { copyStrided, from, to } from "../../src/interop/index.ts";
+import { copyStrided, from, to } from "../../src/interop.ts";
 
 const refusal = (fn: () => unknown): string => {
   try {

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { arange, type DType, dtypeNames, memory, scope, tensor } from "../../src/index.ts";
-import { copyStrided, from, to } from "../../src/interop/index.ts";
+import { copyStrided, from, to } from "../../src/interop.ts";
 import { load, type Package } from "./packages.ts";
 
 const names = [

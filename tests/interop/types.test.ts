@@ -1,7 +1,7 @@
 /** What TypeScript infers at the border to other libraries, of windows and of pictures. */
 import { describe, expectTypeOf, it } from "vitest";
 import { arange, image, scope, type Tensor, windows } from "../../src/index.ts";
-import { from, to } from "../../src/interop/index.ts";
+import { from, to } from "../../src/interop.ts";
 
 describe("types", () => {
   it("a dtype that is asked for is known", () => {

@@ -13,10 +13,10 @@ import {
   tensor,
   zeros,
 } from "../../src/index.ts";
-import { plot } from "../../src/plot/index.ts";
 import { pngOf } from "../../src/plot/png.ts";
 import { short, ticksOf } from "../../src/plot/scale.ts";
 import { terminalOf } from "../../src/plot/terminal.ts";
+import { plot } from "../../src/plot.ts";
 
 const text = (make: () => Tensor, options?: Parameters<typeof plot.text>[1]) =>
   scope(() => plot.text(make(), options));

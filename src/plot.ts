@@ -2,14 +2,14 @@
  * "strided/plot": pictures of tensors, as text for a terminal and as SVG for a file. An entry of its own, so that programs
  * that draw nothing do not load it.
  */
-import { scope } from "../api.ts";
-import type { Tensor } from "../tensor.ts";
-import { type PlotOptions, readPlot, type SvgOptions } from "./options.ts";
-import { svgOf } from "./svg.ts";
-import { hostTerminal, type Terminal } from "./terminal.ts";
-import { textOf } from "./text.ts";
+import { scope } from "./api.ts";
+import { type PlotOptions, readPlot, type SvgOptions } from "./plot/options.ts";
+import { svgOf } from "./plot/svg.ts";
+import { hostTerminal, type Terminal } from "./plot/terminal.ts";
+import { textOf } from "./plot/text.ts";
+import type { Tensor } from "./tensor.ts";
 
-export type { PlotColor, PlotKind, PlotOptions, SvgOptions } from "./options.ts";
+export type { PlotColor, PlotKind, PlotOptions, SvgOptions } from "./plot/options.ts";
 
 /** Text for nowhere in particular. */
 const page: Terminal = { columns: 81, color: "none", ascii: false };

@@ -1,7 +1,0 @@
-/**
- * "strided/interop": tensors from what other libraries hold, and back. An entry of its own, so that programs that need
- * none of it do not load it.
- */
-export { copyStrided, type StridedArray } from "./copy.ts";
-export { type FromOptions, from } from "./from.ts";
-export * as to from "./to.ts";
