@@ -13,6 +13,22 @@ export type Kind = "bool" | "uint" | "int" | "float";
 /** The WebAssembly type a dtype computes in: narrow integers widen to i32, f16 and bf16 to f32. */
 export type Lane = "i32" | "i64" | "f32" | "f64";
 
+export type DType =
+  | "bool"
+  | "u8"
+  | "i8"
+  | "u16"
+  | "i16"
+  | "u32"
+  | "i32"
+  | "u64"
+  | "i64"
+  | "f16"
+  | "bf16"
+  | "f32"
+  | "f64";
+export type FloatDType = "f16" | "bf16" | "f32" | "f64";
+
 interface Arrays {
   bool: Uint8Array;
   u8: Uint8Array;
@@ -29,9 +45,27 @@ interface Arrays {
   f32: Float32Array;
   f64: Float64Array;
 }
-export type DType = keyof Arrays;
+/** The same over memory of their own, not shared: what Blob, Response and the like take. */
+interface OwnArrays {
+  bool: ReturnType<typeof Uint8Array.of>;
+  u8: ReturnType<typeof Uint8Array.of>;
+  i8: ReturnType<typeof Int8Array.of>;
+  u16: ReturnType<typeof Uint16Array.of>;
+  i16: ReturnType<typeof Int16Array.of>;
+  u32: ReturnType<typeof Uint32Array.of>;
+  i32: ReturnType<typeof Int32Array.of>;
+  u64: ReturnType<typeof BigUint64Array.of>;
+  i64: ReturnType<typeof BigInt64Array.of>;
+  f16: ReturnType<typeof Uint16Array.of>;
+  bf16: ReturnType<typeof Uint16Array.of>;
+  f32: ReturnType<typeof Float32Array.of>;
+  f64: ReturnType<typeof Float64Array.of>;
+}
 export type ArrayOf<D extends DType> = Arrays[D];
-/** What `get` and `toArray` give for one element. */
+export type OwnArrayOf<D extends DType> = OwnArrays[D];
+/** What `get` and `item` give: 64-bit integers leave as numbers, exactly or not at all. */
+export type ItemOf<D extends DType> = D extends "bool" ? boolean : number;
+/** What `toArray` gives for one element. */
 export type ScalarOf<D extends DType> = D extends "i64" | "u64"
   ? bigint
   : D extends "bool"
@@ -302,6 +336,136 @@ export function arrayFacts(array: ArrayBufferView): ArrayFacts {
 
 /* Promotion -------------------------------------------------------------------------------------------- */
 
+/** `promote` as a type, a row for one operand and a column for the other; a test holds the two together. */
+// biome-ignore format: a table
+interface Promotions {
+  bool: { bool: "bool"; u8: "u8"; i8: "i8"; u16: "u16"; i16: "i16"; u32: "u32"; i32: "i32"; u64: "u64"; i64: "i64"; f16: "f16"; bf16: "bf16"; f32: "f32"; f64: "f64" };
+  u8: { bool: "u8"; u8: "u8"; i8: "i16"; u16: "u16"; i16: "i16"; u32: "u32"; i32: "i32"; u64: "u64"; i64: "i64"; f16: "f16"; bf16: "bf16"; f32: "f32"; f64: "f64" };
+  i8: { bool: "i8"; u8: "i16"; i8: "i8"; u16: "i32"; i16: "i16"; u32: "i64"; i32: "i32"; u64: "f64"; i64: "i64"; f16: "f16"; bf16: "bf16"; f32: "f32"; f64: "f64" };
+  u16: { bool: "u16"; u8: "u16"; i8: "i32"; u16: "u16"; i16: "i32"; u32: "u32"; i32: "i32"; u64: "u64"; i64: "i64"; f16: "f32"; bf16: "f32"; f32: "f32"; f64: "f64" };
+  i16: { bool: "i16"; u8: "i16"; i8: "i16"; u16: "i32"; i16: "i16"; u32: "i64"; i32: "i32"; u64: "f64"; i64: "i64"; f16: "f32"; bf16: "f32"; f32: "f32"; f64: "f64" };
+  u32: { bool: "u32"; u8: "u32"; i8: "i64"; u16: "u32"; i16: "i64"; u32: "u32"; i32: "i64"; u64: "u64"; i64: "i64"; f16: "f64"; bf16: "f64"; f32: "f64"; f64: "f64" };
+  i32: { bool: "i32"; u8: "i32"; i8: "i32"; u16: "i32"; i16: "i32"; u32: "i64"; i32: "i32"; u64: "f64"; i64: "i64"; f16: "f64"; bf16: "f64"; f32: "f64"; f64: "f64" };
+  u64: { bool: "u64"; u8: "u64"; i8: "f64"; u16: "u64"; i16: "f64"; u32: "u64"; i32: "f64"; u64: "u64"; i64: "f64"; f16: "f64"; bf16: "f64"; f32: "f64"; f64: "f64" };
+  i64: { bool: "i64"; u8: "i64"; i8: "i64"; u16: "i64"; i16: "i64"; u32: "i64"; i32: "i64"; u64: "f64"; i64: "i64"; f16: "f64"; bf16: "f64"; f32: "f64"; f64: "f64" };
+  f16: { bool: "f16"; u8: "f16"; i8: "f16"; u16: "f32"; i16: "f32"; u32: "f64"; i32: "f64"; u64: "f64"; i64: "f64"; f16: "f16"; bf16: "f32"; f32: "f32"; f64: "f64" };
+  bf16: { bool: "bf16"; u8: "bf16"; i8: "bf16"; u16: "f32"; i16: "f32"; u32: "f64"; i32: "f64"; u64: "f64"; i64: "f64"; f16: "f32"; bf16: "bf16"; f32: "f32"; f64: "f64" };
+  f32: { bool: "f32"; u8: "f32"; i8: "f32"; u16: "f32"; i16: "f32"; u32: "f64"; i32: "f64"; u64: "f64"; i64: "f64"; f16: "f32"; bf16: "f32"; f32: "f32"; f64: "f64" };
+  f64: { bool: "f64"; u8: "f64"; i8: "f64"; u16: "f64"; i16: "f64"; u32: "f64"; i32: "f64"; u64: "f64"; i64: "f64"; f16: "f64"; bf16: "f64"; f32: "f64"; f64: "f64" };
+}
+
+/**
+ * The dtype in which two meet, as far as it is known: unions give every possible one, and an unknown dtype stays
+ * unknown, except beside f64, which holds all.
+ */
+export type Promote<A extends DType, B extends DType> = [DType] extends [A]
+  ? [B] extends ["f64"]
+    ? "f64"
+    : DType
+  : [DType] extends [B]
+    ? [A] extends ["f64"]
+      ? "f64"
+      : DType
+    : Promotions[A][B];
+/** Functions of floats make f64 of integers and bool. */
+export type Floated<D extends DType> = [DType] extends [D] ? FloatDType : D extends FloatDType ? D : "f64";
+type WideDType = FloatDType | "i64" | "u64";
+/** Sums and products of integers are 64-bit. */
+export type Wide<D extends DType> = [DType] extends [D]
+  ? WideDType
+  : D extends FloatDType
+    ? D
+    : D extends `u${string}`
+      ? "u64"
+      : "i64";
+/** Arithmetic that is no logic takes bool as 0 or 1, in i32. */
+export type Counted<D extends DType> = [DType] extends [D] ? DType : D extends "bool" ? "i32" : D;
+
+/** A dtype beside a scalar, which is weak: a float keeps its own, a fraction makes f64 of integers. */
+export type Weakly<D extends DType, S> = [DType] extends [D] ? DType : Beside<D, S>;
+type Beside<D extends DType, S> = D extends FloatDType
+  ? D
+  : S extends boolean
+    ? D
+    : S extends bigint
+      ? WithWhole<D, "i64">
+      : number extends S
+        ? WithWhole<D, "i32"> | "f64"
+        : S extends number
+          ? `${S}` extends `${bigint}`
+            ? WithWhole<D, "i32">
+            : "f64"
+          : DType;
+/** A dtype beside a whole number, which makes `Counts` of bool. */
+type WithWhole<D extends DType, Counts extends DType> = D extends "bool" ? Counts : D;
+
+/**
+ * What arithmetic on operands of one dtype may end in, where integers or bool take part: the dtype itself, i32 where
+ * something is counted, f64, and what these meet in. Halves meet sums of bytes in f32.
+ */
+interface Endings {
+  bool: "bool" | "i32" | "f64";
+  u8: "u8" | "i32" | "f64";
+  i8: "i8" | "i32" | "f64";
+  u16: "u16" | "i32" | "f64";
+  i16: "i16" | "i32" | "f64";
+  u32: "u32" | "i32" | "i64" | "f64";
+  i32: "i32" | "f64";
+  u64: "u64" | "i32" | "f64";
+  i64: "i64" | "i32" | "f64";
+  f16: "f16" | "f32" | "f64";
+  bf16: "bf16" | "f32" | "f64";
+  f32: "f32" | "f64";
+  f64: "f64";
+}
+/** The dtype in which all of a list meet; of a list of unknown length every possible one. */
+export type PromoteAll<T extends readonly DType[]> = number extends T["length"]
+  ? [DType] extends [T[number]]
+    ? DType
+    : Known<Promotions[T[number]][T[number]]>
+  : Fold<T, Floats<T, never>>;
+/** Floats meet first: what integers would need among themselves does not count. */
+type Floats<T extends readonly DType[], A extends DType> = T extends readonly [
+  infer H extends DType,
+  ...infer Rest extends readonly DType[],
+]
+  ? [H] extends [FloatDType]
+    ? Floats<Rest, [A] extends [never] ? H : Promote<A, H>>
+    : [Extract<H, FloatDType>] extends [never]
+      ? Floats<Rest, A>
+      : DType
+  : A;
+type Fold<T extends readonly DType[], A extends DType> = T extends readonly [
+  infer H extends DType,
+  ...infer Rest extends readonly DType[],
+]
+  ? Fold<Rest, [A] extends [never] ? H : Promote<A, H>>
+  : A;
+
+/**
+ * What a function that returns numbers makes of its operands' dtypes: of one float dtype it is that one; integers and
+ * bool may stay what they are, count in i32 or become f64. What the function says is not known to the types.
+ */
+export type Computed<D extends DType> = [DType] extends [D]
+  ? DType
+  : [D] extends [FloatDType]
+    ? Promotions[D][D]
+    : Known<Endings[D] | Promotions[D][D]>;
+type Known<D extends DType> = [DType] extends [D] ? DType : D;
+/**
+ * What a function makes of its operands' dtypes, by what it returns: booleans are bool, numbers are `Computed`. R may be
+ * a dtype, for a function whose result is converted to it.
+ */
+export type Returned<R, D extends DType> = 0 extends 1 & R
+  ? DType
+  : [R] extends [DType]
+    ? R
+    : [R] extends [boolean]
+      ? "bool"
+      : [R] extends [number]
+        ? Computed<D>
+        : DType;
+
 const signed: Record<number, DType> = { 1: "i8", 2: "i16", 4: "i32", 8: "i64" };
 
 function promotePair(a: DType, b: DType): DType {
@@ -462,12 +626,14 @@ export function fromScalar(operation: string, scalar: unknown, to: DType): Value
   const row = dtypes[to];
   if (typeof scalar === "number") {
     if (!row.big) return convert(scalar, "f64", to);
+    // Every whole number is one exactly; beyond the range it is a mistake, not a wrap.
     if (Number.isSafeInteger(scalar)) return row.wrap(BigInt(scalar));
+    if (Number.isInteger(scalar) && row.wrap(BigInt(scalar)) === BigInt(scalar)) return BigInt(scalar);
     return fail(
       "dtype",
       operation,
       `${to} holds bigints, got the number ${scalar}.`,
-      "Write an integer, or a bigint such as 3n.",
+      `Write a whole number from ${row.min} to ${row.max}, or a bigint such as 3n.`,
     );
   }
   if (typeof scalar === "boolean") return row.big ? BigInt(scalar) : Number(scalar);
@@ -486,6 +652,21 @@ export function fromScalar(operation: string, scalar: unknown, to: DType): Value
     `expected a number, got ${describe(scalar)}.`,
     "Elements are numbers, booleans, or bigints for i64 and u64.",
   );
+}
+
+/** A value → what the caller sees of one element: a boolean or a number, which holds it exactly. */
+export function toItem<D extends DType>(operation: string, value: Value, from: D): ItemOf<D> {
+  if (typeof value === "bigint") {
+    const number = Number(value);
+    if (Number.isSafeInteger(number)) return number as ItemOf<D>;
+    return fail(
+      "dtype",
+      operation,
+      `the element is ${value}, which no number holds for certain.`,
+      "Read it as a bigint: toTypedArray() or toArray().",
+    );
+  }
+  return (from === "bool" ? value !== 0 : value) as ItemOf<D>;
 }
 
 /** A value → what the caller sees: booleans for bool, bigints for 64-bit integers, numbers for the rest. */

@@ -2,6 +2,8 @@
  * The engine owns what has identity: the heap, the scopes of open `scope` calls, and who is listening (explain).
  * Importing strided makes nothing; the one engine of this thread is made at first use.
  */
+import type { DefaultDType } from "./defaults.ts";
+import { checkDType, type DType, isFloat } from "./dtype.ts";
 import { describe, fail, failKey, isRevoked, written } from "./errors.ts";
 import { Heap, type HeapOptions } from "./memory/heap.ts";
 import { type Disposes, ScopeStack } from "./memory/scope.ts";
@@ -105,15 +107,24 @@ export interface EngineOptions {
   readonly threads?: number;
   /** Whether a function that is called instead of compiled is warned of, once; default true, and never in production. */
   readonly warnings?: boolean;
+  /**
+   * The float dtype of numbers where none is given: literals, zeros, arange, random and the like. Default "f32". The type
+   * has to be told too, see `Defaults`.
+   */
+  readonly dtype?: DefaultDType;
 }
 
 let current: Engine | undefined;
 let options: EngineOptions = {};
+let numbers: DType = "f32";
 
 export function engine(): Engine {
   current ??= new Engine(options);
   return current;
 }
+
+/** The dtype of numbers where none is given. */
+export const defaultDType = (): DType => numbers;
 
 /** Runs `fn` as part of a named operation, for those who listen; the outermost name counts: it is what the user wrote. */
 export function within<R>(operation: string, fn: () => R): R {
@@ -142,14 +153,14 @@ export function configure(settings: EngineOptions): void {
       "Give an object such as { maximumBytes: 2 ** 30 }.",
     );
   }
-  const names = ["maximumBytes", "threads", "warnings"];
-  const read: { -readonly [K in keyof EngineOptions]: EngineOptions[K] } = {};
+  const names = ["maximumBytes", "threads", "dtype", "warnings"];
+  const read: { -readonly [K in keyof EngineOptions]: EngineOptions[K] } = Object.create(null);
   for (const key of Object.keys(settings) as (keyof EngineOptions)[]) {
     if (!names.includes(key)) failKey("configure", key, names);
     const value = settings[key];
     if (value !== undefined) Object.assign(read, { [key]: value });
   }
-  const { maximumBytes, threads } = read;
+  const { maximumBytes, threads, dtype } = read;
   if (read.warnings !== undefined && typeof read.warnings !== "boolean") {
     fail(
       "value",
@@ -157,6 +168,9 @@ export function configure(settings: EngineOptions): void {
       `warnings is ${describe(read.warnings)}.`,
       "Use { warnings: true } or { warnings: false }.",
     );
+  }
+  if (dtype !== undefined && !isFloat(checkDType("configure", dtype))) {
+    fail("dtype", "configure", `dtype is ${dtype}.`, "Numbers are floats: use f64, f32, bf16 or f16.");
   }
   if (threads !== undefined && !(Number.isInteger(threads) && threads >= 1 && threads <= MOST_THREADS)) {
     fail(
@@ -187,6 +201,7 @@ export function configure(settings: EngineOptions): void {
   }
   options = { ...options, ...read };
   warnings = read.warnings ?? warnings;
+  if (dtype !== undefined) numbers = dtype;
 }
 
 export interface MemoryReport {

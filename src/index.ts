@@ -1,6 +1,16 @@
 /** strided: the public face. The only barrel; its exports are snapshot-tested. */
 export * from "./api.ts";
-export { type ArrayOf, type DType, dtypeNames, promoted as promote, type ScalarOf } from "./dtype.ts";
+export * from "./defaults.ts";
+export {
+  type ArrayOf,
+  type DType,
+  dtypeNames,
+  type FloatDType,
+  type ItemOf,
+  type Promote,
+  promoted as promote,
+  type ScalarOf,
+} from "./dtype.ts";
 export { configure, type EngineOptions, type MemoryReport, memory, ready } from "./engine.ts";
 export { type ErrorCode, TensorError } from "./errors.ts";
 export {
@@ -21,6 +31,14 @@ export {
 } from "./explain/explain.ts";
 export type { FormatOptions } from "./format.ts";
 export { type Kernel, type KernelOptions, kernel } from "./kernel.ts";
+export {
+  erf,
+  erfc,
+  type GradientOptions,
+  gradient,
+  polyfit,
+  polyval,
+} from "./library/calculus.ts";
 export { complex, complexAbs, complexAngle, complexMul, conj, imag, real } from "./library/complex.ts";
 export {
   type ConvOptions,
@@ -37,6 +55,7 @@ export {
   type PerAxis,
 } from "./library/convolution.ts";
 export {
+  type AsarrayOptions,
   asarray,
   astype,
   diag,
@@ -75,6 +94,7 @@ export {
   nanToNum,
   nextafter,
 } from "./library/elementwise.ts";
+export { type ToBufferOptions, toBuffer } from "./library/export.ts";
 export * as fft from "./library/fft.ts";
 export * as image from "./library/image.ts";
 export {
@@ -127,6 +147,7 @@ export {
   maxPool1d,
   maxPool2d,
 } from "./library/pooling.ts";
+export { broadcastShapes, ravelIndex, unravelIndex } from "./library/positions.ts";
 export {
   cross,
   dot,
@@ -219,5 +240,13 @@ export type {
   SumOptions,
   VarOptions,
 } from "./ops/reductions.ts";
-export { type MapOptions, type NamedOptions, type Operand, Tensor, tensorEquality } from "./tensor.ts";
+export {
+  type Elements,
+  type Index,
+  type MapOptions,
+  type NamedOptions,
+  type Operand,
+  Tensor,
+  tensorEquality,
+} from "./tensor.ts";
 export type { SliceItem } from "./view/slice.ts";

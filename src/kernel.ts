@@ -2,16 +2,18 @@
  * `kernel(fn)`: a function of scalars becomes a function of tensors. Strict where map and zip are lenient: what
  * cannot be compiled throws, with a caret under the reason.
  */
-import { checkDType, type DType } from "./dtype.ts";
+import { checkDType, type DType, type Returned } from "./dtype.ts";
 import { describe, fail } from "./errors.ts";
 import { paramValue } from "./frontend/infer.ts";
 import { evaluatorOfAll } from "./ir/eval.ts";
-import { severalOf, type Template } from "./ir/node.ts";
+import { resultsOf, severalOf, type Template } from "./ir/node.ts";
 import { printTemplate } from "./ir/print.ts";
 import { changed, checkFlag, checkOptionalDType, readOptions } from "./ops/arguments.ts";
+import type { Scalar } from "./ops/create.ts";
 import { elementwise } from "./ops/elementwise.ts";
 import {
   type Callable,
+  type Captures,
   callableOf,
   checkSingle,
   compileStrict,
@@ -21,67 +23,123 @@ import {
 import { mapReduce, type NamedFold, type ReduceOptions } from "./ops/reduce.ts";
 import { elementwiseSeveral } from "./ops/several.ts";
 import type { Strided } from "./run/call.ts";
-import { live, liveTensors, stridedOf, type Tensor, wrap } from "./tensor.ts";
+import { type Folded, type FoldOptions, live, liveTensors, stridedOf, type Tensor, wrap } from "./tensor.ts";
 
-type Captures = Readonly<Record<string, unknown>>;
+type NoCaptures = Readonly<Record<string, never>>;
 
-export interface KernelOptions {
+export interface KernelOptions<C extends DType = DType> {
   /**
    * Allows algebra that may change the last bits, lose a NaN or the sign of a zero: a constant divisor becomes a
    * multiplication, a·b + c rounds once where the host can, max and min take the faster instruction. Default false.
    */
   readonly fastMath?: boolean;
   /** Operands are converted to it first: the kernel computes in it, whatever their dtypes. */
-  readonly compute?: DType;
+  readonly compute?: C;
 }
 
-export interface Kernel {
+/** One tensor for each parameter. */
+type TensorsFor<P extends readonly unknown[]> = { [K in keyof P]: Tensor };
+type DTypesOf<T> = T extends readonly (infer U)[] ? (U extends Tensor<infer D> ? D : never) : never;
+/** A tensor, or one for each entry of the list that a function returns. */
+type Outputs<R, D extends DType> =
+  IsList<R> extends true ? { -readonly [K in keyof R]: Tensor<Returned<R[K], D>> } : Tensor<Returned<R, D>>;
+/** The same of plain numbers. */
+type Scalars<R> =
+  IsList<R> extends true
+    ? { -readonly [K in keyof R]: Scalars<R[K]> }
+    : [R] extends ["bool" | boolean]
+      ? boolean
+      : number;
+type IsList<R> = 0 extends 1 & R ? false : [R] extends [readonly unknown[]] ? true : false;
+/** What a function returns, or the dtypes that follow from what it computes in. */
+type In<R, C extends DType> = [C] extends [never]
+  ? R
+  : IsList<R> extends true
+    ? { -readonly [K in keyof R]: Returned<R[K], C> }
+    : Returned<R, C>;
+
+/**
+ * A function of tensors made of one of numbers: P are its parameters, R is what it returns, or the dtype its result is
+ * converted to.
+ */
+export interface Kernel<P extends readonly unknown[] = number[], R = unknown> {
   /** One tensor a parameter, broadcast together. */
-  (...tensors: Tensor[]): Tensor;
+  <const T extends TensorsFor<P>>(...tensors: T): Outputs<R, DTypesOf<T>>;
   /** On plain numbers, as the function itself: also how a kernel is written inside another one. */
-  (...values: number[]): number;
+  (...values: P): Scalars<R>;
   /** As calling it, but the result is written into an existing tensor: nothing is allocated. */
-  into(out: Tensor, ...tensors: Tensor[]): Tensor;
+  into<F extends DType>(out: Tensor<F>, ...tensors: TensorsFor<P>): Tensor<F>;
   /** A kernel whose result has this dtype. */
-  as(dtype: DType): Kernel;
+  as<E extends DType>(dtype: E): Kernel<P, E>;
   /**
    * The fold of what the kernel makes of each element, with no tensor in between:
    * `kernel((a, b) => a * b).reduce("sum", { axis: -1 })` is a function of two tensors.
    */
-  reduce(
-    how?: "sum" | "prod" | "max" | "min" | ((acc: number, x: number) => number | bigint | boolean),
-    options?: ReduceOptions,
-  ): (...tensors: Tensor[]) => Tensor;
+  reduce<
+    N extends NamedFold = "sum",
+    Q extends Scalar = never,
+    E extends DType = never,
+    C extends DType = never,
+  >(
+    how?: N | ((acc: number, x: number) => Q),
+    options?: FoldOptions<ReduceOptions, E, C, never>,
+  ): <const T extends TensorsFor<P>>(
+    ...tensors: T
+  ) => Tensor<[E] extends [never] ? Folded<N, Q, Returned<R, [C] extends [never] ? DTypesOf<T> : C>> : E>;
   readonly template: Template;
   readonly captures: Readonly<Record<string, unknown>>;
   toString(): string;
 }
 
-type Result = number | bigint | boolean;
+/** What a kernel's function may return; several results are a list of a known length. */
+type Result = Scalar | readonly [Scalar, ...Scalar[]];
 
-/** Captured values are passed by name: `kernel((x, { k }) => x > 0 ? x : k * x, { k: 0.01 })`. */
-export function kernel<W extends Captures>(
-  fn: (x: number, captured: W) => Result,
+/**
+ * A function of numbers becomes one of tensors, compiled; what cannot be compiled is an error.
+ *
+ *     const blend = kernel((a, b) => 0.5 * (a + b));
+ *     blend(x, y); // one tensor a parameter
+ *
+ * Captured values are passed by name: `kernel((x, { k }) => x > 0 ? x : k * x, { k: 0.01 })`.
+ */
+export function kernel<P extends number[], R extends Result, C extends DType = never>(
+  fn: (...values: P) => R,
+  captures?: NoCaptures,
+  options?: KernelOptions<C>,
+): Kernel<P, In<R, C>>;
+export function kernel<W extends Captures, R extends Result, C extends DType = never>(
+  fn: (x: number, captured: W) => R,
   captures: W,
-  options?: KernelOptions,
-): Kernel;
-export function kernel<W extends Captures>(
-  fn: (x: number, y: number, captured: W) => Result,
+  options?: KernelOptions<C>,
+): Kernel<[x: number], In<R, C>>;
+/** The last parameter is an operand, or a captured value under its own name: the type cannot tell. */
+export function kernel<R extends Result, C extends DType = never>(
+  fn: (x: number, y: number) => R,
+  captures: Captures,
+  options?: KernelOptions<C>,
+): Kernel<[x: number, y?: number], In<R, C>>;
+export function kernel<W extends Captures, R extends Result, C extends DType = never>(
+  fn: (x: number, y: number, captured: W) => R,
   captures: W,
-  options?: KernelOptions,
-): Kernel;
-export function kernel<W extends Captures>(
-  fn: (x: number, y: number, z: number, captured: W) => Result,
+  options?: KernelOptions<C>,
+): Kernel<[x: number, y: number], In<R, C>>;
+export function kernel<R extends Result, C extends DType = never>(
+  fn: (x: number, y: number, z: number) => R,
+  captures: Captures,
+  options?: KernelOptions<C>,
+): Kernel<[x: number, y: number, z?: number], In<R, C>>;
+export function kernel<W extends Captures, R extends Result, C extends DType = never>(
+  fn: (x: number, y: number, z: number, captured: W) => R,
   captures: W,
-  options?: KernelOptions,
-): Kernel;
-export function kernel(
-  fn: (...values: number[]) => number | bigint | boolean,
-  captures?: Captures,
-  options?: KernelOptions,
-): Kernel;
-export function kernel(fn: ScalarFunction, captures: Captures, options?: KernelOptions): Kernel;
-export function kernel(fn: ScalarFunction, captures: Captures = {}, options: KernelOptions = {}): Kernel {
+  options?: KernelOptions<C>,
+): Kernel<[x: number, y: number, z: number], In<R, C>>;
+/** More parameters than are written out above: how many tensors it takes is not known to the type. */
+export function kernel<R extends Result, C extends DType = never>(
+  fn: (...values: never[]) => R,
+  captures: Captures,
+  options?: KernelOptions<C>,
+): Kernel<number[], In<R, C>>;
+export function kernel(fn: ScalarFunction, captures: Captures = {}, options: KernelOptions = {}): unknown {
   const { fastMath, compute } = readOptions("kernel", options, "{ fastMath: true }", ["fastMath", "compute"]);
   checkFlag("kernel", "fastMath", fastMath);
   checkOptionalDType("kernel", compute);
@@ -99,10 +157,10 @@ function makeKernel(callable: Callable, dtype: DType | undefined): Kernel {
     return operands;
   };
   const several = severalOf(callable.template!);
-  const call = (...args: (Tensor | number)[]): Tensor | number | (Tensor | number)[] => {
+  const call = (...args: (Tensor | number)[]): unknown => {
     if (typeof args[0] === "number") return callOnNumbers(callable, args as number[], several > 0);
     const operands = operandsOf(args as Tensor[]);
-    if (several > 0) return elementwiseSeveral("kernel", callable, operands).map(wrap);
+    if (several > 0) return elementwiseSeveral("kernel", callable, operands).map((t) => wrap(t));
     return wrap(elementwise("kernel", callable, operands, options));
   };
   const result = Object.assign(call, {
@@ -128,13 +186,13 @@ function makeKernel(callable: Callable, dtype: DType | undefined): Kernel {
     captures: callable.captures,
     toString: () => `kernel ${printTemplate(seen.template!)}`,
     [Symbol.for("nodejs.util.inspect.custom")]: () => `kernel ${printTemplate(seen.template!)}`,
-  }) as Kernel;
+  }) as unknown as Kernel;
   registerCallable(result, seen);
   return result;
 }
 
 /** The function of plain numbers, by the interpreter. */
-function callOnNumbers(callable: Callable, values: readonly number[], several: boolean): number | number[] {
+function callOnNumbers(callable: Callable, values: readonly number[], several: boolean): unknown {
   for (const v of values) {
     if (typeof v !== "number")
       fail(
@@ -146,6 +204,10 @@ function callOnNumbers(callable: Callable, values: readonly number[], several: b
   }
   const program = callable.program(values.map(() => "f64"))!;
   const params = callable.values.map((v, i) => paramValue(v, program.params[i]));
-  const results = evaluatorOfAll(program, params)(values).map(Number);
+  const dtypes = resultsOf(program).map((id) => program.nodes[id].dtype);
+  const results = evaluatorOfAll(
+    program,
+    params,
+  )(values).map((x, k) => (dtypes[k] === "bool" ? Number(x) !== 0 : Number(x)));
   return several ? results : results[0];
 }

@@ -6,19 +6,31 @@
 import { introduce, lazyContents, sameContents } from "./contents.ts";
 import {
   type ArrayOf,
+  type Counted,
   checkDType,
   type DType,
   dtypes,
+  type FloatDType,
+  type Floated,
   fromScalar,
+  type ItemOf,
+  type OwnArrayOf,
+  type Promote,
+  type PromoteAll,
+  type Returned,
   type ScalarOf,
+  toItem,
   toScalar,
   type Value,
+  type Weakly,
+  type Wide,
 } from "./dtype.ts";
 import { engine } from "./engine.ts";
 import { describe, fail, list } from "./errors.ts";
 import { type FormatOptions, formatHeader, formatValues, readFormat } from "./format.ts";
+import type { Template } from "./ir/node.ts";
 import { checkReach } from "./memory/storage.ts";
-import { axisList, numberList, readList, readOptions, without } from "./ops/arguments.ts";
+import { axisList, indexList, numberList, readList, readOptions, without } from "./ops/arguments.ts";
 import { type AssociativeOptions, associativeReduce } from "./ops/associative.ts";
 import { assign, assignFlat, copyTo } from "./ops/copy.ts";
 import { fromData, type Nested, type Scalar } from "./ops/create.ts";
@@ -26,7 +38,7 @@ import { type ElementwiseOptions, elementwise } from "./ops/elementwise.ts";
 import { type Captures, callableOf, type ScalarFunction } from "./ops/function.ts";
 import { matmul } from "./ops/matmul.ts";
 import { type NamedOp, namedCallable } from "./ops/named.ts";
-import { reduceNames, type ScanOptions, scan, scanNames } from "./ops/reduce.ts";
+import { type NamedFold, reduceNames, type ScanOptions, scan, scanNames } from "./ops/reduce.ts";
 import {
   type ArgOptions,
   type AxisOptions,
@@ -51,40 +63,66 @@ import { type SliceItem, slice } from "./view/slice.ts";
 import * as views from "./view/view.ts";
 import { isContiguous, type View } from "./view/view.ts";
 
-export type NestedArray<T> = T | NestedArray<T>[];
-export type MapFunction = (x: number) => number | bigint | boolean;
+/** Rows of rows, as deep as a tensor has axes. */
+interface Rows<T> extends Array<T & Rows<T>> {}
+/**
+ * What `toArray` gives. TypeScript does not know a tensor's rank, so an entry is typed as both, an element and rows of
+ * them; it is the one that the rank says.
+ */
+export type Elements<T> = T & Rows<T>;
+/** An index, or a size: bigints as they come out of 64-bit integers are as good as numbers. */
+export type Index = number | bigint;
 export type FoldFunction = (acc: number, x: number) => number | bigint | boolean;
-export interface MapOptions<D extends DType = DType> {
+export interface MapOptions<
+  E extends DType = DType,
+  F extends DType = DType,
+  C extends DType = DType,
+  W extends Captures = Captures,
+> {
   /** dtype of the result. Default: what the function makes of its operands' dtypes. */
-  readonly dtype?: D;
+  readonly dtype?: E;
   /** Write here instead of into a new tensor. */
-  readonly out?: Tensor;
+  readonly out?: Tensor<F>;
   /** Operands are converted to it first: the function computes in it, called or compiled. */
-  readonly compute?: DType;
+  readonly compute?: C;
   /** Values the function is given by name: `t.map((x, { k }) => x * k, { with: { k } })`. */
-  readonly with?: Captures;
+  readonly with?: W;
 }
-export interface ProductOptions {
-  /** Write here instead of into a new tensor. */
-  readonly out?: Tensor;
+export interface ProductOptions<F extends DType = DType> {
+  /** Write here instead of into a new tensor; this is what is returned then. */
+  readonly out?: Tensor<F>;
   /** Add the product to what `out` holds: out += a·b. */
   readonly accumulate?: boolean;
 }
-/** Options that leave it to the function what it computes in. */
-type PlainOptions<O> = O & { readonly compute?: undefined };
 
-/** Options of a fold whose function is given values by name. */
-export type FoldOptions<O> = O & { readonly with?: Captures };
+/** Options of a fold: the dtype it gives, the one it computes in, and values its function is given by name. */
+export type FoldOptions<O, E extends DType = DType, C extends DType = DType, W = Captures> = Omit<
+  O,
+  "dtype" | "compute"
+> & { readonly dtype?: E; readonly compute?: C; readonly with?: W };
 
-/* What can be known of a result's dtype before anything runs. */
-export type FloatDType = "f16" | "bf16" | "f32" | "f64";
-/** Sums and products of integers are 64-bit. */
-export type Wide<D extends DType> = D extends FloatDType ? D : D extends `u${string}` ? "u64" : "i64";
-/** Functions of floats make f64 of integers. */
-export type Floated<D extends DType> = D extends FloatDType ? D : "f64";
-/** Two operands: the dtype of both if they agree; a float tensor keeps its own beside a number. */
-export type Together<D extends DType, O> =
-  O extends Tensor<infer E> ? ([E] extends [D] ? D : DType) : D extends FloatDType ? D : DType;
+/** The dtypes of a list of tensors, and the one they all meet in. */
+export type DTypesOf<T extends readonly Tensor[]> = T[number]["dtype"];
+export type Joined<T extends readonly Tensor[]> = PromoteAll<{ [K in keyof T]: T[K]["dtype"] }>;
+
+/** The dtype of a fold over elements of dtype D: by name, or by a function that returns Q. */
+export type Folded<N extends NamedFold, Q, D extends DType> = [Q] extends [never]
+  ? N extends "max" | "min"
+    ? D
+    : Wide<D>
+  : Returned<Q, D>;
+
+/** A kernel: a function that says itself what it makes of dtypes. */
+export interface AnyKernel {
+  (...values: number[]): unknown;
+  readonly template: Template;
+}
+
+/** The dtype in which a tensor and another operand meet, as far as it is known. */
+export type Together<D extends DType, O> = O extends Tensor<infer E> ? Promote<D, E> : Weakly<D, O>;
+/** The same for operations on bits, which refuse fractions. */
+export type Bits<D extends DType, O> =
+  O extends Tensor<infer E> ? Promote<D, E> : Weakly<D, O extends number ? 0 : O>;
 
 const inspect = Symbol.for("nodejs.util.inspect.custom");
 const disposeSymbol: typeof Symbol.dispose = Symbol.dispose ?? (Symbol.for("Symbol.dispose") as never);
@@ -107,7 +145,7 @@ let isIntroduced = false;
  * A handle on a storage, a dtype and a view of the two. What it is made of cannot be seen, replaced or forged from
  * outside: kernels trust it and never check again.
  */
-export class Tensor<D extends DType = DType> {
+export class Tensor<out D extends DType = DType> {
   readonly #of: Strided<D>;
   #disposed = false;
 
@@ -289,13 +327,14 @@ export class Tensor<D extends DType = DType> {
     const make = (frame: View) => views.slidingWindow(frame, sizes, optionalAxes("slidingWindow", axes));
     return viewOf("slidingWindow", this, make, selfOverlaps);
   }
-  /** Any shape, strides and offset (in elements, counted from the storage's start); must stay inside the storage. */
+  /** Any shape, strides and offset (in elements, counted from this view's first); must stay inside the storage. */
   asStrided(shape: readonly number[], strides: readonly number[], offset?: number): Tensor<D> {
     const { storage } = live("asStrided", this);
     const sizes = numberList("asStrided", "the shape", shape);
     const steps = numberList("asStrided", "strides", strides);
     const make = (frame: View) => {
-      const from = offset ?? frame.offset / frame.itemBytes;
+      const own = frame.offset / frame.itemBytes;
+      const from = offset === undefined ? own : typeof offset === "number" ? own + offset : offset;
       const view = views.asStridedElements(frame, sizes, steps, from, storage.bytes);
       // Before anybody walks it.
       checkReach("asStrided", view, storage);
@@ -331,14 +370,14 @@ export class Tensor<D extends DType = DType> {
 
   /* Elements -------------------------------------------------------------------------------------------- */
 
-  /** One element; negative indices count from the end. */
-  get(...index: number[]): ScalarOf<D> {
+  /** One element, as a number or a boolean; negative indices count from the end. */
+  get(...index: Index[]): ItemOf<D> {
     const of = live("get", this);
     const address = addressIn("get", of, index);
-    return toScalar(dtypes[of.dtype].read(of.storage.heap.view, address), of.dtype);
+    return toItem("get", dtypes[of.dtype].read(of.storage.heap.view, address), of.dtype);
   }
-  set(index: readonly number[], value: Scalar): this {
-    const place = numberList("set", "the index", index);
+  set(index: readonly Index[], value: Scalar): this {
+    const place = indexList("set", "the index", index);
     const of = live("set", this);
     checkWritable("set", of);
     const address = addressIn("set", of, place);
@@ -346,8 +385,8 @@ export class Tensor<D extends DType = DType> {
     of.storage.version++;
     return this;
   }
-  /** The only element of a tensor of size 1. */
-  item(): ScalarOf<D> {
+  /** The only element of a tensor of size 1, as a number or a boolean. */
+  item(): ItemOf<D> {
     const of = live("item", this);
     const { shape } = of.frame;
     if (sizeOf(shape) !== 1) {
@@ -359,7 +398,7 @@ export class Tensor<D extends DType = DType> {
       );
     }
     const value = dtypes[of.dtype].read(of.storage.heap.view, of.storage.address + of.frame.offset);
-    return toScalar(value, of.dtype);
+    return toItem("item", value, of.dtype);
   }
   /** this[…] = source[…], broadcast and converted; overlapping memory behaves as if the source were copied first. */
   assign(source: Tensor | Nested): this {
@@ -395,31 +434,34 @@ export class Tensor<D extends DType = DType> {
 
   /* Kernels --------------------------------------------------------------------------------------------- */
 
-  map<E extends DType, W extends Captures>(
-    fn: (x: number, captured: W) => number | bigint | boolean,
-    options: MapOptions<E> & { readonly with: W; readonly dtype: E },
-  ): Tensor<E>;
-  map<W extends Captures>(
-    fn: (x: number, captured: W) => number | bigint | boolean,
-    options: MapOptions & { readonly with: W },
-  ): Tensor;
-  map<E extends DType>(fn: MapFunction, options: MapOptions<E> & { readonly dtype: E }): Tensor<E>;
-  map(fn: (x: number) => boolean, options?: MapOptions): Tensor<"bool">;
-  map(
-    fn: (x: number) => number,
-    options?: PlainOptions<MapOptions>,
-  ): Tensor<D extends FloatDType ? D : DType>;
-  map(fn: MapFunction, options?: MapOptions): Tensor;
+  /**
+   * fn of every element.
+   *
+   *     t.map((x) => Math.max(x, 0));
+   *     t.map((x, { k }) => x * k, { with: { k: 2 } });
+   */
+  map<E extends DType = DType, F extends DType = E>(
+    fn: AnyKernel,
+    options?: MapOptions<E, F>,
+  ): Tensor<NoInfer<F>>;
+  map<
+    R extends Scalar,
+    W extends Captures = never,
+    C extends DType = D,
+    E extends DType = Returned<R, C>,
+    F extends DType = E,
+  >(fn: (x: number, captured: W) => R, options?: MapOptions<E, F, C, W>): Tensor<NoInfer<F>>;
+  map(fn: (x: number) => Scalar, options?: MapOptions): Tensor;
   map(fn: ScalarFunction, options: MapOptions = {}): Tensor {
     const read = readOutput("map", options, mapNames);
     const callable = callableOf("map", fn, read.with);
     return wrapResult(elementwise("map", callable, [live("map", this)], read), read.tensor);
   }
   /** Folds axes with fn(acc, x). */
-  reduce<W extends Captures>(
-    fn: (acc: number, x: number, captured: W) => number | bigint | boolean,
-    options: FoldOptions<AssociativeOptions> & { readonly with: W },
-  ): Tensor;
+  reduce<R extends Scalar, W extends Captures = never, C extends DType = D, E extends DType = Returned<R, C>>(
+    fn: (acc: number, x: number, captured: W) => R,
+    options?: FoldOptions<AssociativeOptions, E, C, W>,
+  ): Tensor<NoInfer<E>>;
   reduce(fn: FoldFunction, options?: FoldOptions<AssociativeOptions>): Tensor;
   reduce(fn: ScalarFunction, options?: FoldOptions<AssociativeOptions>): Tensor {
     const read = readOptions("reduce", options, "{ axis: 1 }", [...reduceNames, "associative", "with"]);
@@ -427,174 +469,209 @@ export class Tensor<D extends DType = DType> {
     return wrap(associativeReduce("reduce", callable, live("reduce", this), without(read, "with")));
   }
   /** Every step of the fold along one axis. */
-  scan<W extends Captures>(
-    fn: (acc: number, x: number, captured: W) => number | bigint | boolean,
-    options: FoldOptions<ScanOptions> & { readonly with: W },
-  ): Tensor;
+  scan<R extends Scalar, W extends Captures = never, C extends DType = D, E extends DType = Returned<R, C>>(
+    fn: (acc: number, x: number, captured: W) => R,
+    options?: FoldOptions<ScanOptions, E, C, W>,
+  ): Tensor<NoInfer<E>>;
   scan(fn: FoldFunction, options?: FoldOptions<ScanOptions>): Tensor;
   scan(fn: ScalarFunction, options?: FoldOptions<ScanOptions>): Tensor {
     const read = readOptions("scan", options, "{ axis: 1 }", [...scanNames, "with"]);
     const callable = callableOf("scan", fn, read.with);
     return wrap(scan("scan", callable, [live("scan", this)], without(read, "with")));
   }
-  matmul<E extends DType>(other: Tensor<E>, options?: ProductOptions): Tensor<Together<D, Tensor<E>>> {
+  matmul<E extends DType, F extends DType = Promote<D, E>>(
+    other: Tensor<E>,
+    options?: ProductOptions<F>,
+  ): Tensor<NoInfer<F>> {
     const read = readOutput("matmul", options, ["out", "accumulate"]);
     return wrapResult(matmul(live("matmul", this), live("matmul", other), read), read.tensor) as never;
   }
 
   /* Named operations, as NumPy means them; every other is a function of the same form ----------------------- */
 
-  add<O extends Operand, E extends DType = Together<D, O>>(other: O, options?: NamedOptions<E>): Tensor<E> {
-    return namedOp("add", [this, other], options) as Tensor<E>;
-  }
-  sub<O extends Operand, E extends DType = Together<D, O>>(other: O, options?: NamedOptions<E>): Tensor<E> {
-    return namedOp("sub", [this, other], options) as Tensor<E>;
-  }
-  mul<O extends Operand, E extends DType = Together<D, O>>(other: O, options?: NamedOptions<E>): Tensor<E> {
-    return namedOp("mul", [this, other], options) as Tensor<E>;
-  }
-  div<O extends Operand, E extends DType = Floated<Together<D, O>>>(
+  add<O extends Operand, E extends DType = Together<D, O>, F extends DType = E>(
     other: O,
-    options?: NamedOptions<E>,
-  ): Tensor<E> {
-    return namedOp("div", [this, other], options) as Tensor<E>;
+    options?: NamedOptions<E, F>,
+  ): Tensor<NoInfer<F>> {
+    return namedOp("add", [this, other], options) as Tensor<F>;
   }
-  remainder<O extends Operand, E extends DType = Together<D, O>>(
+  sub<O extends Operand, E extends DType = Together<D, O>, F extends DType = E>(
     other: O,
-    options?: NamedOptions<E>,
-  ): Tensor<E> {
-    return namedOp("remainder", [this, other], options) as Tensor<E>;
+    options?: NamedOptions<E, F>,
+  ): Tensor<NoInfer<F>> {
+    return namedOp("sub", [this, other], options) as Tensor<F>;
   }
-  floorDivide<O extends Operand, E extends DType = Together<D, O>>(
+  mul<O extends Operand, E extends DType = Together<D, O>, F extends DType = E>(
     other: O,
-    options?: NamedOptions<E>,
-  ): Tensor<E> {
-    return namedOp("floorDivide", [this, other], options) as Tensor<E>;
+    options?: NamedOptions<E, F>,
+  ): Tensor<NoInfer<F>> {
+    return namedOp("mul", [this, other], options) as Tensor<F>;
   }
-  pow<O extends Operand, E extends DType = Together<D, O>>(other: O, options?: NamedOptions<E>): Tensor<E> {
-    return namedOp("pow", [this, other], options) as Tensor<E>;
-  }
-  maximum<O extends Operand, E extends DType = Together<D, O>>(
+  div<O extends Operand, E extends DType = Together<D, O>, F extends DType = Floated<E>>(
     other: O,
-    options?: NamedOptions<E>,
-  ): Tensor<E> {
-    return namedOp("maximum", [this, other], options) as Tensor<E>;
+    options?: NamedOptions<E, F>,
+  ): Tensor<NoInfer<F>> {
+    return namedOp("div", [this, other], options) as Tensor<F>;
   }
-  minimum<O extends Operand, E extends DType = Together<D, O>>(
+  remainder<O extends Operand, E extends DType = Together<D, O>, F extends DType = Counted<E>>(
     other: O,
-    options?: NamedOptions<E>,
-  ): Tensor<E> {
-    return namedOp("minimum", [this, other], options) as Tensor<E>;
+    options?: NamedOptions<E, F>,
+  ): Tensor<NoInfer<F>> {
+    return namedOp("remainder", [this, other], options) as Tensor<F>;
   }
-  equal(other: Operand, options?: NamedOptions): Tensor<"bool"> {
-    return namedOp("equal", [this, other], options) as Tensor<"bool">;
+  floorDivide<O extends Operand, E extends DType = Together<D, O>, F extends DType = Counted<E>>(
+    other: O,
+    options?: NamedOptions<E, F>,
+  ): Tensor<NoInfer<F>> {
+    return namedOp("floorDivide", [this, other], options) as Tensor<F>;
   }
-  notEqual(other: Operand, options?: NamedOptions): Tensor<"bool"> {
-    return namedOp("notEqual", [this, other], options) as Tensor<"bool">;
+  pow<O extends Operand, E extends DType = Together<D, O>, F extends DType = Counted<E>>(
+    other: O,
+    options?: NamedOptions<E, F>,
+  ): Tensor<NoInfer<F>> {
+    return namedOp("pow", [this, other], options) as Tensor<F>;
   }
-  less(other: Operand, options?: NamedOptions): Tensor<"bool"> {
-    return namedOp("less", [this, other], options) as Tensor<"bool">;
+  maximum<O extends Operand, E extends DType = Together<D, O>, F extends DType = E>(
+    other: O,
+    options?: NamedOptions<E, F>,
+  ): Tensor<NoInfer<F>> {
+    return namedOp("maximum", [this, other], options) as Tensor<F>;
   }
-  lessEqual(other: Operand, options?: NamedOptions): Tensor<"bool"> {
-    return namedOp("lessEqual", [this, other], options) as Tensor<"bool">;
+  minimum<O extends Operand, E extends DType = Together<D, O>, F extends DType = E>(
+    other: O,
+    options?: NamedOptions<E, F>,
+  ): Tensor<NoInfer<F>> {
+    return namedOp("minimum", [this, other], options) as Tensor<F>;
   }
-  greater(other: Operand, options?: NamedOptions): Tensor<"bool"> {
-    return namedOp("greater", [this, other], options) as Tensor<"bool">;
+  equal<F extends DType = "bool">(other: Operand, options?: NamedOptions<DType, F>): Tensor<NoInfer<F>> {
+    return namedOp("equal", [this, other], options) as Tensor<F>;
   }
-  greaterEqual(other: Operand, options?: NamedOptions): Tensor<"bool"> {
-    return namedOp("greaterEqual", [this, other], options) as Tensor<"bool">;
+  notEqual<F extends DType = "bool">(other: Operand, options?: NamedOptions<DType, F>): Tensor<NoInfer<F>> {
+    return namedOp("notEqual", [this, other], options) as Tensor<F>;
   }
-  logicalAnd(other: Operand, options?: NamedOptions): Tensor<"bool"> {
-    return namedOp("logicalAnd", [this, other], options) as Tensor<"bool">;
+  less<F extends DType = "bool">(other: Operand, options?: NamedOptions<DType, F>): Tensor<NoInfer<F>> {
+    return namedOp("less", [this, other], options) as Tensor<F>;
   }
-  logicalOr(other: Operand, options?: NamedOptions): Tensor<"bool"> {
-    return namedOp("logicalOr", [this, other], options) as Tensor<"bool">;
+  lessEqual<F extends DType = "bool">(other: Operand, options?: NamedOptions<DType, F>): Tensor<NoInfer<F>> {
+    return namedOp("lessEqual", [this, other], options) as Tensor<F>;
   }
-  bitwiseAnd(other: Operand, options?: NamedOptions): Tensor {
-    return namedOp("bitwiseAnd", [this, other], options);
+  greater<F extends DType = "bool">(other: Operand, options?: NamedOptions<DType, F>): Tensor<NoInfer<F>> {
+    return namedOp("greater", [this, other], options) as Tensor<F>;
   }
-  bitwiseOr(other: Operand, options?: NamedOptions): Tensor {
-    return namedOp("bitwiseOr", [this, other], options);
+  greaterEqual<F extends DType = "bool">(
+    other: Operand,
+    options?: NamedOptions<DType, F>,
+  ): Tensor<NoInfer<F>> {
+    return namedOp("greaterEqual", [this, other], options) as Tensor<F>;
   }
-  bitwiseXor(other: Operand, options?: NamedOptions): Tensor {
-    return namedOp("bitwiseXor", [this, other], options);
+  logicalAnd<F extends DType = "bool">(other: Operand, options?: NamedOptions<DType, F>): Tensor<NoInfer<F>> {
+    return namedOp("logicalAnd", [this, other], options) as Tensor<F>;
   }
-  neg<E extends DType = D>(options?: NamedOptions<E>): Tensor<E> {
-    return namedOp("neg", [this], options) as Tensor<E>;
+  logicalOr<F extends DType = "bool">(other: Operand, options?: NamedOptions<DType, F>): Tensor<NoInfer<F>> {
+    return namedOp("logicalOr", [this, other], options) as Tensor<F>;
   }
-  abs<E extends DType = D>(options?: NamedOptions<E>): Tensor<E> {
-    return namedOp("abs", [this], options) as Tensor<E>;
+  bitwiseAnd<O extends Operand, E extends DType = Bits<D, O>, F extends DType = E>(
+    other: O,
+    options?: NamedOptions<E, F>,
+  ): Tensor<NoInfer<F>> {
+    return namedOp("bitwiseAnd", [this, other], options) as Tensor<F>;
   }
-  sign<E extends DType = D>(options?: NamedOptions<E>): Tensor<E> {
-    return namedOp("sign", [this], options) as Tensor<E>;
+  bitwiseOr<O extends Operand, E extends DType = Bits<D, O>, F extends DType = E>(
+    other: O,
+    options?: NamedOptions<E, F>,
+  ): Tensor<NoInfer<F>> {
+    return namedOp("bitwiseOr", [this, other], options) as Tensor<F>;
   }
-  square<E extends DType = D>(options?: NamedOptions<E>): Tensor<E> {
-    return namedOp("square", [this], options) as Tensor<E>;
+  bitwiseXor<O extends Operand, E extends DType = Bits<D, O>, F extends DType = E>(
+    other: O,
+    options?: NamedOptions<E, F>,
+  ): Tensor<NoInfer<F>> {
+    return namedOp("bitwiseXor", [this, other], options) as Tensor<F>;
   }
-  reciprocal<E extends DType = Floated<D>>(options?: NamedOptions<E>): Tensor<E> {
-    return namedOp("reciprocal", [this], options) as Tensor<E>;
+  neg<E extends DType = D, F extends DType = E>(options?: NamedOptions<E, F>): Tensor<NoInfer<F>> {
+    return namedOp("neg", [this], options) as Tensor<F>;
   }
-  relu<E extends DType = D>(options?: NamedOptions<E>): Tensor<E> {
-    return namedOp("relu", [this], options) as Tensor<E>;
+  abs<E extends DType = D, F extends DType = E>(options?: NamedOptions<E, F>): Tensor<NoInfer<F>> {
+    return namedOp("abs", [this], options) as Tensor<F>;
   }
-  sigmoid<E extends DType = Floated<D>>(options?: NamedOptions<E>): Tensor<E> {
-    return namedOp("sigmoid", [this], options) as Tensor<E>;
+  sign<E extends DType = D, F extends DType = E>(options?: NamedOptions<E, F>): Tensor<NoInfer<F>> {
+    return namedOp("sign", [this], options) as Tensor<F>;
   }
-  sqrt<E extends DType = Floated<D>>(options?: NamedOptions<E>): Tensor<E> {
-    return namedOp("sqrt", [this], options) as Tensor<E>;
+  square<E extends DType = D, F extends DType = E>(options?: NamedOptions<E, F>): Tensor<NoInfer<F>> {
+    return namedOp("square", [this], options) as Tensor<F>;
   }
-  exp<E extends DType = Floated<D>>(options?: NamedOptions<E>): Tensor<E> {
-    return namedOp("exp", [this], options) as Tensor<E>;
+  reciprocal<E extends DType = D, F extends DType = Floated<E>>(
+    options?: NamedOptions<E, F>,
+  ): Tensor<NoInfer<F>> {
+    return namedOp("reciprocal", [this], options) as Tensor<F>;
   }
-  log<E extends DType = Floated<D>>(options?: NamedOptions<E>): Tensor<E> {
-    return namedOp("log", [this], options) as Tensor<E>;
+  relu<E extends DType = D, F extends DType = Counted<E>>(options?: NamedOptions<E, F>): Tensor<NoInfer<F>> {
+    return namedOp("relu", [this], options) as Tensor<F>;
   }
-  sin<E extends DType = Floated<D>>(options?: NamedOptions<E>): Tensor<E> {
-    return namedOp("sin", [this], options) as Tensor<E>;
+  sigmoid<E extends DType = D, F extends DType = Floated<E>>(
+    options?: NamedOptions<E, F>,
+  ): Tensor<NoInfer<F>> {
+    return namedOp("sigmoid", [this], options) as Tensor<F>;
   }
-  cos<E extends DType = Floated<D>>(options?: NamedOptions<E>): Tensor<E> {
-    return namedOp("cos", [this], options) as Tensor<E>;
+  sqrt<E extends DType = D, F extends DType = Floated<E>>(options?: NamedOptions<E, F>): Tensor<NoInfer<F>> {
+    return namedOp("sqrt", [this], options) as Tensor<F>;
   }
-  tanh<E extends DType = Floated<D>>(options?: NamedOptions<E>): Tensor<E> {
-    return namedOp("tanh", [this], options) as Tensor<E>;
+  exp<E extends DType = D, F extends DType = Floated<E>>(options?: NamedOptions<E, F>): Tensor<NoInfer<F>> {
+    return namedOp("exp", [this], options) as Tensor<F>;
   }
-  floor<E extends DType = D>(options?: NamedOptions<E>): Tensor<E> {
-    return namedOp("floor", [this], options) as Tensor<E>;
+  log<E extends DType = D, F extends DType = Floated<E>>(options?: NamedOptions<E, F>): Tensor<NoInfer<F>> {
+    return namedOp("log", [this], options) as Tensor<F>;
   }
-  ceil<E extends DType = D>(options?: NamedOptions<E>): Tensor<E> {
-    return namedOp("ceil", [this], options) as Tensor<E>;
+  sin<E extends DType = D, F extends DType = Floated<E>>(options?: NamedOptions<E, F>): Tensor<NoInfer<F>> {
+    return namedOp("sin", [this], options) as Tensor<F>;
   }
-  trunc<E extends DType = D>(options?: NamedOptions<E>): Tensor<E> {
-    return namedOp("trunc", [this], options) as Tensor<E>;
+  cos<E extends DType = D, F extends DType = Floated<E>>(options?: NamedOptions<E, F>): Tensor<NoInfer<F>> {
+    return namedOp("cos", [this], options) as Tensor<F>;
   }
-  round<E extends DType = D>(options?: NamedOptions<E>): Tensor<E> {
-    return namedOp("round", [this], options) as Tensor<E>;
+  tanh<E extends DType = D, F extends DType = Floated<E>>(options?: NamedOptions<E, F>): Tensor<NoInfer<F>> {
+    return namedOp("tanh", [this], options) as Tensor<F>;
   }
-  isnan(options?: NamedOptions): Tensor<"bool"> {
-    return namedOp("isnan", [this], options) as Tensor<"bool">;
+  floor<E extends DType = D, F extends DType = E>(options?: NamedOptions<E, F>): Tensor<NoInfer<F>> {
+    return namedOp("floor", [this], options) as Tensor<F>;
   }
-  isfinite(options?: NamedOptions): Tensor<"bool"> {
-    return namedOp("isfinite", [this], options) as Tensor<"bool">;
+  ceil<E extends DType = D, F extends DType = E>(options?: NamedOptions<E, F>): Tensor<NoInfer<F>> {
+    return namedOp("ceil", [this], options) as Tensor<F>;
   }
-  logicalNot(options?: NamedOptions): Tensor<"bool"> {
-    return namedOp("logicalNot", [this], options) as Tensor<"bool">;
+  trunc<E extends DType = D, F extends DType = E>(options?: NamedOptions<E, F>): Tensor<NoInfer<F>> {
+    return namedOp("trunc", [this], options) as Tensor<F>;
   }
-  bitwiseNot(options?: NamedOptions): Tensor {
-    return namedOp("bitwiseNot", [this], options);
+  round<E extends DType = D, F extends DType = E>(options?: NamedOptions<E, F>): Tensor<NoInfer<F>> {
+    return namedOp("round", [this], options) as Tensor<F>;
   }
-  clip(low: Operand, high: Operand, options?: NamedOptions): Tensor {
-    return namedOp("clip", [this, low, high], options);
+  isnan<F extends DType = "bool">(options?: NamedOptions<DType, F>): Tensor<NoInfer<F>> {
+    return namedOp("isnan", [this], options) as Tensor<F>;
   }
-  sum<E extends DType = Wide<D>>(options?: SumOptions & { readonly dtype?: E }): Tensor<E> {
+  isfinite<F extends DType = "bool">(options?: NamedOptions<DType, F>): Tensor<NoInfer<F>> {
+    return namedOp("isfinite", [this], options) as Tensor<F>;
+  }
+  logicalNot<F extends DType = "bool">(options?: NamedOptions<DType, F>): Tensor<NoInfer<F>> {
+    return namedOp("logicalNot", [this], options) as Tensor<F>;
+  }
+  bitwiseNot<E extends DType = D, F extends DType = E>(options?: NamedOptions<E, F>): Tensor<NoInfer<F>> {
+    return namedOp("bitwiseNot", [this], options) as Tensor<F>;
+  }
+  clip<A extends Operand, B extends Operand, E extends DType = Clipped<D, A, B>, F extends DType = E>(
+    low: A,
+    high: B,
+    options?: NamedOptions<E, F>,
+  ): Tensor<NoInfer<F>> {
+    return namedOp("clip", [this, low, high], options) as Tensor<F>;
+  }
+  sum<E extends DType = Wide<D>>(options?: SumOptions<E>): Tensor<NoInfer<E>> {
     return namedReduction("sum", this, options) as Tensor<E>;
   }
-  prod<E extends DType = Wide<D>>(options?: SumOptions & { readonly dtype?: E }): Tensor<E> {
+  prod<E extends DType = Wide<D>>(options?: SumOptions<E>): Tensor<NoInfer<E>> {
     return namedReduction("prod", this, options) as Tensor<E>;
   }
-  max<E extends DType = D>(options?: SumOptions & { readonly dtype?: E }): Tensor<E> {
+  max<E extends DType = D>(options?: SumOptions<E>): Tensor<NoInfer<E>> {
     return namedReduction("max", this, options) as Tensor<E>;
   }
-  min<E extends DType = D>(options?: SumOptions & { readonly dtype?: E }): Tensor<E> {
+  min<E extends DType = D>(options?: SumOptions<E>): Tensor<NoInfer<E>> {
     return namedReduction("min", this, options) as Tensor<E>;
   }
   any(options?: AxisOptions): Tensor<"bool"> {
@@ -603,15 +680,15 @@ export class Tensor<D extends DType = DType> {
   all(options?: AxisOptions): Tensor<"bool"> {
     return namedReduction("all", this, options) as Tensor<"bool">;
   }
-  mean<E extends DType = Floated<D>>(options?: SumOptions & { readonly dtype?: E }): Tensor<E> {
+  mean<E extends DType = Floated<D>>(options?: SumOptions<E>): Tensor<NoInfer<E>> {
     return wrap(mean(live("mean", this), options)) as Tensor as Tensor<E>;
   }
   /** The mean square distance from the mean; divided by count - ddof. */
-  var<E extends DType = Floated<D>>(options?: VarOptions & { readonly dtype?: E }): Tensor<E> {
+  var<E extends DType = Floated<D>>(options?: VarOptions<E>): Tensor<NoInfer<E>> {
     return wrap(variance(live("var", this), options)) as Tensor as Tensor<E>;
   }
   /** The square root of `var`. */
-  std<E extends DType = Floated<D>>(options?: VarOptions & { readonly dtype?: E }): Tensor<E> {
+  std<E extends DType = Floated<D>>(options?: VarOptions<E>): Tensor<NoInfer<E>> {
     return wrap(std(live("std", this), options)) as Tensor as Tensor<E>;
   }
   /** Position of the largest element along an axis, or in the flattened tensor. */
@@ -621,16 +698,22 @@ export class Tensor<D extends DType = DType> {
   argmin(options?: ArgOptions): Tensor<"i64"> {
     return wrap(argReduce("argmin", live("argmin", this), options)) as Tensor as Tensor<"i64">;
   }
-  cumsum(options?: CumulativeOptions): Tensor {
-    return wrap(namedScan("cumsum", live("cumsum", this), options));
+  cumsum<E extends DType = Wide<D>>(options?: CumulativeOptions<E>): Tensor<NoInfer<E>> {
+    return wrap(namedScan("cumsum", live("cumsum", this), options)) as Tensor as Tensor<E>;
   }
-  cumprod(options?: CumulativeOptions): Tensor {
-    return wrap(namedScan("cumprod", live("cumprod", this), options));
+  cumprod<E extends DType = Wide<D>>(options?: CumulativeOptions<E>): Tensor<NoInfer<E>> {
+    return wrap(namedScan("cumprod", live("cumprod", this), options)) as Tensor as Tensor<E>;
   }
 
   /* Leaving --------------------------------------------------------------------------------------------- */
 
-  toArray(): NestedArray<ScalarOf<D>> {
+  /**
+   * The elements in nested arrays, one level an axis; a 0-d tensor gives its element. 64-bit integers are bigints.
+   *
+   *     const [a, b] = tensor([1, 2]).toArray();
+   *     const [[p, q]] = tensor([[1, 2], [3, 4]]).toArray();
+   */
+  toArray(): Elements<ScalarOf<D>> {
     const { dtype, storage, frame } = live("toArray", this);
     const size = sizeOf(frame.shape);
     if (size > MOST_NESTED) {
@@ -644,22 +727,22 @@ export class Tensor<D extends DType = DType> {
     const { read } = dtypes[dtype];
     const memory = storage.heap.view;
     const { shape, strides } = frame;
-    const level = (d: number, p: number): NestedArray<ScalarOf<D>> => {
+    const level = (d: number, p: number): unknown => {
       if (d === shape.length) return toScalar(read(memory, p), dtype);
-      const row: NestedArray<ScalarOf<D>>[] = new Array(shape[d]);
+      const row: unknown[] = new Array(shape[d]);
       for (let i = 0; i < shape[d]; i++) row[i] = level(d + 1, p + i * strides[d]);
       return row;
     };
-    return level(0, storage.address + frame.offset);
+    return level(0, storage.address + frame.offset) as Elements<ScalarOf<D>>;
   }
   /** A copy of the elements in row-major order, outside the heap. */
-  toTypedArray(): ArrayOf<D> {
+  toTypedArray(): OwnArrayOf<D> {
     const { dtype, frame } = live("toTypedArray", this);
     const elements = dense("toTypedArray", this);
     const out = new dtypes[dtype].Array(sizeOf(frame.shape));
     (out as { set(from: unknown): void }).set(elements.data);
     elements.dispose();
-    return out as ArrayOf<D>;
+    return out as unknown as OwnArrayOf<D>;
   }
   toJSON(): { dtype: D; shape: readonly number[]; data: (number | boolean | string)[] } {
     const { dtype, frame } = live("toJSON", this);
@@ -667,7 +750,7 @@ export class Tensor<D extends DType = DType> {
     return { dtype, shape: frame.shape, data: values.map(jsonScalar) };
   }
   /** Along the first axis: views, or scalars of a vector. A 0-d tensor has no axis, and is not iterable: use item(). */
-  get [Symbol.iterator](): () => IterableIterator<Tensor<D> | ScalarOf<D>> {
+  get [Symbol.iterator](): () => IterableIterator<Tensor<D> | ItemOf<D>> {
     return (insideOf(this)?.frame.shape.length === 0 ? undefined : iterate) as typeof iterate<D>;
   }
 
@@ -688,7 +771,7 @@ export class Tensor<D extends DType = DType> {
   }
 }
 
-function* iterate<D extends DType>(this: Tensor<D>): IterableIterator<Tensor<D> | ScalarOf<D>> {
+function* iterate<D extends DType>(this: Tensor<D>): IterableIterator<Tensor<D> | ItemOf<D>> {
   const { shape } = live("iterate", this).frame;
   for (let i = 0; i < shape[0]; i++) yield shape.length === 1 ? this.get(i) : this.slice(i);
 }
@@ -814,7 +897,7 @@ function dense<D extends DType>(operation: string, t: Tensor<D>): Tensor<D> {
   return isArray(of.frame) ? viewOf(operation, t, (frame) => frame) : wrap(copyTo(operation, of, of.dtype));
 }
 
-function addressIn(operation: string, { storage, frame }: Strided, index: readonly number[]): number {
+function addressIn(operation: string, { storage, frame }: Strided, index: readonly Index[]): number {
   const { shape, strides } = frame;
   if (index.length !== shape.length) {
     fail(
@@ -902,12 +985,26 @@ export function wrapResult(result: Strided, out: Tensor | undefined): Tensor {
 /* Named operations ------------------------------------------------------------------------------------- */
 
 export type Operand = Tensor | number | bigint | boolean;
-export interface NamedOptions<E extends DType = DType> {
+export interface NamedOptions<E extends DType = DType, F extends DType = DType> {
   /** Operands are converted to this dtype first, as NumPy's dtype= does. */
   readonly dtype?: E;
-  /** Write here instead of into a new tensor. */
-  readonly out?: Tensor;
+  /** Write here instead of into a new tensor; this is what is returned then. */
+  readonly out?: Tensor<F>;
 }
+/** A tensor between two bounds, which meet it one after the other; null is no bound. */
+export type Clipped<D extends DType, A, B> =
+  A extends Tensor<infer P>
+    ? B extends Tensor<infer Q>
+      ? AllThree<D, P, Q>
+      : Bound<Promote<D, P>, B>
+    : Bound<Bound<D, A>, B>;
+type Bound<D extends DType, A> = A extends null ? D : Together<D, A>;
+/** Integers among floats meet each of them: two by two they might meet elsewhere. */
+export type AllThree<A extends DType, B extends DType, C extends DType> = [A | B | C] extends [FloatDType]
+  ? Promote<Promote<A, B>, C>
+  : [Extract<A | B | C, FloatDType>] extends [never]
+    ? Promote<Promote<A, B>, C>
+    : DType;
 
 /** Tensors and scalars apart, and which operand was which: the dtype of a tensor, null for a scalar. */
 export function splitOperands(

@@ -14,12 +14,12 @@ describe("the public face", () => {
     expect(lines(Object.keys(strided))).toMatchInlineSnapshot(`
       "Tensor TensorError
       abs acos acosh add all allclose any arange argmax argmin argsort argwhere arrayEqual arraySplit asarray asin asinh assignAt assignMask assignTake astype atan atan2 atanh atleast1d atleast2d atleast3d average avgPool1d avgPool2d
-      bincount bitwiseAnd bitwiseInvert bitwiseLeftShift bitwiseNot bitwiseOr bitwiseRightShift bitwiseXor booleanMask broadcastArrays broadcastTo
+      bincount bitwiseAnd bitwiseInvert bitwiseLeftShift bitwiseNot bitwiseOr bitwiseRightShift bitwiseXor booleanMask broadcastArrays broadcastShapes broadcastTo
       canCast cbrt ceil clip complex complexAbs complexAngle complexMul compress concat configure conj conv1d conv2d conv3d convTranspose1d convTranspose2d convolve copysign corrcoef correlate cos cosh countNonzero cov cross cumprod cumsum cumulativeProd cumulativeSum
       deg2rad diag diff digitize div divide divmod dot dtypeNames
-      einsum empty emptyLike equal exp exp2 expandDims explain expm1 eye
+      einsum empty emptyLike equal erf erfc exp exp2 expandDims explain expm1 eye
       fft finfo flatnonzero flatten flip floor floorDivide fmax fmin fmod frexp fromBuffer fromFunction fromGgml fromJSON fromMessage full fullLike
-      gather gcd greater greaterEqual
+      gather gcd gradient greater greaterEqual
       heaviside histogram hstack hypot
       identity iinfo imag image inner interp intersect1d isclose isdtype isfinite isin isinf isnan
       kernel kron
@@ -27,12 +27,12 @@ describe("the public face", () => {
       mapReduce matmul matrixTranspose max maxPool1d maxPool2d maximum mean median memory meshgrid min minimum modf moveAxis mul multiDot multiply
       nanToNum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar neg negative nextafter nonzero norm notEqual
       oneHot ones onesLike outer
-      pad percentile permuteDims positive pow prod promote ptp put putAlongAxis
+      pad percentile permuteDims polyfit polyval positive pow prod promote ptp put putAlongAxis
       quantile
-      rad2deg random ravel rawMap rawMatmul rawReduce rawZip ready real reciprocal relu remainder repeat reshape resultType rightShift roll rot90 round
+      rad2deg random ravel ravelIndex rawMap rawMatmul rawReduce rawZip ready real reciprocal relu remainder repeat reshape resultType rightShift roll rot90 round
       scatterAdd scope scopeAsync searchsorted setdiff1d setxor1d sigmoid sign signbit sin sinc sinh softmax sort split sqrt square squeeze stack std sub subtract sum swapAxes
-      take takeAlongAxis tan tanh tensor tensorEquality tensordot tile toMessage topk trace tril triu trunc
-      union1d unique uniqueAll uniqueCounts uniqueInverse uniqueValues unstack
+      take takeAlongAxis tan tanh tensor tensorEquality tensordot tile toBuffer toMessage topk trace tril triu trunc
+      union1d unique uniqueAll uniqueCounts uniqueInverse uniqueValues unravelIndex unstack
       variance vecdot vstack
       where windows
       zeros zerosLike zip"

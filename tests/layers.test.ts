@@ -11,6 +11,7 @@ import { describe, expect, it } from "vitest";
 const layers = [
   "errors",
   "dtype",
+  "defaults",
   "view",
   "memory",
   "ir",

@@ -4,7 +4,17 @@
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { arange, type DType, kernel, matmul, scope, type Tensor, tensor, zip } from "../src/index.ts";
+import {
+  arange,
+  type DType,
+  type Kernel,
+  kernel,
+  matmul,
+  scope,
+  type Tensor,
+  tensor,
+  zip,
+} from "../src/index.ts";
 import { stridedOf } from "../src/tensor.ts";
 import {
   anyDType,
@@ -24,6 +34,7 @@ import {
   steps,
   stridedTensor,
 } from "./arbitrary.ts";
+import { elementOf } from "./fuzz/views.ts";
 
 /** Everything made in a run is freed after it. */
 const property = <T>(arbitrary: fc.Arbitrary<T>, check: (value: T) => void, numRuns = 150) =>
@@ -56,10 +67,15 @@ describe("views", () => {
   it("get, iteration, toTypedArray and toJSON see the elements that toArray sees", () => {
     property(stridedTensor(), (s) => {
       const t = s.make();
-      for (const index of indices(s.shape)) expect(t.get(...index)).toBe(s.values[ordinal(index, s.shape)]);
+      for (const index of indices(s.shape))
+        expect(elementOf(t, index)).toBe(s.values[ordinal(index, s.shape)]);
+      // One large integer at a time is refused.
+      const isBig = s.shape.length === 1 && (t.dtype === "i64" || t.dtype === "u64");
       const rows =
-        s.shape.length === 0 ? [] : [...t].map((row) => (typeof row === "object" ? row.toArray() : row));
-      if (s.shape.length > 0) expect(rows).toEqual(nested(s));
+        s.shape.length === 0 || isBig
+          ? []
+          : [...t].map((row) => (typeof row === "object" ? row.toArray() : row));
+      if (s.shape.length > 0 && !isBig) expect(rows).toEqual(nested(s));
       expect(t.toTypedArray()).toHaveLength(s.values.length);
       const again = tensor(t.toTypedArray(), { dtype: s.dtype, shape: s.shape });
       expectSame(again, s);
@@ -642,7 +658,7 @@ describe("a kernel computes on f64 what the function itself does", () => {
           rows.map(([, b]) => b),
           { dtype: "f64" },
         );
-        const got = f.length === 1 ? compiled(x) : compiled(x, y);
+        const got = f.length === 1 ? (compiled as unknown as typeof compiled & Kernel)(x) : compiled(x, y);
         expect(got.toArray()).toEqual(rows.map(([a, b]) => f(a, b)));
       },
       60,

@@ -199,7 +199,7 @@ class Link {
     const t = this.#tensor;
     const length = Math.floor(stridedOf(t).storage.bytes / stridedOf(t).frame.itemBytes);
     // The storage as it is, from its first cell on.
-    const memory = t.asStrided([length], [1], 0);
+    const memory = t.asStrided([length], [1], -t.offset);
     this.#memory = memory;
     const strip = new Strip({
       label: `Memory, ${length} cells`,

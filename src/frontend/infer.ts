@@ -194,7 +194,20 @@ class Inference {
   /** The dtype of a result that met no operand on its way: that of all of them. */
   #settle(weak: Weak): DType {
     if (this.#inputs.length === 0) return natural(weak);
-    return this.#meet(promoteAll(this.#inputs), weak, "widen", undefined);
+    return this.#meet(promoteAll(this.#entries()), weak, "widen", undefined);
+  }
+
+  /** The operands' dtypes, as the function sees them: one that is converted first counts as what it becomes. */
+  #entries(): readonly DType[] {
+    const { nodes } = this.#template;
+    const inputs = [...this.#inputs];
+    for (const node of nodes) {
+      // A cast to bool asks for the truth of an operand.
+      if (node.op !== "cast" || node.dtype === "bool") continue;
+      const from = nodes[node.args[0]];
+      if (from.op === "input") inputs[from.index] = node.dtype;
+    }
+    return inputs;
   }
 
   #node(node: TemplateNode, values: readonly Operand[]): Operand {

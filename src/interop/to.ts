@@ -4,11 +4,11 @@
  * when the tensor is disposed (or its scope ends), and where the heap is not shared, as in pages without isolation, also
  * when the heap grows. It keeps its tensor from being collected. What is copied is the receiver's own, in an ArrayBuffer.
  */
-import type { ArrayOf, DType } from "../dtype.ts";
+import type { ArrayOf, DType, ScalarOf } from "../dtype.ts";
 import { describe, fail, list } from "../errors.ts";
 import { toRGBA } from "../library/image.ts";
 import { checkFlag, readOptions } from "../ops/arguments.ts";
-import { liveTensor, type NestedArray, type Tensor } from "../tensor.ts";
+import { type Elements, liveTensor, type Tensor } from "../tensor.ts";
 import { rowMajorStrides } from "../view/layout.ts";
 import { call, construct, factsOf, guarded, isFunction, isObject } from "./facts.ts";
 import { liveParts } from "./live.ts";
@@ -353,7 +353,7 @@ export function buffer(t: Tensor): Uint8Array {
 }
 
 /** Nested arrays: what `t.toArray()` gives. */
-export function nested<D extends DType>(t: Tensor<D>): NestedArray<number | bigint | boolean> {
+export function nested<D extends DType>(t: Tensor<D>): Elements<ScalarOf<D>> {
   liveTensor("to.nested", t);
   return t.toArray();
 }

@@ -6,13 +6,13 @@
  * offsets lead the packing of the product to where they lie (convolution-run.ts).
  */
 import { scope } from "../api.ts";
-import { type DType, dtypes, promote, promoteAll } from "../dtype.ts";
+import { type DType, dtypes, type Promote, promote, promoteAll } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { readList, readOptions } from "../ops/arguments.ts";
 import { allocate } from "../ops/strided.ts";
 import { laneBytes, laneDType, laneOf } from "../optimize/gemm.ts";
-import { liveTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
+import { type AllThree, liveTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
 import { reshape } from "../view/reshape.ts";
 import { type ConvPlan, runConvolution } from "./convolution-run.ts";
@@ -21,9 +21,14 @@ import { scoped } from "./scoped.ts";
 /** One number for every spatial axis, or one for each. */
 export type PerAxis = number | readonly number[];
 
-export interface ConvOptions {
+/** The dtype that the input, the weights and a bias meet in. */
+type Convolved<D extends DType, E extends DType, B extends DType> = [B] extends [never]
+  ? Promote<D, E>
+  : AllThree<D, E, B>;
+
+export interface ConvOptions<B extends DType = DType> {
   /** One number for each output channel. */
-  readonly bias?: Tensor;
+  readonly bias?: Tensor<B>;
   /** Steps from one window to the next; default 1. */
   readonly stride?: PerAxis;
   /** Zeros before and after each axis, or "valid" (none) or "same" (as many outputs as inputs); default 0. */
@@ -37,21 +42,33 @@ export interface ConvOptions {
 const optionNames = ["bias", "stride", "padding", "dilation", "groups"] satisfies (keyof ConvOptions)[];
 
 /** input [N, C, L] or [C, L], weight [O, C / groups, k] → [N, O, L']. */
-export function conv1d(input: Tensor, weight: Tensor, options: ConvOptions = {}): Tensor {
-  return convolution("conv1d", 1, input, weight, options);
+export function conv1d<D extends DType, E extends DType, B extends DType = never>(
+  input: Tensor<D>,
+  weight: Tensor<E>,
+  options: ConvOptions<B> = {},
+): Tensor<Convolved<D, E, B>> {
+  return convolution("conv1d", 1, input, weight, options) as never;
 }
 /** input [N, C, H, W] or [C, H, W], weight [O, C / groups, kh, kw] → [N, O, H', W']. */
-export function conv2d(input: Tensor, weight: Tensor, options: ConvOptions = {}): Tensor {
-  return convolution("conv2d", 2, input, weight, options);
+export function conv2d<D extends DType, E extends DType, B extends DType = never>(
+  input: Tensor<D>,
+  weight: Tensor<E>,
+  options: ConvOptions<B> = {},
+): Tensor<Convolved<D, E, B>> {
+  return convolution("conv2d", 2, input, weight, options) as never;
 }
 /** input [N, C, D, H, W] or [C, D, H, W], weight [O, C / groups, kd, kh, kw] → [N, O, D', H', W']. */
-export function conv3d(input: Tensor, weight: Tensor, options: ConvOptions = {}): Tensor {
-  return convolution("conv3d", 3, input, weight, options);
+export function conv3d<D extends DType, E extends DType, B extends DType = never>(
+  input: Tensor<D>,
+  weight: Tensor<E>,
+  options: ConvOptions<B> = {},
+): Tensor<Convolved<D, E, B>> {
+  return convolution("conv3d", 3, input, weight, options) as never;
 }
 
-export interface ConvTransposeOptions {
+export interface ConvTransposeOptions<B extends DType = DType> {
   /** One number for each output channel. */
-  readonly bias?: Tensor;
+  readonly bias?: Tensor<B>;
   /** Steps that each element of the input is worth in the output; default 1. */
   readonly stride?: PerAxis;
   /** What the convolution that this turns round had; takes as much from both ends. Default 0. */
@@ -63,12 +80,20 @@ export interface ConvTransposeOptions {
 }
 
 /** input [N, C, L] or [C, L], weight [C, O / groups, k]: shapes as conv1d turned round. */
-export function convTranspose1d(input: Tensor, weight: Tensor, options: ConvTransposeOptions = {}): Tensor {
-  return transposed("convTranspose1d", 1, input, weight, options);
+export function convTranspose1d<D extends DType, E extends DType, B extends DType = never>(
+  input: Tensor<D>,
+  weight: Tensor<E>,
+  options: ConvTransposeOptions<B> = {},
+): Tensor<Convolved<D, E, B>> {
+  return transposed("convTranspose1d", 1, input, weight, options) as never;
 }
 /** input [N, C, H, W] or [C, H, W], weight [C, O / groups, kh, kw]: shapes as conv2d turned round. */
-export function convTranspose2d(input: Tensor, weight: Tensor, options: ConvTransposeOptions = {}): Tensor {
-  return transposed("convTranspose2d", 2, input, weight, options);
+export function convTranspose2d<D extends DType, E extends DType, B extends DType = never>(
+  input: Tensor<D>,
+  weight: Tensor<E>,
+  options: ConvTransposeOptions<B> = {},
+): Tensor<Convolved<D, E, B>> {
+  return transposed("convTranspose2d", 2, input, weight, options) as never;
 }
 
 /** Which part of a convolution of n and m elements: all n + m - 1, the middle max(n, m), or where both overlap wholly. */
@@ -78,6 +103,11 @@ export interface ConvolveOptions {
 }
 
 /** Of two 1-D tensors, as numpy.convolve: out[k] = Σ a[i]·v[k - i]; default mode "full". */
+export function convolve<D extends DType, E extends DType>(
+  a: Tensor<D>,
+  v: Tensor<E>,
+  options?: ConvolveOptions,
+): Tensor<Promote<D, E>>;
 export function convolve(a: Tensor, v: Tensor, options: ConvolveOptions = {}): Tensor {
   options = readOptions("convolve", options, '{ mode: "same" }');
   const [x, w] = signals("convolve", a, v, options);
@@ -87,6 +117,11 @@ export function convolve(a: Tensor, v: Tensor, options: ConvolveOptions = {}): T
   });
 }
 /** Of two 1-D tensors, as numpy.correlate: out[k] = Σ a[i + k]·v[i]; default mode "valid". */
+export function correlate<D extends DType, E extends DType>(
+  a: Tensor<D>,
+  v: Tensor<E>,
+  options?: ConvolveOptions,
+): Tensor<Promote<D, E>>;
 export function correlate(a: Tensor, v: Tensor, options: ConvolveOptions = {}): Tensor {
   options = readOptions("correlate", options, '{ mode: "same" }');
   const [x, w] = signals("correlate", a, v, options);

@@ -1,6 +1,8 @@
 /** New tensors after a model or a rule. Those from values, and the plain ones (zeros, arange …), are in api.ts. */
 import { arange, eye, scope } from "../api.ts";
+import type { DefaultDType } from "../defaults.ts";
 import { checkDType, type DType, dtypes, isInteger } from "../dtype.ts";
+import { defaultDType } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { TemplateBuilder } from "../frontend/template.ts";
 import type { Template } from "../ir/node.ts";
@@ -67,16 +69,36 @@ function like<E extends DType>(op: string, t: Tensor, value: Scalar | null, opti
   return wrap({ ...made, frame }) as Tensor as Tensor<E>;
 }
 
+export interface AsarrayOptions<E extends DType = DType> {
+  readonly dtype?: E;
+  /** true: always a copy. false: never, an error where one is needed. Default: where it is needed. */
+  readonly copy?: boolean;
+}
+
 /** A tensor is taken as it is (another handle on it) or converted; everything else goes to `tensor`. */
-export function asarray(
-  data: Tensor | Nested | ArrayBufferView,
-  options: { readonly dtype?: DType } = {},
-): Tensor {
+export function asarray<D extends DType, E extends DType = D>(
+  data: Tensor<D>,
+  options?: AsarrayOptions<E>,
+): Tensor<NoInfer<E>>;
+export function asarray(data: Tensor | Nested | ArrayBufferView, options?: AsarrayOptions): Tensor;
+export function asarray(data: Tensor | Nested | ArrayBufferView, options: AsarrayOptions = {}): Tensor {
   const op = "asarray";
-  options = readOptions(op, options, '{ dtype: "f64" }', ["dtype"]);
-  if (!isTensor(data)) return wrap(fromData(data, options, op));
+  const { dtype, copy } = readOptions(op, options, "{ copy: true }", ["dtype", "copy"]);
+  checkFlag(op, "copy", copy);
+  const asked = dtype === undefined ? undefined : checkDType(op, dtype);
+  const isSame = isTensor(data) && (asked === undefined || asked === liveTensor(op, data).dtype);
+  if (copy === false && !isSame) {
+    fail(
+      "value",
+      op,
+      isTensor(data) ? `${data.dtype} as ${asked} is a copy.` : "what is no tensor has to be copied.",
+      "Leave { copy } out.",
+    );
+  }
+  if (!isTensor(data)) return wrap(fromData(data, asked === undefined ? {} : { dtype: asked }, op));
   liveTensor(op, data);
-  return data.to(options.dtype ?? data.dtype);
+  if (copy === true) return wrap(copyTo(op, stridedOf(data), asked ?? data.dtype, true));
+  return data.to(asked ?? data.dtype);
 }
 
 /** The elements converted, always a copy unless { copy: false } finds the dtype there already. */
@@ -220,13 +242,13 @@ export function meshgrid<const T extends readonly Tensor[]>(
 
 /**
  * Every element is fn of its index: `fromFunction((i, j) => i + j, [3, 4])`. Compiled as any kernel; the indices are
- * f64, the result f32 (or bool, or i64 for bigints) unless { dtype } says otherwise.
+ * f64, the result f32 or what `configure` says (or bool, or i64 for bigints) unless { dtype } says otherwise.
  */
-export function fromFunction<E extends DType = DType>(
-  fn: (...index: number[]) => number | bigint | boolean,
+export function fromFunction<R extends Scalar, E extends DType = Made<R>>(
+  fn: (...index: number[]) => R,
   shape: number | readonly number[],
   options: { readonly dtype?: E } = {},
-): Tensor<E> {
+): Tensor<NoInfer<E>> {
   const op = "fromFunction";
   options = readOptions(op, options, '{ dtype: "f64" }', ["dtype"]);
   const callable = callableOf(op, fn);
@@ -246,24 +268,33 @@ export function fromFunction<E extends DType = DType>(
             undefined,
             op,
           );
-    const dtype = asked ?? (compiled?.dtype === "f64" ? "f32" : undefined);
+    const dtype = asked ?? (compiled?.dtype === "f64" ? defaultDType() : undefined);
     const out = wrap(elementwise(op, callable, indices.map(stridedOf), dtype === undefined ? {} : { dtype }));
-    const made = asked === undefined && out.dtype === "f64" ? out.to("f32") : out;
+    const made = asked === undefined && out.dtype === "f64" ? out.to(defaultDType()) : out;
     return sizes.length === 0 ? made.reshape([]) : made;
   }) as Tensor as Tensor<E>;
 }
+
+/** A function of indices makes numbers of the default dtype, and booleans bool. */
+type Made<R> = 0 extends 1 & R
+  ? DType
+  : [R] extends [number]
+    ? DefaultDType
+    : [R] extends [boolean]
+      ? "bool"
+      : DType;
 
 export interface OneHotOptions<E extends DType = DType> {
   /** Where the new axis of size `depth` goes; default: last. */
   readonly axis?: number;
   readonly on?: Scalar;
   readonly off?: Scalar;
-  /** Default "f32". */
+  /** Default: f32, or what `configure` says. */
   readonly dtype?: E;
 }
 
 /** `on` where the position along the new axis is the index, `off` elsewhere; an index outside 0 … depth - 1 is all off. */
-export function oneHot<E extends DType = "f32">(
+export function oneHot<E extends DType = DefaultDType>(
   indices: Tensor | Nested,
   depth: number,
   options: OneHotOptions<E> = {},
@@ -274,7 +305,7 @@ export function oneHot<E extends DType = "f32">(
   if (!(Number.isSafeInteger(depth) && depth >= 0 && depth < 2 ** 31)) {
     fail("value", op, `the depth is ${describe(depth)}.`, "Use a whole number from 0 to 2147483647.");
   }
-  const dtype = checkDType(op, options.dtype ?? "f32");
+  const dtype = checkDType(op, options.dtype ?? defaultDType());
   const { on = 1, off = 0 } = options;
   return scoped(op, () => {
     const index = isTensor(indices) ? liveTensor(op, indices) : wrap(indexTensor(op, indices).index);
@@ -307,7 +338,7 @@ function scalarOf(op: string, x: unknown, dtype: DType): Scalar {
 }
 
 /** The identity matrix. */
-export const identity = <D extends DType = "f32">(
+export const identity = <D extends DType = DefaultDType>(
   n: number,
   options: { readonly dtype?: D } = {},
 ): Tensor<D> => named("identity", () => eye(n, options));

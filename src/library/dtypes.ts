@@ -1,5 +1,14 @@
 /** Questions about dtypes: the array API's data type functions. */
-import { checkDType, type DType, dtypes, isDType, promote, promoteAll, type Value } from "../dtype.ts";
+import {
+  checkDType,
+  type DType,
+  dtypes,
+  isDType,
+  isFloat,
+  promote,
+  promoteAll,
+  type Value,
+} from "../dtype.ts";
 import { describe, fail } from "../errors.ts";
 import { readList } from "../ops/arguments.ts";
 import { isTensor, liveTensor, type Tensor } from "../tensor.ts";
@@ -9,11 +18,26 @@ type Typed = DType | Tensor;
 const dtypeOf = (op: string, x: unknown): DType =>
   isTensor(x) ? liveTensor(op, x).dtype : checkDType(op, x);
 
-/** The dtype that tensors and dtypes meet in. */
-export function resultType(...of: readonly Typed[]): DType {
+/**
+ * The dtype that tensors, dtypes and scalars meet in. Scalars are weak, as operands are: a float keeps its dtype beside
+ * them, a fraction makes f64 of integers, a whole number i32 of bool.
+ *
+ *     resultType(tensor([1]), "f64", 2); // f64
+ */
+export function resultType(...of: readonly (Typed | number | bigint | boolean)[]): DType {
   const op = "resultType";
-  if (of.length === 0) fail("value", op, "nothing was given.", "Give tensors and dtypes, at least one.");
-  return promoteAll(of.map((x) => dtypeOf(op, x)));
+  const isWeak = (x: unknown) => typeof x === "number" || typeof x === "bigint";
+  const typed = of
+    .filter((x) => !isWeak(x))
+    .map((x) => (x === true || x === false ? "bool" : dtypeOf(op, x)));
+  if (typed.length === 0) {
+    fail("value", op, "no tensor and no dtype was given.", "Give at least one; numbers alone have no dtype.");
+  }
+  return of.filter(isWeak).reduce<DType>((d, x) => {
+    if (isFloat(d)) return d;
+    if (typeof x === "bigint") return d === "bool" ? "i64" : d;
+    return !Number.isInteger(x) ? "f64" : d === "bool" ? "i32" : d;
+  }, promoteAll(typed));
 }
 
 /** Is `from` promoted to `to` where they meet? Nothing is lost then, but for 64-bit integers that become f64. */

@@ -8,7 +8,7 @@ import { type DType, promoteAll } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { copyTo } from "../ops/copy.ts";
-import { liveTensor, stridedOf, type Tensor, type Together, wrap } from "../tensor.ts";
+import { type Joined, liveTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
 import { reshape } from "../view/reshape.ts";
 import type { View } from "../view/view.ts";
@@ -23,18 +23,12 @@ export interface Term {
   readonly labels: readonly Label[];
 }
 
-/** The dtype of all operands, as far as it is known: the rule of two for each with each. */
-export type Promoted<T extends Tensor, O = T> = T extends Tensor<infer D> ? Together<D, O> : never;
-
 /**
  * einsum("bij,bjk->bik", a, b): axes with one name run together; names that are not in the output are summed over. Without
  * "->" the output has the names that occur once, in alphabetical order. "..." stands for axes without names, which
  * broadcast. A name twice in one operand is its diagonal.
  */
-export function einsum<T extends readonly Tensor[]>(
-  subscripts: string,
-  ...operands: T
-): Tensor<Promoted<T[number]>> {
+export function einsum<T extends readonly Tensor[]>(subscripts: string, ...operands: T): Tensor<Joined<T>> {
   if (typeof subscripts !== "string") {
     fail(
       "value",
@@ -53,7 +47,7 @@ export function einsum<T extends readonly Tensor[]>(
     const alike = tensors.length > 2 ? tensors.map((t) => t.to(dtype)) : tensors;
     const terms = inputs.map((labels, i) => distinct(alike[i], labels, sizes));
     return arrange(contractAll(terms, output, sizes, dtype), output);
-  }) as Tensor<Promoted<T[number]>>;
+  }) as never;
 }
 
 /* The notation ------------------------------------------------------------------------------------------------ */

@@ -3,7 +3,9 @@
  * the one of the pairs. How a length is transformed is in fft-lengths.ts.
  */
 import { arange, empty, scope } from "../api.ts";
+import type { DefaultDType } from "../defaults.ts";
 import type { DType } from "../dtype.ts";
+import { defaultDType } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { checkFlag, readOptions } from "../ops/arguments.ts";
 import { allocate } from "../ops/strided.ts";
@@ -111,7 +113,7 @@ function lastTwo(operation: string, options: FftnOptions): FftnOptions {
 /* Sample points ---------------------------------------------------------------------------------------- */
 
 /** The frequencies of fft's results for samples `d` apart: 0, 1, …, -2, -1, each over n·d. */
-export function fftfreq<D extends DType = "f64">(
+export function fftfreq<D extends DType = DefaultDType>(
   n: number,
   options: { readonly d?: number; readonly dtype?: D } = {},
 ): Tensor<D> {
@@ -122,11 +124,11 @@ export function fftfreq<D extends DType = "f64">(
     const positive = (n + 1) >> 1;
     out.slice([0, positive]).assign(arange(positive, { dtype: "f64" }));
     out.slice([positive, n]).assign(arange(-(n >> 1), 0, { dtype: "f64" }));
-    return out.mul(step).to(options.dtype ?? "f64");
+    return out.mul(step).to(options.dtype ?? defaultDType());
   }) as Tensor<D>;
 }
 /** The frequencies of rfft's results. */
-export function rfftfreq<D extends DType = "f64">(
+export function rfftfreq<D extends DType = DefaultDType>(
   n: number,
   options: { readonly d?: number; readonly dtype?: D } = {},
 ): Tensor<D> {
@@ -135,7 +137,7 @@ export function rfftfreq<D extends DType = "f64">(
   return scoped("rfftfreq", () =>
     arange((n >> 1) + 1, { dtype: "f64" })
       .mul(step)
-      .to(options.dtype ?? "f64"),
+      .to(options.dtype ?? defaultDType()),
   ) as Tensor<D>;
 }
 

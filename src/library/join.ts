@@ -7,7 +7,7 @@ import { assign } from "../ops/copy.ts";
 import { absolute, allocate, filled } from "../ops/strided.ts";
 import type { Strided } from "../run/call.ts";
 import type { RoutineAbout, Task } from "../run/routine.ts";
-import { isTensor, liveTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
+import { isTensor, type Joined, liveTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { checkShape, normalizeAxis, sizeOf } from "../view/layout.ts";
 import { type LoopNest, planLoops } from "../view/loops.ts";
 import { contiguousView, expandDims as expandView, type View } from "../view/view.ts";
@@ -22,16 +22,12 @@ export interface ConcatOptions<E extends DType = DType> {
   /** Default: what the dtypes promote to. */
   readonly dtype?: E;
 }
-/** The dtype of all of them, where they agree. */
-type Joined<T extends readonly Tensor[]> = Single<T[number]["dtype"]>;
-type Single<D extends DType> = [Agreed<D>] extends [never] ? DType : Agreed<D>;
-type Agreed<D extends DType> = { [K in DType]: [D] extends [K] ? K : never }[DType];
 
 /** One after the other along an axis that is there. */
-export function concat<T extends readonly Tensor[], E extends DType = Joined<T>>(
+export function concat<const T extends readonly Tensor[], E extends DType = Joined<T>>(
   tensors: T,
   options: ConcatOptions<E> = {},
-): Tensor<E> {
+): Tensor<NoInfer<E>> {
   const op = "concat";
   options = readOptions(op, options, "{ axis: 1 }", ["axis", "dtype"]);
   const all = tensorList(op, tensors);
@@ -62,10 +58,10 @@ function rankOf(op: string, all: readonly Tensor[]): number {
 }
 
 /** One beside the other along a new axis. */
-export function stack<T extends readonly Tensor[], E extends DType = Joined<T>>(
+export function stack<const T extends readonly Tensor[], E extends DType = Joined<T>>(
   tensors: T,
   options: { readonly axis?: number; readonly dtype?: E } = {},
-): Tensor<E> {
+): Tensor<NoInfer<E>> {
   const op = "stack";
   options = readOptions(op, options, "{ axis: 1 }", ["axis", "dtype"]);
   const all = tensorList(op, tensors);
@@ -85,11 +81,11 @@ export function stack<T extends readonly Tensor[], E extends DType = Joined<T>>(
 }
 
 /** Rows upon rows: vectors count as rows. */
-export const vstack = (tensors: readonly Tensor[]): Tensor =>
-  joinViews("vstack", tensors, atleast2d, () => 0);
+export const vstack = <const T extends readonly Tensor[]>(tensors: T): Tensor<Joined<T>> =>
+  joinViews("vstack", tensors, atleast2d, () => 0) as never;
 /** Side by side: along the second axis, vectors along their only one. */
-export const hstack = (tensors: readonly Tensor[]): Tensor =>
-  joinViews("hstack", tensors, atleast1d, (rank) => (rank === 1 ? 0 : 1));
+export const hstack = <const T extends readonly Tensor[]>(tensors: T): Tensor<Joined<T>> =>
+  joinViews("hstack", tensors, atleast1d, (rank) => (rank === 1 ? 0 : 1)) as never;
 
 function joinViews(
   op: string,

@@ -3,9 +3,9 @@
  * axes before them are batches.
  */
 import { matmul as product } from "../api.ts";
-import type { DType } from "../dtype.ts";
+import type { DType, Wide } from "../dtype.ts";
 import { readOptions } from "../ops/arguments.ts";
-import { liveTensor, type Tensor, type Wide } from "../tensor.ts";
+import { liveTensor, type Tensor } from "../tensor.ts";
 import { type TraceOptions, trace as traceOf } from "./products.ts";
 
 export { type CholeskyOptions, cholesky } from "./linalg/cholesky.ts";
@@ -20,6 +20,7 @@ export {
   matrixRank,
   pinv,
   type RelativeOptions,
+  type ToleranceOptions,
   type VectorNormOptions,
   vectorNorm,
 } from "./linalg/leastsquares.ts";

@@ -8,7 +8,7 @@ import { axisList, numberList, readOptions, snapshot } from "../ops/arguments.ts
 import { assign } from "../ops/copy.ts";
 import { allocate, filled } from "../ops/strided.ts";
 import type { Strided } from "../run/call.ts";
-import { liveTensor, liveTensors, stridedOf, type Tensor, viewOf, wrap } from "../tensor.ts";
+import { isTensor, liveTensor, liveTensors, stridedOf, type Tensor, viewOf, wrap } from "../tensor.ts";
 import { broadcastShapes } from "../view/broadcast.ts";
 import { normalizeAxes, normalizeAxis } from "../view/layout.ts";
 import * as views from "../view/view.ts";
@@ -48,15 +48,19 @@ export const squeeze = <D extends DType>(t: Tensor<D>, axes?: number | readonly 
 export const broadcastTo = <D extends DType>(t: Tensor<D>, shape: readonly number[]): Tensor<D> =>
   typed("broadcastTo", t).broadcastTo(shape);
 
-/** Every tensor broadcast to the common shape: views, read-only where they repeat. */
-export function broadcastArrays<T extends readonly Tensor[]>(tensors: T): { [K in keyof T]: T[K] } {
+/** Every tensor broadcast to the common shape: views, read-only where they repeat. `broadcastArrays(a, b)`, or a list. */
+export function broadcastArrays<const T extends readonly Tensor[]>(
+  tensors: T,
+): { -readonly [K in keyof T]: T[K] };
+export function broadcastArrays<T extends readonly Tensor[]>(...tensors: T): { [K in keyof T]: T[K] };
+export function broadcastArrays(...given: unknown[]): Tensor[] {
   const op = "broadcastArrays";
-  const all = tensorList(op, tensors);
+  const all = tensorList(op, (given.length === 1 && !isTensor(given[0]) ? given[0] : given) as Tensor[]);
   const shape = broadcastShapes(
     op,
     all.map((t) => t.shape),
   );
-  return all.map((t) => t.broadcastTo(shape)) as never;
+  return all.map((t) => t.broadcastTo(shape));
 }
 
 /** One axis at least: a 0-d tensor becomes a vector of one. */

@@ -154,7 +154,9 @@ function maskOf(op: string, t: Strided, mask: Tensor): Strided<"bool"> {
     );
   }
   const { shape } = t.frame;
-  if (mask.rank > shape.length || !sameShape(mask.shape, shape.slice(0, mask.rank))) {
+  // As the array API has it, a mask without elements chooses none, whatever axis it is empty along.
+  const fits = mask.rank <= shape.length && mask.shape.every((n, d) => n === shape[d] || n === 0);
+  if (!fits) {
     fail(
       "shape",
       op,
@@ -162,7 +164,8 @@ function maskOf(op: string, t: Strided, mask: Tensor): Strided<"bool"> {
       "A mask has the shape of the tensor, or of its leading axes.",
     );
   }
-  return truth(op, stridedOf(mask));
+  if (sameShape(mask.shape, shape.slice(0, mask.rank))) return truth(op, stridedOf(mask));
+  return allocate(op, "bool", shape.slice(0, mask.rank), undefined, true) as Strided<"bool">;
 }
 
 /** The leading axes of a view that a mask covers, as bytes. */

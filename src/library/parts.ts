@@ -1,13 +1,10 @@
 /** Numbers taken apart: functions of an element with two results, which one loop makes. */
-import { type DType, isFloat, promoteAll } from "../dtype.ts";
+import { type DType, type Floated, isFloat, promoteAll } from "../dtype.ts";
 import { TemplateBuilder } from "../frontend/template.ts";
 import type { Id, Template } from "../ir/node.ts";
 import { Callable, Definition } from "../ops/function.ts";
 import { elementwiseSeveral } from "../ops/several.ts";
-import { type FloatDType, live, type Operand, splitOperands, type Tensor, wrap } from "../tensor.ts";
-
-/** Functions of floats make f64 of integers. */
-type Floated<D extends DType> = D extends FloatDType ? D : "f64";
+import { live, type Operand, splitOperands, type Tensor, wrap } from "../tensor.ts";
 
 const definitions = new Map<string, Definition>();
 

@@ -4,7 +4,7 @@
  * copies the input.
  */
 import { full, scope } from "../api.ts";
-import { type DType, dtypes, isFloat } from "../dtype.ts";
+import { type DType, dtypes, type Floated, isFloat } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { fail, list } from "../errors.ts";
 import { checkFlag, readOptions, snapshot } from "../ops/arguments.ts";
@@ -29,20 +29,36 @@ export interface AvgPoolOptions extends PoolOptions {
 }
 
 /** x [N, C, L] or [C, L]: the largest element of each window; NaN if there is one. */
-export function maxPool1d(x: Tensor, kernel: PerAxis, options: MaxPoolOptions = {}): Tensor {
-  return maxPool("maxPool1d", 1, x, kernel, options);
+export function maxPool1d<D extends DType>(
+  x: Tensor<D>,
+  kernel: PerAxis,
+  options: MaxPoolOptions = {},
+): Tensor<D> {
+  return maxPool("maxPool1d", 1, x, kernel, options) as Tensor<D>;
 }
 /** x [N, C, H, W] or [C, H, W]. */
-export function maxPool2d(x: Tensor, kernel: PerAxis, options: MaxPoolOptions = {}): Tensor {
-  return maxPool("maxPool2d", 2, x, kernel, options);
+export function maxPool2d<D extends DType>(
+  x: Tensor<D>,
+  kernel: PerAxis,
+  options: MaxPoolOptions = {},
+): Tensor<D> {
+  return maxPool("maxPool2d", 2, x, kernel, options) as Tensor<D>;
 }
 /** x [N, C, L] or [C, L]: the mean of each window. */
-export function avgPool1d(x: Tensor, kernel: PerAxis, options: AvgPoolOptions = {}): Tensor {
-  return avgPool("avgPool1d", 1, x, kernel, options);
+export function avgPool1d<D extends DType>(
+  x: Tensor<D>,
+  kernel: PerAxis,
+  options: AvgPoolOptions = {},
+): Tensor<Floated<D>> {
+  return avgPool("avgPool1d", 1, x, kernel, options) as Tensor<Floated<D>>;
 }
 /** x [N, C, H, W] or [C, H, W]. */
-export function avgPool2d(x: Tensor, kernel: PerAxis, options: AvgPoolOptions = {}): Tensor {
-  return avgPool("avgPool2d", 2, x, kernel, options);
+export function avgPool2d<D extends DType>(
+  x: Tensor<D>,
+  kernel: PerAxis,
+  options: AvgPoolOptions = {},
+): Tensor<Floated<D>> {
+  return avgPool("avgPool2d", 2, x, kernel, options) as Tensor<Floated<D>>;
 }
 
 /** What each of the last axes does. */

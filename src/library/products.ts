@@ -1,18 +1,18 @@
 /** Products of tensors by their NumPy names. Contractions are matrix products on views (see einsum.ts). */
 
 import { empty, mapReduce, matmul, mul, scope, sub, sum } from "../api.ts";
-import { type DType, promote } from "../dtype.ts";
+import { type DType, type Promote, promote, type Wide } from "../dtype.ts";
 import { within } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { readList, readOptions } from "../ops/arguments.ts";
-import { liveTensor, type Tensor, type Together, type Wide } from "../tensor.ts";
+import { type Joined, liveTensor, type Tensor } from "../tensor.ts";
 import { broadcastShapes } from "../view/broadcast.ts";
 import { normalizeAxes, normalizeAxis } from "../view/layout.ts";
-import { contractPair, type Promoted, type Term } from "./einsum.ts";
+import { contractPair, type Term } from "./einsum.ts";
 import { named, scoped } from "./scoped.ts";
 
-/** As matmul's: the dtype of both, where they agree. */
-type Product<D extends DType, E extends DType> = Tensor<Together<D, Tensor<E>>>;
+/** As matmul's: the dtype that both meet in. */
+type Product<D extends DType, E extends DType> = Tensor<Promote<D, E>>;
 
 /** a's axes by number, b's by number and a prime, except those that are summed together. */
 function contracted(a: Tensor, b: Tensor, aAxes: readonly number[], bAxes: readonly number[]): Tensor {
@@ -256,7 +256,7 @@ export function matrixTranspose<D extends DType>(a: Tensor<D>): Tensor<D> {
 }
 
 /** The product of several matrices, in the order that takes the fewest multiplications. The first and last may be vectors. */
-export function multiDot<T extends readonly Tensor[]>(tensors: T): Tensor<Promoted<T[number]>> {
+export function multiDot<const T extends readonly Tensor[]>(tensors: T): Tensor<Joined<T>> {
   const all = readList("multiDot", "the list", tensors);
   if (all === null || all.length < 2) {
     return fail(
@@ -286,7 +286,7 @@ export function multiDot<T extends readonly Tensor[]>(tensors: T): Tensor<Promot
     const whole = product(0, last);
     const vectors = [...(live[0].rank === 1 ? [0] : []), ...(live[last].rank === 1 ? [1] : [])];
     return vectors.length === 0 ? whole : whole.squeeze(vectors);
-  }) as Tensor<Promoted<T[number]>>;
+  }) as never;
 }
 
 function checkChain(given: readonly Tensor[], matrices: readonly Tensor[]): void {

@@ -6,24 +6,16 @@
  *     rng.normal([3, 4]);
  */
 import { scope } from "../api.ts";
-import { checkDType, type DType, dtypes, isFloat, isInteger } from "../dtype.ts";
-import { engine } from "../engine.ts";
-import { describe, fail } from "../errors.ts";
-import { checkFlag, readOptions } from "../ops/arguments.ts";
+import type { DefaultDType } from "../defaults.ts";
+import { checkDType, type DType, dtypes, type FloatDType, isFloat, isInteger } from "../dtype.ts";
+import { defaultDType, engine } from "../engine.ts";
+import { describe, fail, list } from "../errors.ts";
+import { checkFlag, readOptions, snapshot } from "../ops/arguments.ts";
 import { fromData, type Nested, shapeOf } from "../ops/create.ts";
 import { allocate, checkWritable, filled } from "../ops/strided.ts";
 import type { Strided } from "../run/call.ts";
 import type { Task } from "../run/routine.ts";
-import {
-  type FloatDType,
-  isTensor,
-  live,
-  liveTensor,
-  namedOp,
-  stridedOf,
-  type Tensor,
-  wrap,
-} from "../tensor.ts";
+import { isTensor, live, liveTensor, namedOp, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { normalizeAxis, sizeOf } from "../view/layout.ts";
 import {
   type Distribution,
@@ -160,10 +152,10 @@ class RandomGenerator {
   }
 
   /** Evenly from [low, high). */
-  uniform<D extends FloatDType = "f32">(shape: Shape, options: UniformOptions<D> = {}): Tensor<D> {
+  uniform<D extends FloatDType = DefaultDType>(shape: Shape, options: UniformOptions<D> = {}): Tensor<D> {
     const op = "uniform";
     options = readOptions(op, options, "{ low: -1, high: 1 }", ["low", "high", "dtype"]);
-    const { low = 0, high = 1, dtype = "f32" as D } = options;
+    const { low = 0, high = 1, dtype = defaultDType() as D } = options;
     checkNumbers(op, { low, high });
     const { wrap, max } = dtypes[checkFloat(op, dtype)];
     const [from, to] = [wrap(low) as number, wrap(high) as number];
@@ -179,20 +171,23 @@ class RandomGenerator {
   }
 
   /** The bell curve around `mean`. */
-  normal<D extends FloatDType = "f32">(shape: Shape, options: NormalOptions<D> = {}): Tensor<D> {
+  normal<D extends FloatDType = DefaultDType>(shape: Shape, options: NormalOptions<D> = {}): Tensor<D> {
     const op = "normal";
     options = readOptions(op, options, "{ mean: 5, std: 2 }", ["mean", "std", "dtype"]);
-    const { mean = 0, std = 1, dtype = "f32" as D } = options;
+    const { mean = 0, std = 1, dtype = defaultDType() as D } = options;
     checkNumbers(op, { mean, std });
     checkSize(op, "std", std);
     return this.#floats(op, "normal", checkFloat(op, dtype), shape, [mean, std]);
   }
 
   /** Waiting times: exp(-x / scale) / scale. */
-  exponential<D extends FloatDType = "f32">(shape: Shape, options: ExponentialOptions<D> = {}): Tensor<D> {
+  exponential<D extends FloatDType = DefaultDType>(
+    shape: Shape,
+    options: ExponentialOptions<D> = {},
+  ): Tensor<D> {
     const op = "exponential";
     options = readOptions(op, options, "{ scale: 2 }", ["scale", "dtype"]);
-    const { scale = 1, dtype = "f32" as D } = options;
+    const { scale = 1, dtype = defaultDType() as D } = options;
     checkNumbers(op, { scale });
     checkSize(op, "scale", scale);
     return this.#floats(op, "exponential", checkFloat(op, dtype), shape, [scale]);
@@ -267,6 +262,42 @@ class RandomGenerator {
   }
 
   /** Elements (slices along `axis`) of a tensor, or of the numbers from 0 to n - 1. */
+  /**
+   * Positions along the last axis of `weights`, each as often as its weight says: numbers from 0 that need not sum to 1. The
+   * result has `shape` and then the other axes.
+   *
+   *     rng.categorical([0.2, 0.5, 0.3], [1000]);
+   *     rng.categorical(softmax(logits)); // one class a row
+   */
+  categorical(weights: Tensor | readonly number[], shape: Shape = []): Tensor<"i64"> {
+    const op = "categorical";
+    const read = isTensor(weights) ? weights : snapshot(op, "the weights", weights);
+    const sizes = shapeOf(op, shape);
+    return scope(() => {
+      const given = isTensor(read) ? liveTensor(op, read) : wrap(fromData(read, { dtype: "f64" }, op));
+      if (given.rank === 0 || given.shape[given.rank - 1] === 0) {
+        fail("shape", op, `the weights are ${list(given.shape)}.`, "Give at least one along the last axis.");
+      }
+      const w = given.to("f64");
+      const total = w.sum({ axis: -1, keepdims: true });
+      const isFine = w.greaterEqual(0).all().item() && total.greater(0).all().item();
+      if (!isFine || !total.isfinite().all().item()) {
+        fail(
+          "value",
+          op,
+          "the weights are not all from 0, or sum to 0.",
+          "Give finite weights, such as softmax(logits).",
+        );
+      }
+      const steps = w.cumsum({ axis: w.rank - 1 });
+      const batch = w.shape.slice(0, -1);
+      const at = this.uniform([...sizes, ...batch, 1], { dtype: "f64" }).mul(total);
+      // A weight of 0 has no room, and rounding must not pass the last one that has some.
+      const last = steps.less(total).sum({ axis: -1 });
+      return steps.lessEqual(at).sum({ axis: -1 }).minimum(last);
+    });
+  }
+
   choice(n: number, shape?: Shape, options?: ChoiceOptions): Tensor<"i64">;
   choice<D extends DType>(t: Tensor<D>, shape?: Shape, options?: ChoiceOptions): Tensor<D>;
   choice(from: number | Tensor, shape: Shape = [], options: ChoiceOptions = {}): Tensor {
@@ -469,6 +500,7 @@ export const integers: Methods["integers"] = (low, high, shape, options) =>
 export const shuffle: Methods["shuffle"] = (t, options) => own().shuffle(t, options);
 export const permutation = ((from: never, options?: ShuffleOptions) =>
   own().permutation(from, options)) as Methods["permutation"];
+export const categorical: Methods["categorical"] = (weights, shape) => own().categorical(weights, shape);
 export const choice = ((from: never, shape?: Shape, options?: ChoiceOptions) =>
   own().choice(from, shape, options)) as Methods["choice"];
 

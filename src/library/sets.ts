@@ -6,11 +6,19 @@ import { describe, fail } from "../errors.ts";
 import { checkFlag, readOptions } from "../ops/arguments.ts";
 import { allocate } from "../ops/strided.ts";
 import type { Task } from "../run/routine.ts";
-import { liveTensor, namedReduction, stridedOf, type Tensor, wrap } from "../tensor.ts";
+import {
+  isTensor,
+  liveTensor,
+  namedReduction,
+  type Operand,
+  stridedOf,
+  type Tensor,
+  wrap,
+} from "../tensor.ts";
 import { normalizeAxis, sizeOf } from "../view/layout.ts";
 import { emitCompress, emitRuns } from "../wasm/sort-search.ts";
 import { scoped } from "./scoped.ts";
-import { lookUp } from "./search.ts";
+import { lookUp, operandFor } from "./search.ts";
 import { denseCopy, gatherLines, orderBy, sortLines, withScratch } from "./sort.ts";
 
 export interface UniqueOptions {
@@ -237,13 +245,16 @@ function lengths(starts: Tensor<"i64">, end: number): Tensor<"i64"> {
 
 /* Membership ----------------------------------------------------------------------------------------------------------- */
 
-/** For each element: is it among those of `test`? A NaN never is. */
-export function isin(t: Tensor, test: Tensor, options: IsinOptions = {}): Tensor<"bool"> {
+/** For each element: is it among those of `test`? A NaN never is. Either may be a number. */
+export function isin(t: Operand, test: Operand, options: IsinOptions = {}): Tensor<"bool"> {
   options = readOptions("isin", options, "{ invert: true }", ["invert", "assumeUnique"]);
   checkFlag("isin", "invert", options.invert);
   checkFlag("isin", "assumeUnique", options.assumeUnique);
-  const [x, among] = [liveTensor("isin", t), liveTensor("isin", test)];
-  return scoped("isin", () => membership("isin", x, among, options.invert ?? false));
+  return scoped("isin", () => {
+    const beside = isTensor(t) ? t.dtype : isTensor(test) ? test.dtype : "f64";
+    const [x, among] = [operandFor("isin", t, beside), operandFor("isin", test, beside)];
+    return membership("isin", x, among, options.invert ?? false);
+  });
 }
 
 function membership(op: string, x: Tensor, test: Tensor, invert: boolean): Tensor<"bool"> {

@@ -1,13 +1,22 @@
 /** Statistics that leave NaNs out, as if they were not there. Where nothing is left, the result is NaN. */
 import { add, mapReduce, max, min, prod, scope, sqrt, sum, tensor, where, zip } from "../api.ts";
-import { type DType, isFloat } from "../dtype.ts";
+import { type DType, type Floated, isFloat, type Wide } from "../dtype.ts";
 import { axisList, changed, checkFlag, checkOptionalDType, readOptions, without } from "../ops/arguments.ts";
 import { type AxisOptions, freedomOf, type SumOptions, type VarOptions } from "../ops/reductions.ts";
 import { liveTensor, type Tensor } from "../tensor.ts";
 import { normalizeAxes } from "../view/layout.ts";
 import { scoped } from "./scoped.ts";
 import { gatherLines, sortLines } from "./sort.ts";
-import { floatOf, linesOf, type QuantileOptions, type Quantiles, quantiles, shaped } from "./statistics.ts";
+import {
+  floatOf,
+  linesOf,
+  type QuantileDType,
+  type QuantileMethod,
+  type QuantileOptions,
+  type Quantiles,
+  quantiles,
+  shaped,
+} from "./statistics.ts";
 
 const orZero = (x: number) => (Number.isNaN(x) ? 0 : x);
 const orOne = (x: number) => (Number.isNaN(x) ? 1 : x);
@@ -19,23 +28,33 @@ const squareFrom = (x: number, mean: number) => (Number.isNaN(x) ? 0 : (x - mean
 const example = "{ axis: 0 }";
 
 /** The sum along axes; of nothing 0. */
-export const nansum = (t: Tensor, options: SumOptions = {}): Tensor => {
+export const nansum = <D extends DType, E extends DType = Wide<D>>(
+  t: Tensor<D>,
+  options: SumOptions<E> = {},
+): Tensor<NoInfer<E>> => {
   options = readOptions("nansum", options, example);
   const live = checked("nansum", t, options, ["axis", "keepdims", "dtype"]);
-  return isFloat(live.dtype) ? mapReduce([live], orZero, options) : sum(live, options);
+  return (isFloat(live.dtype) ? mapReduce([live], orZero, options) : sum(live, options)) as Tensor<E>;
 };
 /** The product along axes; of nothing 1. */
-export const nanprod = (t: Tensor, options: SumOptions = {}): Tensor => {
+export const nanprod = <D extends DType, E extends DType = Wide<D>>(
+  t: Tensor<D>,
+  options: SumOptions<E> = {},
+): Tensor<NoInfer<E>> => {
   options = readOptions("nanprod", options, example);
   const live = checked("nanprod", t, options, ["axis", "keepdims", "dtype"]);
-  return isFloat(live.dtype)
-    ? mapReduce([live], orOne, changed(options, { reduce: "prod" as const }))
-    : prod(live, options);
+  return (
+    isFloat(live.dtype)
+      ? mapReduce([live], orOne, changed(options, { reduce: "prod" as const }))
+      : prod(live, options)
+  ) as Tensor<E>;
 };
 /** The largest element along axes. */
-export const nanmax = (t: Tensor, options: AxisOptions = {}): Tensor => extreme("nanmax", t, options);
+export const nanmax = <D extends DType>(t: Tensor<D>, options: AxisOptions = {}): Tensor<D> =>
+  extreme("nanmax", t, options) as Tensor<D>;
 /** The smallest element along axes. */
-export const nanmin = (t: Tensor, options: AxisOptions = {}): Tensor => extreme("nanmin", t, options);
+export const nanmin = <D extends DType>(t: Tensor<D>, options: AxisOptions = {}): Tensor<D> =>
+  extreme("nanmin", t, options) as Tensor<D>;
 
 function extreme(op: "nanmax" | "nanmin", t: Tensor, options: AxisOptions): Tensor {
   options = readOptions(op, options, example);
@@ -51,16 +70,22 @@ function extreme(op: "nanmax" | "nanmin", t: Tensor, options: AxisOptions): Tens
 }
 
 /** The mean along axes. */
-export function nanmean(t: Tensor, options: AxisOptions = {}): Tensor {
+export function nanmean<D extends DType>(t: Tensor<D>, options: AxisOptions = {}): Tensor<Floated<D>> {
   options = readOptions("nanmean", options, example);
   const live = checked("nanmean", t, options, ["axis", "keepdims"]);
-  return scoped("nanmean", () => meanOf(live, options).to(floatOf(live.dtype)));
+  return scoped("nanmean", () => meanOf(live, options).to(floatOf(live.dtype))) as Tensor<Floated<D>>;
 }
 
 /** The mean square distance from the mean, divided by what is left minus ddof. */
-export const nanvar = (t: Tensor, options: VarOptions = {}): Tensor => spread("nanvar", t, options);
+export const nanvar = <D extends DType, E extends DType = Floated<D>>(
+  t: Tensor<D>,
+  options: VarOptions<E> = {},
+): Tensor<NoInfer<E>> => spread("nanvar", t, options) as Tensor<E>;
 /** The square root of nanvar. */
-export const nanstd = (t: Tensor, options: VarOptions = {}): Tensor => spread("nanstd", t, options);
+export const nanstd = <D extends DType, E extends DType = Floated<D>>(
+  t: Tensor<D>,
+  options: VarOptions<E> = {},
+): Tensor<NoInfer<E>> => spread("nanstd", t, options) as Tensor<E>;
 
 function spread(op: "nanvar" | "nanstd", t: Tensor, options: VarOptions): Tensor {
   options = readOptions(op, options, example);
@@ -79,6 +104,7 @@ function spread(op: "nanvar" | "nanstd", t: Tensor, options: VarOptions): Tensor
 }
 
 /** The middle element along axes, or the mean of the two in the middle. */
+export function nanmedian<D extends DType>(t: Tensor<D>, options?: AxisOptions): Tensor<Floated<D>>;
 export function nanmedian(t: Tensor, options: AxisOptions = {}): Tensor {
   const op = "nanmedian";
   options = readOptions(op, options, example);
@@ -97,11 +123,17 @@ export function nanmedian(t: Tensor, options: AxisOptions = {}): Tensor {
 }
 
 /** The q-quantiles along axes, as quantile gives them. */
-export const nanquantile = (t: Tensor, q: Quantiles, options: QuantileOptions = {}): Tensor =>
-  quantiles("nanquantile", t, q, 1, options, true);
+export const nanquantile = <D extends DType, Q extends Quantiles, M extends QuantileMethod = "linear">(
+  t: Tensor<D>,
+  q: Q,
+  options: QuantileOptions<M> = {},
+): Tensor<QuantileDType<D, Q, M>> => quantiles("nanquantile", t, q, 1, options, true) as never;
 /** As nanquantile, with q from 0 to 100. */
-export const nanpercentile = (t: Tensor, q: Quantiles, options: QuantileOptions = {}): Tensor =>
-  quantiles("nanpercentile", t, q, 100, options, true);
+export const nanpercentile = <D extends DType, Q extends Quantiles, M extends QuantileMethod = "linear">(
+  t: Tensor<D>,
+  q: Q,
+  options: QuantileOptions<M> = {},
+): Tensor<QuantileDType<D, Q, M>> => quantiles("nanpercentile", t, q, 100, options, true) as never;
 
 const meanOfTwo = (a: number, b: number) => (a === b ? a : (a + b) / 2);
 

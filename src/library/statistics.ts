@@ -3,7 +3,18 @@
  * cumulative sums. Sums, means and variances are reductions (ops/reductions.ts).
  */
 import { cumprod, cumsum, full, linspace, max, min, scope, tensor, where, zip } from "../api.ts";
-import { type DType, dtypes, isFloat, isInteger, promote, promoteAll } from "../dtype.ts";
+import {
+  type DType,
+  dtypes,
+  type FloatDType,
+  type Floated,
+  isFloat,
+  isInteger,
+  type Promote,
+  promote,
+  promoteAll,
+  type Wide,
+} from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { describe, fail, list, shown } from "../errors.ts";
 import { axisList, checkFlag, readList, readOptions } from "../ops/arguments.ts";
@@ -57,7 +68,20 @@ const methods = {
 
 export type QuantileMethod = keyof typeof methods;
 /** These give an element of the tensor itself, in its own dtype. */
-const choosing: readonly string[] = ["lower", "higher", "nearest", "invertedCdf", "closestObservation"];
+type Choosing = "lower" | "higher" | "nearest" | "invertedCdf" | "closestObservation";
+const choosing: readonly string[] = [
+  "lower",
+  "higher",
+  "nearest",
+  "invertedCdf",
+  "closestObservation",
+] satisfies Choosing[];
+/** What lies between elements is a float, in the dtype that it and a tensor of quantiles meet in. */
+export type QuantileDType<D extends DType, Q, M> = M extends Choosing
+  ? D
+  : Q extends Tensor<infer E>
+    ? Promote<Floated<D>, E>
+    : Floated<D>;
 
 function between(n: number, at: number): Place {
   if (at >= n - 1) return { low: n - 1, high: n - 1, part: 0 };
@@ -77,12 +101,13 @@ function roundHalfEven(x: number): number {
   return below % 2 === 0 ? below : below + 1;
 }
 
-export interface QuantileOptions extends AxisOptions {
+export interface QuantileOptions<M extends QuantileMethod = QuantileMethod> extends AxisOptions {
   /** What to give where the quantile lies between two elements. Default "linear". */
-  readonly method?: QuantileMethod;
+  readonly method?: M;
 }
 
 /** The middle element along axes, or the mean of the two in the middle; NaN if there is a NaN. */
+export function median<D extends DType>(t: Tensor<D>, options?: AxisOptions): Tensor<Floated<D>>;
 export function median(t: Tensor, options: AxisOptions = {}): Tensor {
   const op = "median";
   options = readOptions(op, options, "{ axis: 0 }", ["axis", "keepdims"]);
@@ -107,10 +132,20 @@ const middleOf = (a: number, b: number, last: number) =>
  * The q-quantiles along axes: q is a number from 0 to 1, an array of them, or a tensor, whose axes come first in the
  * result. A line with a NaN gives NaN.
  */
+export function quantile<D extends DType, Q extends Quantiles, M extends QuantileMethod = "linear">(
+  t: Tensor<D>,
+  q: Q,
+  options?: QuantileOptions<M>,
+): Tensor<QuantileDType<D, Q, M>>;
 export function quantile(t: Tensor, q: Quantiles, options: QuantileOptions = {}): Tensor {
   return quantiles("quantile", t, q, 1, options);
 }
 /** As quantile, with q from 0 to 100. */
+export function percentile<D extends DType, Q extends Quantiles, M extends QuantileMethod = "linear">(
+  t: Tensor<D>,
+  q: Q,
+  options?: QuantileOptions<M>,
+): Tensor<QuantileDType<D, Q, M>>;
 export function percentile(t: Tensor, q: Quantiles, options: QuantileOptions = {}): Tensor {
   return quantiles("percentile", t, q, 100, options);
 }
@@ -237,6 +272,7 @@ export const shaped = (t: Tensor, from: readonly number[], to: readonly number[]
   t.reshape(from).contiguous().reshape(to);
 
 /** The largest minus the smallest element along axes. */
+export function ptp<D extends DType>(t: Tensor<D>, options?: AxisOptions): Tensor<D>;
 export function ptp(t: Tensor, options: AxisOptions = {}): Tensor {
   options = readOptions("ptp", options, "{ axis: 0 }", ["axis", "keepdims"]);
   const live = liveTensor("ptp", t);
@@ -259,6 +295,12 @@ export interface BincountOptions {
 }
 
 /** How often each of 0, 1, 2 … is in a vector of non-negative integers, or the sum of its weights. */
+export function bincount(
+  t: Tensor,
+  options?: BincountOptions & { readonly weights?: undefined },
+): Tensor<"i64">;
+export function bincount(t: Tensor, options: BincountOptions & { readonly weights: Tensor }): Tensor<"f64">;
+export function bincount(t: Tensor, options?: BincountOptions): Tensor<"i64" | "f64">;
 export function bincount(t: Tensor, options: BincountOptions = {}): Tensor {
   const op = "bincount";
   options = readOptions(op, options, "{ minlength: 10 }", ["weights", "minlength"]);
@@ -340,6 +382,21 @@ export interface HistogramOptions {
 }
 
 /** How many elements fall into each interval [edge, next edge); the last one includes its right edge. */
+export function histogram<D extends DType>(
+  t: Tensor<D>,
+  options: HistogramOptions & {
+    readonly weights?: undefined;
+    readonly density?: false;
+    readonly bins?: number;
+  },
+): { readonly counts: Tensor<"i64">; readonly edges: Tensor<Floated<D>> };
+export function histogram<D extends DType>(
+  t: Tensor<D>,
+): { readonly counts: Tensor<"i64">; readonly edges: Tensor<Floated<D>> };
+export function histogram(
+  t: Tensor,
+  options?: HistogramOptions,
+): { readonly counts: Tensor; readonly edges: Tensor };
 export function histogram(
   t: Tensor,
   options: HistogramOptions = {},
@@ -428,12 +485,16 @@ function rangeOf(op: string, x: Tensor, range: unknown): readonly [number, numbe
 
 /* Means and covariances -------------------------------------------------------------------------------------------------- */
 
-export interface AverageOptions extends AxisOptions {
+export interface AverageOptions<E extends DType = DType> extends AxisOptions {
   /** What each element weighs: of the tensor's shape, or of the sizes of the axes. Default: all the same. */
-  readonly weights?: Tensor;
+  readonly weights?: Tensor<E>;
 }
 
 /** The mean along axes, weighted. */
+export function average<D extends DType, E extends DType = D>(
+  t: Tensor<D>,
+  options?: AverageOptions<E>,
+): Tensor<D extends FloatDType ? Promote<D, E> : "f64">;
 export function average(t: Tensor, options: AverageOptions = {}): Tensor {
   const op = "average";
   options = readOptions(op, options, "{ axis: 0, weights }", ["axis", "keepdims", "weights"]);
@@ -487,20 +548,20 @@ export interface CovOptions {
 }
 
 /** The covariance matrix of variables, in f64; of one variable its variance. */
-export function cov(t: Tensor, options: CovOptions = {}): Tensor {
+export function cov(t: Tensor, options: CovOptions = {}): Tensor<"f64"> {
   options = readCov("cov", options, ["bias", "ddof", "fweights", "aweights"]);
-  return scoped("cov", () => covariance("cov", t, options));
+  return scoped("cov", () => covariance("cov", t, options)) as Tensor<"f64">;
 }
 
 /** The correlation coefficients of variables, from -1 to 1. */
-export function corrcoef(t: Tensor, options: Pick<CovOptions, "y" | "rowvar"> = {}): Tensor {
+export function corrcoef(t: Tensor, options: Pick<CovOptions, "y" | "rowvar"> = {}): Tensor<"f64"> {
   options = readCov("corrcoef", options);
   return scoped("corrcoef", () => {
     const c = covariance("corrcoef", t, options);
     if (c.rank === 0) return c.div(c);
     const deviation = c.diagonal().sqrt();
     return c.div(deviation.expandDims(1)).div(deviation).clip(-1, 1);
-  });
+  }) as Tensor<"f64">;
 }
 
 function readCov(op: string, given: CovOptions, more: readonly string[] = []): CovOptions {
@@ -556,17 +617,22 @@ function observationWeights(op: string, name: string, weights: Tensor, n: number
 
 /* Along an axis ------------------------------------------------------------------------------------------------------------ */
 
-export interface DiffOptions {
+export interface DiffOptions<P extends Operand = Operand, A extends Operand = Operand> {
   /** How often to take differences; default once. */
   readonly n?: number;
   /** The axis along which neighbours are; default the last. */
   readonly axis?: number;
   /** What comes before the first and after the last element: a number, or a tensor of the same rank. */
-  readonly prepend?: Operand;
-  readonly append?: Operand;
+  readonly prepend?: P;
+  readonly append?: A;
 }
 
 /** x[i + 1] - x[i] along an axis; of bools, whether they differ. */
+export function diff<D extends DType>(
+  t: Tensor<D>,
+  options?: DiffOptions<number | bigint | boolean, number | bigint | boolean>,
+): Tensor<D>;
+export function diff(t: Tensor, options?: DiffOptions): Tensor;
 export function diff(t: Tensor, options: DiffOptions = {}): Tensor {
   const op = "diff";
   options = readOptions(op, options, "{ n: 2, axis: 0 }", ["n", "axis", "prepend", "append"]);
@@ -638,17 +704,21 @@ function join(op: string, tensors: readonly Tensor[], axis: number): Tensor {
   return out;
 }
 
-export interface CumulativeSumOptions extends CumulativeOptions {
+export interface CumulativeSumOptions<E extends DType = DType> extends CumulativeOptions<E> {
   /** Begin with the sum (product) of nothing, so that there is one element more. */
   readonly includeInitial?: boolean;
 }
 
 /** The sums of the first 1, 2, 3 … elements along an axis. */
-export const cumulativeSum = (t: Tensor, options: CumulativeSumOptions = {}): Tensor =>
-  cumulative("cumulativeSum", t, options);
+export const cumulativeSum = <D extends DType, E extends DType = Wide<D>>(
+  t: Tensor<D>,
+  options: CumulativeSumOptions<E> = {},
+): Tensor<NoInfer<E>> => cumulative("cumulativeSum", t, options) as Tensor<E>;
 /** The products of the first 1, 2, 3 … elements along an axis. */
-export const cumulativeProd = (t: Tensor, options: CumulativeSumOptions = {}): Tensor =>
-  cumulative("cumulativeProd", t, options);
+export const cumulativeProd = <D extends DType, E extends DType = Wide<D>>(
+  t: Tensor<D>,
+  options: CumulativeSumOptions<E> = {},
+): Tensor<NoInfer<E>> => cumulative("cumulativeProd", t, options) as Tensor<E>;
 
 function cumulative(op: "cumulativeSum" | "cumulativeProd", t: Tensor, o: CumulativeSumOptions): Tensor {
   o = readOptions(op, o, "{ axis: 0, includeInitial: true }", ["axis", "dtype", "includeInitial"]);

@@ -167,6 +167,14 @@ export function numberList(operation: string, name: string, value: unknown): rea
   );
 }
 
+/** A list of indices, a copy: numbers, or bigints as they come out of 64-bit integers. */
+export function indexList(operation: string, name: string, value: unknown): readonly (number | bigint)[] {
+  const list = readList(operation, name, value);
+  const isIndex = (x: unknown) => typeof x === "number" || typeof x === "bigint";
+  if (list?.every(isIndex)) return list as (number | bigint)[];
+  return numberList(operation, name, list ?? value);
+}
+
 /** One axis or a list of them. */
 export function axisList(operation: string, axes: unknown): number | readonly number[] {
   if (typeof axes === "number") return axes;

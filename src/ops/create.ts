@@ -2,6 +2,7 @@
 import {
   arrayFacts,
   checkDType,
+  convert,
   type DType,
   dtypeOfArray,
   dtypes,
@@ -10,7 +11,7 @@ import {
   type TypedArray,
   type Value,
 } from "../dtype.ts";
-import { engine } from "../engine.ts";
+import { defaultDType, engine } from "../engine.ts";
 import { describe, fail, list, shown } from "../errors.ts";
 import { Builder } from "../ir/build.ts";
 import type { Program } from "../ir/node.ts";
@@ -42,6 +43,7 @@ export function fromData(data: Nested | ArrayBufferView, given: TensorOptions, o
   if (ArrayBuffer.isView(data)) return fromTypedArray(op, data as TypedArray, options);
   const { shape, flat } = readNested(op, data);
   const dtype = options.dtype ?? guessDType(op, flat);
+  if (options.dtype === undefined) checkLiterals(op, flat, dtype);
   return fromScalars(
     op,
     flat,
@@ -118,13 +120,34 @@ function failRagged(op: string, path: readonly number[], found: string, expected
 }
 
 function guessDType(op: string, flat: readonly Scalar[]): DType {
-  if (flat.length === 0) return "f32";
+  if (flat.length === 0) return defaultDType();
   const kinds = new Set(flat.map((x) => typeof x));
   if (kinds.size > 1 && kinds.has("bigint")) {
     fail("dtype", op, "numbers and bigints are mixed.", 'Use one kind, or say { dtype: "i64" }.');
   }
   if (kinds.has("bigint")) return "i64";
-  return kinds.has("number") ? "f32" : "bool";
+  return kinds.has("number") ? defaultDType() : "bool";
+}
+
+/** Decimal digits that an f32 keeps of every number. */
+const F32_DIGITS = 7;
+
+/**
+ * Nobody has asked for f32 who writes an integer that it cannot hold: 16777217 would be 16777216, and a time in
+ * milliseconds another minute. Numbers of few digits, such as 1e12, are taken for what they are: rounded.
+ */
+function checkLiterals(op: string, flat: readonly Scalar[], dtype: DType): void {
+  if (dtype !== "f32") return;
+  for (const x of flat) {
+    if (typeof x !== "number" || Math.fround(x) === x || !Number.isSafeInteger(x)) continue;
+    if (String(Math.abs(x)).replace(/0+$/, "").length <= F32_DIGITS) continue;
+    fail(
+      "dtype",
+      op,
+      `${x} does not fit f32, the dtype of numbers by default: it would be ${Math.fround(x)}.`,
+      'Say what it is: { dtype: "f64" }, or { dtype: "f32" } if that is near enough; configure({ dtype: "f64" }) for all.',
+    );
+  }
 }
 
 function shapeFor(op: string, shape: readonly number[], count: number): readonly number[] {
@@ -180,6 +203,7 @@ export function shapeOf(op: string, shape: number | readonly number[]): readonly
 
 export function full(op: string, shape: number | readonly number[], value: Scalar, dtype?: DType): Strided {
   const d = dtype === undefined ? guessDType(op, [value]) : checkDType(op, dtype);
+  if (dtype === undefined) checkLiterals(op, [value], d);
   const v = fromScalar(op, value, d);
   const zero = v === 0n || Object.is(v, 0);
   const out = allocate(op, d, shapeOf(op, shape), undefined, zero);
@@ -227,7 +251,44 @@ export function arange(start: number, stop: number, step: number, dtype: DType):
   checkNumbers(op, { start, stop, step });
   if (step === 0) fail("value", op, "the step is 0.", "Use a positive or a negative step.");
   const n = Math.max(0, Math.ceil((stop - start) / step));
+  // Beyond 2^53 floats miss whole numbers: there it is counted in bigints.
+  if (dtypes[dtype].big && Math.max(Math.abs(start), Math.abs(stop)) > Number.MAX_SAFE_INTEGER) {
+    const whole = [start, stop, step].every(Number.isInteger);
+    if (whole) return bigRange(BigInt(start), BigInt(stop), BigInt(step), dtype);
+    fail(
+      "dtype",
+      op,
+      `${dtype} cannot be counted by ${step} up to ${stop}.`,
+      "Use whole numbers, or bigints such as 3n.",
+    );
+  }
   return fromSteps(op, n, dtype, start, step);
+}
+
+/** The same of bigints: exact, however large they are. */
+export function bigRange(start: bigint, stop: bigint, step: bigint, dtype: DType): Strided {
+  const op = "arange";
+  const { big } = dtypes[checkDType(op, dtype)];
+  if (step === 0n) fail("value", op, "the step is 0.", "Use a positive or a negative step.");
+  const distance = step > 0n ? stop - start : start - stop;
+  const stride = step > 0n ? step : -step;
+  const n = distance <= 0n ? 0n : (distance + stride - 1n) / stride;
+  if (n >= 2n ** 32n) fail("shape", op, `${n} elements are too many.`, "The heap holds up to 4 GiB.");
+  const last = start + (n - 1n) * step;
+  for (const x of [start, last]) {
+    if (n > 0n && big && dtypes[dtype].wrap(x) !== x) {
+      fail("dtype", op, `${x} does not fit ${dtype}.`, "Use a wider dtype, or other bounds.");
+    }
+  }
+  const out = allocate(op, dtype, [Number(n)]);
+  return filled(out, () => {
+    const { write, bytes } = dtypes[dtype];
+    const memory = engine().heap.view;
+    let x = start;
+    for (let i = 0; i < n; i++, x += step) {
+      write(memory, out.storage.address + i * bytes, big ? x : convert(x, "i64", dtype));
+    }
+  });
 }
 
 function checkNumbers(op: string, numbers: Readonly<Record<string, unknown>>): void {
@@ -408,7 +469,8 @@ export function fromBuffer(
   return { dtype, storage, frame: view, readOnly: selfOverlaps(view) };
 }
 
-function bytesOf(op: string, buffer: ArrayBufferLike | ArrayBufferView): Uint8Array {
+/** The bytes that a buffer, or a view of one, covers. */
+export function bytesOf(op: string, buffer: ArrayBufferLike | ArrayBufferView): Uint8Array {
   if (ArrayBuffer.isView(buffer)) {
     const { buffer: all, byteOffset, byteLength } = arrayFacts(buffer);
     return bytesIn(op, all, byteOffset, byteLength);

@@ -305,7 +305,8 @@ function findCallable(
   const inDType = ofFloats ? commonFloat(tensors) : (dtype ?? row.meet?.(tensors, scalars));
   if (row.operands === "integer") checkIntegers(name, tensors, scalars, dtype);
   const isWide = row.wide !== undefined && dtypes[inDType ?? promoteAll(tensors)].big;
-  const form = isWide ? "wide" : allBool && inDType === undefined ? "bool" : "make";
+  const isLogic = dtype === "bool" || (allBool && inDType === undefined);
+  const form = isWide ? "wide" : isLogic ? "bool" : "make";
   const key = `${name}|${operands.map((d) => (d === null ? "s" : "t")).join("")}|${form}|${inDType ?? ""}`;
   let callable = cache.get(key);
   if (callable === undefined) {

@@ -33,31 +33,31 @@ export interface AxisOptions {
   readonly axis?: number | readonly number[];
   readonly keepdims?: boolean;
 }
-export interface SumOptions extends AxisOptions {
+export interface SumOptions<E extends DType = DType> extends AxisOptions {
   /** dtype of the result. Default: sums and products of integers are 64-bit, floats keep theirs. */
-  readonly dtype?: DType;
+  readonly dtype?: E;
 }
 const sumNames = ["axis", "keepdims", "dtype"];
 
-export interface VarOptions extends SumOptions {
+export interface VarOptions<E extends DType = DType> extends SumOptions<E> {
   /** The sum of squares is divided by count - ddof. Default 0. */
   readonly ddof?: number;
   /** The array API's name for ddof. */
   readonly correction?: number;
 }
-export interface NormOptions extends SumOptions {
+export interface NormOptions<E extends DType = DType> extends SumOptions<E> {
   /** 1: sum of magnitudes. 2 (default): Euclidean length. Infinity: largest magnitude. */
   readonly ord?: 1 | 2 | number;
 }
-export interface SoftmaxOptions {
+export interface SoftmaxOptions<E extends DType = DType> {
   /** The axis or axes whose exponentials sum to 1. Default: the last. */
   readonly axis?: number | readonly number[];
   /** dtype of the result. Default: floats keep theirs, integers give f64. */
-  readonly dtype?: DType;
+  readonly dtype?: E;
 }
 export interface ArgOptions {
-  /** One axis; default: the position in the flattened tensor. */
-  readonly axis?: number;
+  /** One axis, or a list of one; default: the position in the flattened tensor. */
+  readonly axis?: number | readonly [number];
   readonly keepdims?: boolean;
 }
 
@@ -129,10 +129,10 @@ const foldOptions = (
 
 export type Scan = "cumsum" | "cumprod";
 
-export interface CumulativeOptions {
+export interface CumulativeOptions<E extends DType = DType> {
   /** Needed unless there is only one axis. */
   readonly axis?: number;
-  readonly dtype?: DType;
+  readonly dtype?: E;
 }
 
 export function namedScan(name: Scan, t: Strided, options: CumulativeOptions = {}): Strided {
@@ -270,10 +270,11 @@ export function norm(t: Strided, options: NormOptions = {}): Strided {
 export function argReduce(name: "argmax" | "argmin", t: Strided, options: ArgOptions = {}): Strided {
   options = readOptions(name, options, "{ axis: 1 }", ["axis", "keepdims"]);
   checkAlive(name, t);
-  if (options.axis !== undefined && typeof options.axis !== "number") {
-    fail("axis", name, `the axis is ${describe(options.axis)}.`, "Give one axis, or none for all elements.");
+  const axis = Array.isArray(options.axis) && options.axis.length === 1 ? options.axis[0] : options.axis;
+  if (axis !== undefined && typeof axis !== "number") {
+    fail("axis", name, `the axis is ${describe(axis)}.`, "Give one axis, or none for all elements.");
   }
-  const split = splitShape(name, t.frame.shape, options.axis, options.keepdims ?? false);
+  const split = splitShape(name, t.frame.shape, axis, options.keepdims ?? false);
   if (split.foldedShape.includes(0)) {
     fail(
       "shape",

@@ -6,6 +6,9 @@ import { engine, warns } from "../engine.ts";
 import { type Refusal, refusalMessage } from "../frontend/refusal.ts";
 import type { Callable } from "./function.ts";
 
+/** As Node has it, and as bundlers put a text in its place. */
+declare const process: { readonly env: { readonly NODE_ENV?: string } };
+
 /** The texts of functions that were warned of. Few are kept: what makes functions without end must not fill memory. */
 const warned = new Set<string>();
 const MOST_WARNED = 1000;

@@ -125,9 +125,9 @@ export function normalizeAxes(op: string, axes: number | readonly number[], rank
   return out;
 }
 
-/** Index -size … size-1 as 0 … size-1. */
-export function normalizeIndex(op: string, index: number, size: number, axis: number): number {
-  if (!Number.isInteger(index)) {
+/** Index -size … size-1 as 0 … size-1; a bigint is as good as a number. */
+export function normalizeIndex(op: string, index: number | bigint, size: number, axis: number): number {
+  if (typeof index !== "bigint" && !Number.isInteger(index)) {
     fail("index", op, `index ${written(index)} for axis ${axis} is not an integer.`, rangeOfIndices(size));
   }
   if (index < -size || index >= size) {
@@ -138,7 +138,8 @@ export function normalizeIndex(op: string, index: number, size: number, axis: nu
       rangeOfIndices(size),
     );
   }
-  return index < 0 ? index + size : index + 0;
+  const at = Number(index);
+  return at < 0 ? at + size : at + 0;
 }
 
 function rangeOfAxes(rank: number): string {

@@ -10,24 +10,24 @@ import { checkShape, normalizeIndex } from "./layout.ts";
 import { rearranged, type View } from "./view.ts";
 
 /** null leaves the bound open. */
-export type Bound = number | null;
+export type Bound = number | bigint | null;
 
 /** [start], [start, stop] or [start, stop, step]: the computed form of "start:stop:step". */
 export type Range = readonly [start: Bound, stop?: Bound, step?: Bound];
 
 /** A string is "start:stop:step" with any part left out, "..." or an integer such as "3". */
-export type SliceItem = number | string | Range | null;
+export type SliceItem = number | bigint | string | Range | null;
 
 interface ParsedRange {
   readonly kind: "range";
-  readonly start: Bound;
-  readonly stop: Bound;
-  readonly step: Bound;
+  readonly start: number | null;
+  readonly stop: number | null;
+  readonly step: number | null;
 }
 
 type Parsed =
   | ParsedRange
-  | { readonly kind: "index"; readonly index: number }
+  | { readonly kind: "index"; readonly index: number | bigint }
   | { readonly kind: "newAxis" }
   | { readonly kind: "ellipsis" };
 
@@ -103,7 +103,7 @@ function clamp(bound: number, size: number, low: number, high: number): number {
 
 function parseItem(item: SliceItem): Parsed {
   if (item === null) return { kind: "newAxis" };
-  if (typeof item === "number") return { kind: "index", index: item };
+  if (typeof item === "number" || typeof item === "bigint") return { kind: "index", index: item };
   if (typeof item === "string") return parseText(item);
   if (isRevoked(item) || !Array.isArray(item)) badItem(item);
   item = copyOf(item);
@@ -117,7 +117,7 @@ function parseItem(item: SliceItem): Parsed {
   }
   const [start, stop = null, step = null] = item as Range;
   for (const bound of item as readonly unknown[]) {
-    if (bound !== null && !Number.isInteger(bound)) {
+    if (bound !== null && typeof bound !== "bigint" && !Number.isInteger(bound)) {
       fail(
         "index",
         "slice",
@@ -149,10 +149,13 @@ function parseText(text: string): Parsed {
 }
 
 function toRange(start: Bound, stop: Bound, step: Bound, item: SliceItem): Parsed {
-  if (step === 0)
+  if (Number(step) === 0 && step !== null)
     fail("index", "slice", `${write([item])} has step 0.`, "A step is at least 1, or at most -1.");
-  return { kind: "range", start, stop, step };
+  return { kind: "range", start: plain(start), stop: plain(stop), step: plain(step) };
 }
+
+/** Bounds are clamped to the axis, so what a bigint loses beyond 2^53 makes no difference. */
+const plain = (bound: Bound): number | null => (bound === null ? null : Number(bound));
 
 function badItem(item: unknown): never {
   return fail(

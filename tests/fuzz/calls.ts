@@ -94,6 +94,17 @@ const folds: Rows = {
   trace: (d) => lib.trace(d.t([...d.shape, 4, 3]), { offset: d.pick(3) - 1 }),
   cov: (d) => lib.cov(d.t([3, 7], { fill: "unit" })),
   corrcoef: (d) => lib.corrcoef(d.t([3, 7], { fill: "unit" })),
+  gradient: (d) => lib.gradient(d.t([5, 4], { fill: "unit" }), { axis: d.one(0, 1), spacing: d.one(1, 0.5) }),
+  polyfit: (d) => lib.polyfit(lib.arange(7, { dtype: "f64" }), d.t([7], { fill: "unit" }), d.pick(3)),
+  polyval: (d) => lib.polyval(d.t([4], { fill: "unit" }), d.t([5], { fill: "unit" })),
+  erf: (d) => lib.erf(d.t(undefined, { fill: "unit" })),
+  erfc: (d) => lib.erfc(d.t(undefined, { fill: "unit" })),
+  unravelIndex: (d) => lib.unravelIndex(d.indices([d.pick(50)], 12, false), [3, 4]),
+  ravelIndex: (d) => lib.ravelIndex([d.indices([6], 3, true), d.indices([6], 4, true)], [3, 4]),
+  toBuffer: (d) => {
+    const t = d.t();
+    return new Uint8Array(lib.toBuffer(t, new ArrayBuffer(8 * t.size), { dtype: "f64" }));
+  },
   bincount: (d) => lib.bincount(d.indices([d.pick(50)], 7, false)),
   histogram: (d) => lib.histogram(d.t(undefined, { fill: "whole" }), { bins: d.one(3, 10) }),
 };
@@ -341,6 +352,7 @@ const algebra: Rows = {
 const chance: Rows = {
   shuffle: (d) => random.generator(d.pick(99)).shuffle(d.target([7, ...d.shape])),
   permutation: (d) => random.generator(d.pick(99)).permutation(d.t([7, ...d.shape])),
+  categorical: (d) => random.generator(d.pick(99)).categorical([1, 0, 2, 5], [d.pick(20)]),
   choice: (d) => random.generator(d.pick(99)).choice(d.t([7]), [d.pick(20)]),
 };
 

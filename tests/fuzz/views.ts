@@ -18,11 +18,15 @@ export interface ViewCase {
   readonly steps: readonly Step[];
 }
 
+/** As a bigint where it is one: `get` gives numbers, and refuses what they cannot hold. */
+export const elementOf = (t: Tensor, index: readonly number[]): unknown =>
+  t.dtype === "i64" || t.dtype === "u64" ? t.slice(...index).toArray() : t.get(...index);
+
 /** Throws at the first element that `get` and the model give differently. */
 export function expectModel(t: Tensor, m: Model): void {
   if (t.shape.join() !== m.shape.join()) throw new Error(`the shape is [${t.shape}], expected [${m.shape}]`);
   indices(m.shape).forEach((index, k) => {
-    const got = t.get(...index);
+    const got = elementOf(t, index);
     if (!Object.is(got, m.values[k]))
       throw new Error(`element [${index}] is ${got}, expected ${m.values[k]}`);
   });

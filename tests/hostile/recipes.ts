@@ -203,7 +203,7 @@ export const exported: Readonly<Record<string, Recipe>> = {
   ),
   asarray: recipe(
     () => [[1, 2, 3], { dtype: "f64" }],
-    (w) => [w.f32(3), { dtype: "i32" }],
+    (w) => [w.f32(3), { dtype: "i32", copy: true }],
     (w) => [w.given(new Int16Array(5)), { dtype: "i16" }],
   ),
   ...each("zeros ones", () => shaped({ dtype: "i32" })),
@@ -282,7 +282,37 @@ export const exported: Readonly<Record<string, Recipe>> = {
     (w) => [w.f32(2, 3)],
   ),
   broadcastTo: recipe((w) => [w.f32(3), [2, 3]]),
-  broadcastArrays: recipe((w) => [[w.f32(2, 1), w.f32(3)]]),
+  broadcastArrays: recipe(
+    (w) => [[w.f32(2, 1), w.f32(3)]],
+    (w) => [w.f32(2, 1), w.f32(3)],
+  ),
+  broadcastShapes: recipe(() => [[2, 1], [3]]),
+  unravelIndex: recipe(
+    () => [4, [2, 3]],
+    (w) => [w.from("i32", [5, 0, 3]), [2, 3]],
+  ),
+  ravelIndex: recipe(
+    () => [
+      [1, 2],
+      [2, 3],
+    ],
+    (w) => [
+      [w.from("i32", [1, 0]), w.from("i64", [2, 1])],
+      [2, 3],
+    ],
+  ),
+  gradient: recipe(
+    (w) => [w.f32(3, 4), { axis: 0, spacing: 0.5 }],
+    (w) => [w.f32(3, 4), { axis: [0, 1], spacing: [w.of("f64", 3), 2] }],
+  ),
+  polyfit: recipe((w) => [w.f32(5), w.f32(5), 2]),
+  polyval: recipe((w) => [w.f32(3), w.f32(2, 3)]),
+  erf: ofTensor,
+  erfc: ofTensor,
+  toBuffer: recipe(
+    (w) => [w.f32(2, 3), w.given(new Uint8Array(64)), { dtype: "u8", byteStrides: [12, 4], byteOffset: 1 }],
+    (w) => [w.f32(2, 3), w.given(new Float32Array(6))],
+  ),
   permuteDims: recipe((w) => [w.f32(2, 3, 1), [2, 0, 1]]),
   swapAxes: recipe((w) => [w.f32(2, 3), 0, 1]),
   moveAxis: recipe(
@@ -495,7 +525,7 @@ export const exported: Readonly<Record<string, Recipe>> = {
   memory: arbitrary(() => []),
   ready: recipe(() => []),
   // The engine is in use: refused, whatever it is given.
-  configure: recipe(() => [{ maximumBytes: 2 ** 20, threads: 1, warnings: true }]),
+  configure: recipe(() => [{ maximumBytes: 2 ** 20, threads: 1, dtype: "f32", warnings: true }]),
 
   rawMap: recipe(() => [(x: number) => x + 1, raw(2, 3), raw(2, 3)]),
   rawZip: recipe(() => [(a: number, b: number) => a * b, raw(2, 3), raw(2, 3), raw(2, 3)]),
@@ -527,6 +557,13 @@ const drawn: Readonly<Record<string, Recipe>> = {
   permutation: recipe(
     (w) => [w.f32(3, 2), { axis: 1 }],
     () => [5],
+  ),
+  categorical: recipe(
+    () => [
+      [0.5, 0.25, 0.25],
+      [2, 2],
+    ],
+    (w) => [w.f32(2, 3)],
   ),
   choice: recipe(
     (w) => [w.f32(4), [2, 2], { axis: 0, replace: true, p: [0.25, 0.25, 0.25, 0.25] }],

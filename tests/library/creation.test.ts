@@ -70,26 +70,30 @@ describe("many elements", () => {
         if (dtype === "u64" && (start < 0 || step < 0)) continue;
         const many = arange(start, start + N * step - step / 2, step, { dtype });
         expect(many.size).toBe(N);
-        const cells = many.toArray() as (number | bigint | boolean)[];
+        const cells = many.toArray() as unknown as (number | bigint | boolean)[];
         for (const i of [0, 1, 1023, 1024, 4095, 4096, 65_535, 65_536, N - 2, N - 1]) {
           const [one] = full(
             [1],
             dtype.endsWith("64") && dtype !== "f64" ? BigInt(Math.trunc(start + i * step)) : start + i * step,
             { dtype },
-          ).toArray() as never[];
+          ).toArray() as unknown as never[];
           expect(cells[i], `${start} + ${i} · ${step}`).toBe(one);
         }
       }
       const line = linspace(1, 3, N, { dtype });
-      const big = dtype === "i64" || dtype === "u64";
-      expect(line.get(N - 1)).toBe(dtype === "bool" ? true : big ? 3n : 3);
+      expect(line.get(N - 1)).toBe(dtype === "bool" ? true : 3);
       expect(linspace(0, 1, N, { dtype: "f64" }).get(35_000)).toBe(35_000 * (1 / (N - 1)));
     });
   });
 
   it("64-bit integers wrap and refuse as few of them do", () => {
-    expect(arange(-5, 5000, 1, { dtype: "u64" }).get(0)).toBe(2n ** 64n - 5n);
-    expect(message(() => arange(0, 2 ** 60, 2 ** 47, { dtype: "i64" }))).toContain("arange");
+    expect(arange(-5, 5000, 1, { dtype: "u64" }).slice(0).toArray()).toBe(2n ** 64n - 5n);
+    expect(
+      arange(0, 2 ** 60, 2 ** 47, { dtype: "i64" })
+        .slice(-1)
+        .toArray(),
+    ).toBe(2n ** 60n - 2n ** 47n);
+    expect(message(() => arange(0.5, 2 ** 60, 2 ** 47, { dtype: "i64" }))).toContain("arange");
   });
 
   it("full is full in every dtype", () => {
@@ -97,7 +101,7 @@ describe("many elements", () => {
       const t = full([N], big(dtype) ? 7n : 7, { dtype });
       const cells = t.toTypedArray();
       expect(cells.every((x) => x === cells[0])).toBe(true);
-      expect(t.get(N - 1)).toBe(dtype === "bool" ? true : big(dtype) ? 7n : 7);
+      expect(t.get(N - 1)).toBe(dtype === "bool" ? true : 7);
       t.dispose();
     }
     expect(full([N], Number.NaN).isnan().all().item()).toBe(true);
@@ -172,8 +176,8 @@ describe("models and rules", () => {
   it("a triangle in every layout is dense and leaves NaN where it belongs", () => {
     const t = full([300, 300], Number.NaN);
     const low = c.tril(t, { k: -1 });
-    expect(low.isnan().sum({ dtype: "i64" }).item()).toBe(BigInt((300 * 299) / 2));
-    expect(c.triu(t.T).isnan().sum({ dtype: "i64" }).item()).toBe(BigInt((300 * 301) / 2));
+    expect(low.isnan().sum({ dtype: "i64" }).item()).toBe((300 * 299) / 2);
+    expect(c.triu(t.T).isnan().sum({ dtype: "i64" }).item()).toBe((300 * 301) / 2);
   });
 
   it("whatever is passed, the answer is a result or a TensorError", () => {

@@ -42,8 +42,8 @@ const rows: Rows = {
   irfft2: transform(fft.irfft2),
   fftshift: transform(fft.fftshift),
   ifftshift: transform(fft.ifftshift),
-  fftfreq: (_, { n, d }) => fft.fftfreq(n, { d }),
-  rfftfreq: (_, { n, d }) => fft.rfftfreq(n, { d }),
+  fftfreq: (_, { n, d }) => fft.fftfreq(n, { d, dtype: "f64" }),
+  rfftfreq: (_, { n, d }) => fft.rfftfreq(n, { d, dtype: "f64" }),
   sampled: (_, { op, dtype, n, at, norm }) => {
     const signal = formula(n, dtype);
     const options = norm === undefined ? {} : { norm };

@@ -66,7 +66,7 @@ function applyView(t: Tensor, step: ViewStep): Tensor {
     case "flip":
       return step.axes === null ? t.flip() : t.flip(step.axes);
     case "as_strided":
-      return t.asStrided(step.shape, step.strides, step.offset);
+      return t.asStrided(step.shape, step.strides, step.offset - t.offset);
   }
 }
 

@@ -1,9 +1,10 @@
 /** What follows from singular values: lstsq, pinv, matrixRank, cond, and norms of matrices. */
 import { empty, mapReduce, matmul, max, min, norm, scope, sum, where, zeros } from "../../api.ts";
-import type { DType } from "../../dtype.ts";
+import type { DType, Floated } from "../../dtype.ts";
 import { describe, fail, list } from "../../errors.ts";
 import { axisList, readOptions } from "../../ops/arguments.ts";
-import { type Floated, liveTensor, type Tensor } from "../../tensor.ts";
+import { isTensor, liveTensor, type Tensor } from "../../tensor.ts";
+import { broadcastShapes } from "../../view/broadcast.ts";
 import { normalizeAxes } from "../../view/layout.ts";
 import { scoped } from "../scoped.ts";
 import {
@@ -21,9 +22,33 @@ import { inverseOrNaN } from "./solve.ts";
 import { singularValues, svd } from "./svd.ts";
 
 /** A limit for singular values, relative to the largest; checked. */
-function relativeLimit(operation: string, rtol: unknown, standard: number): number {
+function relativeLimit(operation: string, rtol: unknown, standard: number): number;
+function relativeLimit(
+  operation: string,
+  rtol: unknown,
+  standard: number,
+  batch: readonly number[],
+): number | Tensor;
+function relativeLimit(
+  operation: string,
+  rtol: unknown,
+  standard: number,
+  batch?: readonly number[],
+): number | Tensor {
   if (rtol === undefined) return standard;
   if (typeof rtol === "number" && rtol >= 0) return rtol;
+  if (batch !== undefined && isTensor(rtol)) {
+    const limits = liveTensor(operation, rtol);
+    if (list(broadcastShapes(operation, [limits.shape, batch])) !== list(batch)) {
+      fail(
+        "shape",
+        operation,
+        `rtol is ${list(limits.shape)}, the batch ${list(batch)}.`,
+        "Give one for each matrix.",
+      );
+    }
+    return limits;
+  }
   return fail(
     "value",
     operation,
@@ -38,13 +63,17 @@ export interface RelativeOptions {
   /** Singular values up to rtol × the largest count as zero. Default: max(m, n) × the dtype's epsilon. */
   readonly rtol?: number;
 }
+export interface ToleranceOptions {
+  /** As in the array API also a tensor, one for each matrix of a batch. Default: max(m, n) × the dtype's epsilon. */
+  readonly rtol?: number | Tensor;
+}
 
 /** The Moore-Penrose inverse. */
-export function pinv<D extends DType>(a: Tensor<D>, options: RelativeOptions = {}): Tensor<LinalgOf<D>> {
+export function pinv<D extends DType>(a: Tensor<D>, options: ToleranceOptions = {}): Tensor<LinalgOf<D>> {
   options = readOptions("pinv", options, "{ rtol: 1e-10 }", ["rtol"]);
   const t = matrixArgument("pinv", a);
   const dtype = linalgDType("pinv", [t]);
-  const rtol = relativeLimit("pinv", options.rtol, standardLimit(t, dtype));
+  const rtol = relativeLimit("pinv", options.rtol, standardLimit(t, dtype), batchOf(t));
   return scoped("pinv", () => {
     const [m, n] = t.shape.slice(-2);
     if (t.size === 0) return zeros([...batchOf(t), n, m], { dtype });
@@ -58,14 +87,16 @@ export function pinv<D extends DType>(a: Tensor<D>, options: RelativeOptions = {
 }
 
 /** Which singular values are larger than rtol × the largest. */
-const countsOf = (s: Tensor, rtol: number): Tensor<"bool"> =>
-  s.greater(max(s, { axis: -1, keepdims: true }).mul(rtol));
+const countsOf = (s: Tensor, rtol: number | Tensor): Tensor<"bool"> =>
+  s.greater(
+    max(s, { axis: -1, keepdims: true }).mul(isTensor(rtol) ? rtol.to(s.dtype).expandDims(-1) : rtol),
+  );
 
 /** t/s where s counts, 0 elsewhere. */
 const divideBy = (s: Tensor, counts: Tensor<"bool">, t: Tensor): Tensor => where(counts, t.div(s), 0);
 
 /** How many singular values are larger than rtol × the largest. */
-export function matrixRank(a: Tensor, options: RelativeOptions = {}): Tensor<"i64"> {
+export function matrixRank(a: Tensor, options: ToleranceOptions = {}): Tensor<"i64"> {
   options = readOptions("matrixRank", options, "{ rtol: 1e-10 }", ["rtol"]);
   const live = liveTensor("matrixRank", a);
   if (live.rank < 2) {
@@ -73,7 +104,8 @@ export function matrixRank(a: Tensor, options: RelativeOptions = {}): Tensor<"i6
     return scope(() => live.notEqual(0).any().to("i64"));
   }
   const t = matrixArgument("matrixRank", live);
-  const rtol = relativeLimit("matrixRank", options.rtol, standardLimit(t, linalgDType("matrixRank", [t])));
+  const standard = standardLimit(t, linalgDType("matrixRank", [t]));
+  const rtol = relativeLimit("matrixRank", options.rtol, standard, batchOf(t));
   return scoped("matrixRank", () => {
     if (t.size === 0) return zeros(batchOf(t), { dtype: "i64" });
     const s = singularValues("matrixRank", t);

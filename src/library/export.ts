@@ -1,0 +1,102 @@
+/** Copying out: a tensor's elements into memory that belongs to somebody else, with its own byte strides. */
+import { checkDType, type DType, dtypes } from "../dtype.ts";
+import { engine } from "../engine.ts";
+import { fail, list } from "../errors.ts";
+import { checkReach } from "../memory/storage.ts";
+import { numberList, readOptions } from "../ops/arguments.ts";
+import { bytesOf } from "../ops/create.ts";
+import { liveTensor, stridedOf, type Tensor } from "../tensor.ts";
+import { rowMajorStrides } from "../view/layout.ts";
+import { selfOverlaps } from "../view/overlap.ts";
+import type { View } from "../view/view.ts";
+import { scoped } from "./scoped.ts";
+
+export interface ToBufferOptions {
+  /** What the buffer holds; elements are converted. Default: the tensor's. */
+  readonly dtype?: DType;
+  /** Bytes from one index to the next, per axis; default: dense, row-major. */
+  readonly byteStrides?: readonly number[];
+  /** Byte position of the first element; default 0. */
+  readonly byteOffset?: number;
+}
+
+/**
+ * Writes the elements into a buffer, as `fromBuffer` with the same options reads them; bytes between them stay as they
+ * are. Gives the buffer back.
+ *
+ *     toBuffer(t, pixels, { dtype: "u8", byteStrides: [4 * width, 4], byteOffset: 1 }); // the green of RGBA
+ */
+export function toBuffer<B extends ArrayBufferLike | ArrayBufferView>(
+  t: Tensor,
+  buffer: B,
+  options: ToBufferOptions = {},
+): B {
+  const op = "toBuffer";
+  options = readOptions(op, options, '{ dtype: "u8", byteOffset: 1 }', [
+    "dtype",
+    "byteStrides",
+    "byteOffset",
+  ]);
+  const { byteOffset: offset = 0 } = options;
+  const asked = options.dtype === undefined ? undefined : checkDType(op, options.dtype);
+  const given = options.byteStrides === undefined ? null : numberList(op, "byteStrides", options.byteStrides);
+  const live = liveTensor(op, t);
+  const { shape } = live;
+  const dtype = asked ?? live.dtype;
+  const { bytes: itemBytes } = dtypes[dtype];
+  const strides = given ?? rowMajorStrides(shape, itemBytes);
+  if (strides.length !== shape.length) {
+    fail(
+      "shape",
+      op,
+      `${strides.length} byteStrides for ${shape.length} sizes.`,
+      "Give one byte stride an axis.",
+    );
+  }
+  const to: View = { shape, strides, offset, itemBytes };
+  checkReach(op, to, { bytes: bytesOf(op, buffer).byteLength });
+  if (selfOverlaps(to)) {
+    fail(
+      "value",
+      op,
+      `with byteStrides ${list(strides)} elements of ${list(shape)} would lie on each other.`,
+      "Give strides that keep them apart.",
+    );
+  }
+  return scoped(op, () => {
+    const from = stridedOf(live.to(dtype).contiguous());
+    // Nobody else's code has run since the bytes were counted, and none runs until they are written.
+    const target = bytesOf(op, buffer);
+    const start = from.storage.address + from.frame.offset;
+    copyRows(engine().heap.u8, start, target, to);
+    return buffer;
+  });
+}
+
+/** Dense elements from `p` on to where the view says: a row at a time where rows are dense. */
+function copyRows(
+  heap: Uint8Array,
+  p: number,
+  target: Uint8Array,
+  { shape, strides, offset, itemBytes }: View,
+): void {
+  if (shape.includes(0)) return;
+  // Axes at the end that lie as they are read.
+  let inner = shape.length;
+  let run = itemBytes;
+  while (inner > 0 && strides[inner - 1] === run) run *= shape[--inner];
+  const index = new Array<number>(inner).fill(0);
+  let at = offset;
+  for (let from = p; ; from += run) {
+    if (run <= 8) for (let b = 0; b < run; b++) target[at + b] = heap[from + b];
+    else target.set(heap.subarray(from, from + run), at);
+    let d = inner - 1;
+    for (; d >= 0; d--) {
+      at += strides[d];
+      if (++index[d] < shape[d]) break;
+      at -= strides[d] * shape[d];
+      index[d] = 0;
+    }
+    if (d < 0) return;
+  }
+}
