@@ -25,6 +25,7 @@ const layers = [
   "contents",
   "tensor",
   "kernel",
+  "njit",
   "api",
   "library",
   "explain",

@@ -1,0 +1,355 @@
+/**
+ * Arguments and memory: the one file of njit that knows the heap. Tensors are used where they lie; typed arrays over the
+ * heap too; others are copied in before a call and, if the function writes to them, out after it, arrays of one buffer
+ * together, so that what overlaps outside overlaps inside.
+ */
+import { arrayFacts, type DType, dtypeOfArray, dtypes, toScalar, type Value } from "../dtype.ts";
+import { engine } from "../engine.ts";
+import { describe, fail, list, unreachable } from "../errors.ts";
+import { withCaret } from "../frontend/refusal.ts";
+import type { Heap } from "../memory/heap.ts";
+import { allocate, checkWritable, type Strided } from "../ops/strided.ts";
+import { MOST_DESCRIPTOR, TEMPLATE } from "../run/descriptors.ts";
+import { instantiate } from "../run/kernel.ts";
+import { isTensor, live, type Tensor } from "../tensor.ts";
+import { sizeOf } from "../view/layout.ts";
+import { emitCode } from "./emit.ts";
+import type { ArgumentType, ArrayType } from "./infer.ts";
+import { type Elements, type Failure, interpretCode } from "./interpret.ts";
+import type { Code } from "./ir.ts";
+import { AXES, FAILURE, type Layout, layoutOf } from "./layout.ts";
+import { type Cells, checkedArray, handleOf, indexError } from "./plain.ts";
+import { lineOf, OPERATION } from "./refuse.ts";
+
+/** What a call is given, read once. */
+export type Bound =
+  | { readonly kind: "scalar"; readonly type: ArgumentType; readonly value: Value }
+  | { readonly kind: "tensor"; readonly type: ArrayType; readonly tensor: Tensor; readonly of: Strided }
+  | { readonly kind: "typed"; readonly type: ArrayType; readonly array: ArrayBufferView }
+  | { readonly kind: "none"; readonly type: ArgumentType };
+
+/** Sizes and counts are 32-bit integers inside. */
+const MOST_SIZE = 2 ** 31 - 1;
+
+/** One argument as far as it matters: what it is, and the type that code is made for. */
+export function bindArgument(name: string, given: unknown): Bound {
+  switch (typeof given) {
+    case "undefined":
+      return { kind: "none", type: { kind: "none" } };
+    case "number": {
+      const isInt = (given | 0) === given && !Object.is(given, -0);
+      return { kind: "scalar", type: { kind: isInt ? "int" : "number" }, value: given };
+    }
+    case "boolean":
+      return { kind: "scalar", type: { kind: "bool" }, value: Number(given) };
+    case "bigint":
+      if (BigInt.asIntN(64, given) !== given) {
+        fail(
+          "value",
+          OPERATION,
+          `"${name}" is ${given}n, which does not fit i64.`,
+          "Bigints have 64 bits here.",
+        );
+      }
+      return { kind: "scalar", type: { kind: "i64" }, value: given };
+    case "object":
+      if (given !== null && isTensor(given)) return bindTensor(name, given);
+      if (given !== null && ArrayBuffer.isView(given)) return bindTyped(name, given);
+  }
+  return fail(
+    "value",
+    OPERATION,
+    `"${name}" is ${describe(given)}.`,
+    "Arguments are tensors, typed arrays, numbers, bigints and booleans.",
+  );
+}
+
+function bindTensor(name: string, tensor: Tensor): Bound {
+  const of = live(OPERATION, tensor);
+  const { shape, strides, itemBytes } = of.frame;
+  const rank = shape.length;
+  if (shape.some((n) => n > MOST_SIZE) || sizeOf(shape) > MOST_SIZE) {
+    fail(
+      "shape",
+      OPERATION,
+      `"${name}" has shape ${list(shape)}.`,
+      "An array has at most 2^31 - 1 elements here.",
+    );
+  }
+  const type: ArrayType = {
+    kind: "array",
+    dtype: of.dtype,
+    rank,
+    unit: rank > 0 && strides[rank - 1] === itemBytes,
+    writable: !of.readOnly,
+    typed: false,
+    clamped: false,
+  };
+  return { kind: "tensor", type, tensor, of };
+}
+
+function bindTyped(name: string, array: ArrayBufferView): Bound {
+  const dtype = dtypeOfArray(array);
+  if (dtype === null) {
+    return fail("value", OPERATION, `"${name}" is a DataView.`, "Pass a typed array over its buffer.");
+  }
+  const clamped = Object.prototype.toString.call(array) === "[object Uint8ClampedArray]";
+  if (lengthOf(array, dtype) > MOST_SIZE) {
+    fail(
+      "shape",
+      OPERATION,
+      `"${name}" has ${lengthOf(array, dtype)} elements.`,
+      "At most 2^31 - 1 are supported.",
+    );
+  }
+  const type: ArrayType = { kind: "array", dtype, rank: 1, unit: true, writable: true, typed: true, clamped };
+  return { kind: "typed", type, array };
+}
+
+const lengthOf = (array: ArrayBufferView, dtype: DType): number =>
+  Math.floor(arrayFacts(array).byteLength / dtypes[dtype].bytes);
+
+/* Compiled ------------------------------------------------------------------------------------------------- */
+
+export interface Compiled {
+  readonly code: Code;
+  readonly layout: Layout;
+  readonly bytes: Uint8Array;
+  /** Milliseconds that making it took. */
+  readonly compileTime: number;
+  readonly run: (descriptor: number) => void;
+}
+
+/** Bytes of code at the most: more is slower to make than any run is worth. */
+const MOST_CODE = 1 << 21;
+
+export function compile(make: () => Code): Compiled {
+  const start = performance.now();
+  const code = make();
+  const layout = layoutOf(code);
+  if (layout.bytes > MOST_DESCRIPTOR) {
+    fail(
+      "kernel",
+      OPERATION,
+      `the arguments and local arrays need ${layout.bytes} bytes; a call has room for ${MOST_DESCRIPTOR}.`,
+      "Put values into a tensor, and pass large local arrays as arguments.",
+    );
+  }
+  const { heap } = engine();
+  const bytes = emitCode(code, { shared: heap.shared }).toBytes();
+  if (bytes.length > MOST_CODE) {
+    fail(
+      "kernel",
+      OPERATION,
+      `the function unfolds to ${bytes.length} bytes of code.`,
+      "Split it into several.",
+    );
+  }
+  const { run } = instantiate(bytes, heap);
+  return { code, layout, bytes, compileTime: performance.now() - start, run };
+}
+
+/** Runs it on the arguments. What was written before an error stays written. */
+export function execute(compiled: Compiled, args: readonly Bound[]): unknown {
+  const { code, layout, run } = compiled;
+  const written = new Set(code.arrays.flatMap((a) => (a.written && a.argument !== null ? [a.argument] : [])));
+  for (const i of written) {
+    const bound = args[i];
+    if (bound.kind === "tensor") checkWritable(OPERATION, bound.of);
+  }
+  const { heap } = engine();
+  return placed(args, written, heap, (places) => {
+    const { view } = heap;
+    view.setInt32(TEMPLATE + FAILURE.site, 0, true);
+    code.scalars.forEach(({ local, argument }, k) => {
+      const { value } = args[argument] as Bound & { kind: "scalar" };
+      dtypes[code.locals[local].dtype].write(view, TEMPLATE + layout.scalars[k], value);
+    });
+    code.arrays.forEach(({ argument }, k) => {
+      if (argument === null) return;
+      const at = layout.arrays[k];
+      const { address, shape, strides } =
+        places[argument] ?? unreachable(`njit: argument ${argument} is no array`);
+      view.setInt32(TEMPLATE + at.address, address | 0, true);
+      view.setInt32(TEMPLATE + at.size, sizeOf(shape), true);
+      shape.forEach((n, d) => {
+        view.setInt32(TEMPLATE + at.sizes[d], n, true);
+        // Modulo 2^32, as addresses are.
+        view.setInt32(TEMPLATE + at.strides[d], Number(BigInt.asIntN(32, BigInt(strides[d]))), true);
+      });
+    });
+    try {
+      run(TEMPLATE);
+    } catch (error) {
+      const failure = failureOf(code, heap, places);
+      throw failure === null ? error : accessError(code, failure);
+    }
+    return resultsOf(compiled, args, (i, dtype) =>
+      dtypes[dtype].read(heap.view, TEMPLATE + layout.results[i]),
+    );
+  });
+}
+
+/** What the call gives back: nothing, one thing or a list. */
+function resultsOf(
+  { code }: { code: Code },
+  args: readonly Bound[],
+  read: (i: number, dtype: DType) => Value,
+): unknown {
+  let scalars = 0;
+  const values = code.results.map((result) => {
+    if (typeof result === "string") return toScalar(read(scalars++, result), result);
+    const bound = args[result.argument];
+    return bound.kind === "tensor" ? bound.tensor : bound.kind === "typed" ? bound.array : undefined;
+  });
+  if (code.returns === null) return undefined;
+  return code.returns === 0 ? values[0] : values;
+}
+
+interface PlacedArray {
+  readonly address: number;
+  readonly shape: readonly number[];
+  readonly strides: readonly number[];
+}
+
+function failureOf(code: Code, heap: Heap, places: readonly (PlacedArray | null)[]): Failure | null {
+  const word = heap.view.getInt32(TEMPLATE + FAILURE.site, true);
+  if (word === 0) return null;
+  const [site, axis] = [Math.floor(word / AXES) - 1, word % AXES];
+  const { argument, length } = code.arrays[code.sites[site].array];
+  const size = argument === null ? length : places[argument]!.shape[axis];
+  return { site, axis, index: heap.view.getFloat64(TEMPLATE + FAILURE.index, true), size };
+}
+
+/** The error of an access that failed, with the line it stands on. */
+export function accessError(code: Code, { site, axis, index, size }: Failure): Error {
+  const { access, place } = code.sites[site];
+  const where = withCaret(` (line ${lineOf(place)} of the function)`, place.source, place.span);
+  return indexError(access, index, axis, size, where);
+}
+
+/* Places ---------------------------------------------------------------------------------------------------- */
+
+/** Bytes of one buffer that arrays lie over, and where they are in the heap. */
+interface Group {
+  readonly buffer: ArrayBufferLike;
+  low: number;
+  high: number;
+  written: boolean;
+  held: Strided | null;
+}
+
+/** Runs `body` with the address of every array; copies are made before and brought back after it. */
+function placed<R>(
+  args: readonly Bound[],
+  written: ReadonlySet<number>,
+  heap: Heap,
+  body: (places: readonly (PlacedArray | null)[]) => R,
+): R {
+  const groups = groupsOf(args, written, heap);
+  try {
+    for (const group of groups.values()) {
+      const bytes = group.high - group.low;
+      group.held = allocate(OPERATION, "u8", [bytes]);
+      const source = new Uint8Array(group.buffer, group.low, bytes);
+      heap.u8.set(source, group.held.storage.address);
+    }
+    const places = args.map((bound): PlacedArray | null => {
+      if (bound.kind === "tensor") {
+        const { storage, frame } = bound.of;
+        return { address: storage.address + frame.offset, shape: frame.shape, strides: frame.strides };
+      }
+      if (bound.kind !== "typed") return null;
+      const { dtype } = bound.type;
+      const { buffer, byteOffset } = arrayFacts(bound.array);
+      const group = groups.get(buffer);
+      const address = group === undefined ? byteOffset : group.held!.storage.address + byteOffset - group.low;
+      return { address, shape: [lengthOf(bound.array, dtype)], strides: [dtypes[dtype].bytes] };
+    });
+    try {
+      return body(places);
+    } finally {
+      for (const { buffer, low, high, written, held } of groups.values()) {
+        if (!written) continue;
+        const { address } = held!.storage;
+        new Uint8Array(buffer, low, high - low).set(heap.u8.subarray(address, address + high - low));
+      }
+    }
+  } finally {
+    for (const { held } of groups.values()) held?.storage.release();
+  }
+}
+
+function groupsOf(
+  args: readonly Bound[],
+  written: ReadonlySet<number>,
+  heap: Heap,
+): Map<ArrayBufferLike, Group> {
+  const groups = new Map<ArrayBufferLike, Group>();
+  args.forEach((bound, i) => {
+    if (bound.kind !== "typed") return;
+    const { buffer, byteOffset, byteLength } = arrayFacts(bound.array);
+    if (buffer === heap.buffer) return;
+    const known = groups.get(buffer);
+    const group = known ?? { buffer, low: byteOffset, high: byteOffset, written: false, held: null };
+    group.low = Math.min(group.low, byteOffset);
+    group.high = Math.max(group.high, byteOffset + byteLength);
+    group.written ||= written.has(i);
+    if (known === undefined) groups.set(buffer, group);
+  });
+  return groups;
+}
+
+/* Not compiled ---------------------------------------------------------------------------------------------- */
+
+function cellsOf({ of }: Bound & { kind: "tensor" }): Cells {
+  const { dtype, frame, storage, readOnly } = of;
+  const { read, write } = dtypes[dtype];
+  const addressOf = (index: readonly number[]) =>
+    index.reduce((at, i, d) => at + i * frame.strides[d], storage.address + frame.offset);
+  return {
+    dtype,
+    shape: frame.shape,
+    readOnly,
+    read: (index) => read(storage.heap.view, addressOf(index)),
+    write: (index, value) => write(storage.heap.view, addressOf(index), value),
+  };
+}
+
+/** What the user's own function is called with. */
+export function plainArgument(bound: Bound): unknown {
+  switch (bound.kind) {
+    case "tensor":
+      return handleOf(cellsOf(bound));
+    case "typed":
+      return checkedArray(bound.array);
+    case "scalar":
+      return bound.type.kind === "bool" ? bound.value !== 0 : bound.value;
+    default:
+      return undefined;
+  }
+}
+
+/** Runs the code by the interpreter, on the arguments themselves. */
+export function interpretOn(code: Code, args: readonly Bound[]): unknown {
+  const scalars = new Map<number, Value>();
+  const arrays = new Map<number, Elements>();
+  args.forEach((bound, i) => {
+    if (bound.kind === "scalar") scalars.set(i, bound.value);
+    else if (bound.kind === "tensor") arrays.set(i, cellsOf(bound));
+    else if (bound.kind === "typed") arrays.set(i, arrayElements(bound.array, bound.type.dtype));
+  });
+  const values = interpretCode(code, scalars, arrays);
+  return resultsOf({ code }, args, (i) => values[i]);
+}
+
+function arrayElements(array: ArrayBufferView, dtype: DType): Elements {
+  const { buffer, byteOffset, byteLength } = arrayFacts(array);
+  const view = new DataView(buffer, byteOffset, byteLength);
+  const { read, write, bytes } = dtypes[dtype];
+  return {
+    shape: [lengthOf(array, dtype)],
+    read: ([i]) => read(view, i * bytes),
+    write: ([i], value) => write(view, i * bytes, value),
+  };
+}

@@ -1,0 +1,570 @@
+/**
+ * What each variable holds, found by running the tree on types: ranges flow through statements and are narrowed by the
+ * tests on the way; loops run until nothing grows any more. The kind of a variable is one for the whole function, its
+ * range one for each point.
+ */
+import type { DType } from "../dtype.ts";
+import { fail } from "../errors.ts";
+import { type OpName, ops } from "../ir/ops.ts";
+import {
+  anything,
+  asIndex,
+  type Comparison,
+  INT,
+  joinRanges,
+  narrowed,
+  narrowedNot,
+  type Range,
+  rangeOf,
+  sameRange,
+  wholes,
+  widen,
+} from "./range.ts";
+import { OPERATION, refuse } from "./refuse.ts";
+import type { Access, ArrayRef, Expr, Loop, Place, Stmt, Tree } from "./tree.ts";
+import {
+  asNumber,
+  bool,
+  describeKind,
+  elementType,
+  isBig,
+  joinTypes,
+  literalType,
+  number,
+  operationType,
+  type Type,
+} from "./types.ts";
+
+/** An argument as far as code depends on it. */
+export type ArgumentType =
+  | { readonly kind: "int" | "number" | "bool" | "i64" }
+  | ArrayType
+  /** It was not given. */
+  | { readonly kind: "none" };
+
+export interface ArrayType {
+  readonly kind: "array";
+  readonly dtype: DType;
+  readonly rank: number;
+  /** Neighbours along the last axis are neighbours in memory. */
+  readonly unit: boolean;
+  readonly writable: boolean;
+  /** A typed array: elements are a[i], and are converted as typed arrays do. */
+  readonly typed: boolean;
+  readonly clamped: boolean;
+}
+
+/** What is known of each variable at one point: null where it may have no value. What is no number is anything. */
+export type Env = readonly (Range | null)[];
+
+export interface Typed {
+  readonly tree: Tree;
+  readonly args: readonly ArgumentType[];
+  /** By variable: what holds it. */
+  readonly variables: readonly Type[];
+  /** What is known before a statement, and where a loop is tested. */
+  readonly before: ReadonlyMap<Stmt, Env>;
+  readonly atTest: ReadonlyMap<Loop, Env>;
+  readonly typeOf: (expr: Expr, env: Env) => Type;
+  /** What is known where a test holds, or does not; null: that cannot be. */
+  readonly narrowed: (test: Expr, holds: boolean, env: Env) => Env | null;
+  readonly arrayOf: (ref: ArrayRef, place: Place) => ArrayType;
+}
+
+/** Rounds of the whole function, at the most: kinds only grow, and there are few of them. */
+const MOST_ROUNDS = 50;
+
+export function infer(tree: Tree, args: readonly ArgumentType[]): Typed {
+  return new Inference(tree, args).run();
+}
+
+/** What a variable was set to so far. */
+interface State {
+  /** Everything but literals. */
+  strong: Type | null;
+  /** Literals. */
+  weak: Type | null;
+  /** All of it. */
+  range: Range | null;
+}
+
+type Flow = (Range | null)[];
+
+class Inference {
+  readonly #tree: Tree;
+  readonly #args: readonly ArgumentType[];
+  readonly #states: State[];
+  readonly #breaks = new Map<number, Flow[]>();
+  readonly #continues = new Map<number, Flow[]>();
+  #before: Map<Stmt, Env> | null = null;
+  readonly #atTest = new Map<Loop, Env>();
+  #grew = false;
+
+  constructor(tree: Tree, args: readonly ArgumentType[]) {
+    this.#tree = tree;
+    this.#args = args;
+    this.#states = tree.variables.map(() => ({ strong: null, weak: null, range: null }));
+  }
+
+  run(): Typed {
+    const tree = this.#tree;
+    const fresh = (): Flow => tree.variables.map(() => null);
+    let round = 0;
+    do {
+      this.#grew = false;
+      for (const state of this.#states) state.range = null;
+      this.#walk(tree.body, fresh());
+      if (++round > MOST_ROUNDS) fail("kernel", OPERATION, "the types of this function do not settle.");
+    } while (this.#grew);
+    this.#before = new Map();
+    this.#walk(tree.body, fresh());
+    return {
+      tree,
+      args: this.#args,
+      variables: tree.variables.map((_, id) => this.#variableType(id, null)),
+      before: this.#before,
+      atTest: this.#atTest,
+      typeOf: (expr, env) => this.#type(expr, env as Flow),
+      narrowed: (test, holds, env) => this.#narrow(test, holds, [...env]),
+      arrayOf: (ref, place) => this.#array(ref, place),
+    };
+  }
+
+  /* Variables -------------------------------------------------------------------------------------------- */
+
+  /** The type of a variable where this is known of it; null: anywhere. */
+  #variableType(id: number, range: Range | null): Type {
+    const { strong, weak, range: all } = this.#states[id];
+    const { fromLiteral } = this.#tree.variables[id];
+    const known = range ?? all ?? anything;
+    if (strong === null) {
+      if (weak === null) return number(known, true);
+      return weak.kind === "number" ? number(known, !fromLiteral) : weak;
+    }
+    if (strong.kind === "number") return number(known);
+    if (strong.kind === "f32" && fromLiteral && weak !== null) return number(anything);
+    return strong;
+  }
+
+  #assign(id: number, type: Type, env: Flow, place: Place): void {
+    const state = this.#states[id];
+    const { name } = this.#tree.variables[id];
+    const side = type.weak ? "weak" : "strong";
+    const known = state[side];
+    const other = state[type.weak ? "strong" : "weak"];
+    const clash = [known, other].find((t) => t !== null && !mayMeet(t, type));
+    if (clash) {
+      const what = name === "" ? "this" : `"${name}"`;
+      refuse(
+        place,
+        `${what} is ${describeKind(clash.kind)} and then ${describeKind(type.kind)}; a variable keeps its kind.`,
+        "Use two variables, or Number(x), BigInt(x) or x !== 0.",
+        "dtype",
+      );
+    }
+    if (known === null || known.kind !== type.kind) {
+      const joined = known === null ? type : joinTypes(known, type, place);
+      if (known === null || joined.kind !== known.kind) {
+        state[side] = joined;
+        this.#grew = true;
+      }
+    }
+    const range = type.kind === "number" ? type.range : anything;
+    state.range = state.range === null ? range : joinRanges(state.range, range);
+    env[id] = range;
+  }
+
+  /* Statements ------------------------------------------------------------------------------------------- */
+
+  #walk(stmts: readonly Stmt[], start: Flow | null): Flow | null {
+    let env = start;
+    for (const s of stmts) {
+      if (env === null) return null;
+      this.#before?.set(s, [...env]);
+      env = this.#statement(s, env);
+    }
+    return env;
+  }
+
+  /** What is known after the statement; null: nothing comes after it. `env` may be changed. */
+  #statement(s: Stmt, env: Flow): Flow | null {
+    switch (s.op) {
+      case "set":
+        this.#assign(s.id, this.#type(s.value, env), env, s.place);
+        return env;
+      case "load": {
+        const { dtype } = this.#access(s.array, s.index, s.access, env, s.place);
+        this.#assign(s.id, elementType(dtype), env, s.place);
+        this.#narrowIndices(s.index, env);
+        return env;
+      }
+      case "store": {
+        const array = this.#access(s.array, s.index, s.access, env, s.place);
+        if (!array.writable) {
+          refuse(s.place, "this writes to a read-only view.", "Pass a copy made with clone().", "readonly");
+        }
+        const type = this.#type(s.value, env);
+        checkStored(type, array, s.place);
+        if (
+          type.kind === "bool" &&
+          s.array.kind === "local" &&
+          this.#tree.arrays[s.array.index].dtype === null
+        ) {
+          refuse(s.place, "a local array holds numbers, and this is a boolean.", "Write 0 and 1.", "dtype");
+        }
+        this.#narrowIndices(s.index, env);
+        return env;
+      }
+      case "if": {
+        this.#type(s.test, env);
+        const yes = this.#narrow(s.test, true, [...env]);
+        const no = this.#narrow(s.test, false, env);
+        return meet(this.#walk(s.yes, yes), this.#walk(s.no, no));
+      }
+      case "block": {
+        this.#breaks.set(s.label, []);
+        const after = this.#walk(s.body, env);
+        return this.#breaks.get(s.label)!.reduce<Flow | null>(meet, after);
+      }
+      case "loop":
+        return this.#loop(s, env);
+      case "break":
+        this.#breaks.get(s.label)!.push([...env]);
+        return null;
+      case "continue":
+        this.#continues.get(s.label)!.push([...env]);
+        return null;
+      case "return":
+        for (const value of s.values) this.#result(value, env);
+        return null;
+    }
+  }
+
+  #loop(loop: Loop, start: Flow): Flow | null {
+    let head = start;
+    for (;;) {
+      this.#breaks.set(loop.label, []);
+      this.#continues.set(loop.label, []);
+      const { back, exit } = loop.testLast
+        ? this.#turnLast(loop, [...head])
+        : this.#turnFirst(loop, [...head]);
+      const next = back === null ? head : head.map((r, id) => grown(r, back[id]));
+      if (next.every((r, id) => same(r, head[id]))) {
+        return this.#breaks.get(loop.label)!.reduce<Flow | null>(meet, exit);
+      }
+      head = next;
+    }
+  }
+
+  #turnFirst(loop: Loop, start: Flow): { back: Flow | null; exit: Flow | null } {
+    const tested = this.#walk(loop.head, start);
+    if (tested === null) return { back: null, exit: null };
+    this.#test(loop, tested);
+    const exit = loop.test === null ? null : this.#narrow(loop.test, false, [...tested]);
+    const enter = loop.test === null ? tested : this.#narrow(loop.test, true, tested);
+    const body = this.#walk(loop.body, enter);
+    const after = this.#continues.get(loop.label)!.reduce<Flow | null>(meet, body);
+    return { back: this.#walk(loop.update, after), exit };
+  }
+
+  #turnLast(loop: Loop, start: Flow): { back: Flow | null; exit: Flow | null } {
+    const body = this.#walk(loop.body, start);
+    const after = this.#continues.get(loop.label)!.reduce<Flow | null>(meet, body);
+    const tested = this.#walk(loop.head, this.#walk(loop.update, after));
+    if (tested === null) return { back: null, exit: null };
+    this.#test(loop, tested);
+    if (loop.test === null) return { back: tested, exit: null };
+    const exit = this.#narrow(loop.test, false, [...tested]);
+    return { back: this.#narrow(loop.test, true, tested), exit };
+  }
+
+  #test(loop: Loop, env: Flow): void {
+    if (loop.test === null) return;
+    this.#type(loop.test, env);
+    if (this.#before !== null) this.#atTest.set(loop, [...env]);
+  }
+
+  /* Arrays ----------------------------------------------------------------------------------------------- */
+
+  #array(ref: ArrayRef, place: Place): ArrayType {
+    if (ref.kind === "local") return localArrayType(this.#tree, ref.index);
+    const type = this.#args[ref.index];
+    if (type?.kind === "array") return type;
+    const { name } = this.#tree.args[ref.index];
+    return refuse(
+      place,
+      `"${name}" is used as an array, and ${type === undefined || type.kind === "none" ? "was not given" : "a scalar was given"}.`,
+      "Pass a tensor or a typed array.",
+      "value",
+    );
+  }
+
+  #access(ref: ArrayRef, index: readonly Expr[], access: Access, env: Flow, place: Place): ArrayType {
+    const array = this.#array(ref, place);
+    if (array.typed !== (access === "[]")) {
+      refuse(
+        place,
+        array.typed ? `a typed array has no ${access}(…).` : "elements of a tensor are not taken with [ ].",
+        array.typed ? "Write a[i], or pass a tensor." : "Write a.get(i, j) and a.set([i, j], value).",
+      );
+    }
+    if (index.length !== array.rank) {
+      const indices = index.length === 1 ? "1 index" : `${index.length} indices`;
+      refuse(place, `${indices} for an array of rank ${array.rank}.`, "Give one index an axis.", "index");
+    }
+    for (const i of index) {
+      const type = this.#type(i, env);
+      if (type.kind === "number" || type.kind === "f32") continue;
+      refuse(
+        i.place,
+        `an index is ${describeKind(type.kind)}.`,
+        "Indices are numbers: write Number(i).",
+        "dtype",
+      );
+    }
+    return array;
+  }
+
+  /** Where an access has succeeded, its indices are what indices can be. */
+  #narrowIndices(index: readonly Expr[], env: Flow): void {
+    for (const i of index) {
+      if (i.op === "variable") {
+        const range = env[i.id];
+        if (range !== null && this.#variableType(i.id, range).kind === "number") env[i.id] = asIndex(range);
+      } else if (i.op === "add" || i.op === "sub") {
+        const [x, c] = i.args;
+        if (x.op !== "variable" || c.op !== "literal" || typeof c.value !== "number") continue;
+        const range = env[x.id];
+        if (range === null || !range.whole) continue;
+        const shift = i.op === "add" ? c.value : -c.value;
+        const low = narrowed(range, "ge", rangeOf(-shift));
+        const both = low === null ? null : narrowed(low, "le", rangeOf(INT.hi - 1 - shift));
+        if (both !== null) env[x.id] = both;
+      }
+    }
+  }
+
+  /* Expressions ------------------------------------------------------------------------------------------ */
+
+  #result(expr: Expr, env: Flow): void {
+    if (expr.op === "argument" && this.#args[expr.index]?.kind === "array") return;
+    this.#type(expr, env);
+  }
+
+  #type(expr: Expr, env: Flow): Type {
+    switch (expr.op) {
+      case "literal":
+        return literalType(expr.value);
+      case "variable": {
+        const range = env[expr.id];
+        if (range === null) {
+          const { name } = this.#tree.variables[expr.id];
+          refuse(expr.place, `${name === "" ? "this" : `"${name}"`} may be read before it has a value.`);
+        }
+        return this.#variableType(expr.id, range);
+      }
+      case "argument":
+        return this.#scalar(expr.index, expr.place);
+      case "size": {
+        const array = this.#array(expr.array, expr.place);
+        checkSize(array, expr.axis, expr.place);
+        if (expr.array.kind === "local") {
+          const { length } = this.#tree.arrays[expr.array.index];
+          return number(wholes(length, length));
+        }
+        return number(wholes(0, INT.hi));
+      }
+      case "rank": {
+        const { rank } = this.#array(expr.array, expr.place);
+        return number(wholes(rank, rank));
+      }
+      case "number": {
+        const type = asNumber(this.#type(expr.args[0], env));
+        return isBig(type) ? number({ ...anything, nan: false, minusZero: false }) : type;
+      }
+      case "big": {
+        const type = asNumber(this.#type(expr.args[0], env));
+        if (isBig(type)) return type;
+        if (type.kind !== "number" || !type.range.whole || type.range.nan) {
+          refuse(
+            expr.place,
+            "BigInt(x) needs a whole number, and x may be another.",
+            "Write BigInt(Math.trunc(x) | 0), or what else bounds it.",
+            "dtype",
+          );
+        }
+        return elementType("i64");
+      }
+      case "select": {
+        const [test, a, b] = expr.args;
+        this.#type(test, env);
+        const yes = this.#narrow(test, true, [...env]) ?? env;
+        const no = this.#narrow(test, false, [...env]) ?? env;
+        return joinTypes(this.#type(a, yes), this.#type(b, no), expr.place);
+      }
+      default: {
+        const args = expr.args.map((a) => this.#type(a, env));
+        if (expr.strict) checkStrict(args, expr.place);
+        return operationType(expr.op, args, expr.place, hasCount(expr.op, expr.args));
+      }
+    }
+  }
+
+  #scalar(index: number, place: Place): Type {
+    const type = this.#args[index];
+    switch (type?.kind) {
+      case "int":
+        return number(wholes(INT.lo, INT.hi));
+      case "number":
+        return number(anything);
+      case "bool":
+        return bool;
+      case "i64":
+        return elementType("i64");
+      case "array":
+        return refuse(
+          place,
+          `"${this.#tree.args[index].name}" is used as a number, and an array was given.`,
+          "Take an element: a.get(i), a[i].",
+          "value",
+        );
+      default:
+        return refuse(place, `"${this.#tree.args[index].name}" was not given.`, undefined, "value");
+    }
+  }
+
+  /* What tests prove -------------------------------------------------------------------------------------- */
+
+  /** What is known where the test holds (or does not); null: that cannot be. `env` may be changed. */
+  #narrow(test: Expr, holds: boolean, env: Flow): Flow | null {
+    switch (test.op) {
+      case "literal":
+        return !!test.value === holds ? env : null;
+      case "not":
+        return this.#narrow(test.args[0], !holds, env);
+      case "and": {
+        if (!holds) return env;
+        const first = this.#narrow(test.args[0], true, env);
+        return first === null ? null : this.#narrow(test.args[1], true, first);
+      }
+      case "or": {
+        if (holds) return env;
+        const first = this.#narrow(test.args[0], false, env);
+        return first === null ? null : this.#narrow(test.args[1], false, first);
+      }
+      case "lt":
+      case "le":
+      case "gt":
+      case "ge":
+      case "eq":
+      case "ne":
+        return this.#compared(test.op, test.args[0], test.args[1], holds, env);
+      default:
+        return env;
+    }
+  }
+
+  #compared(op: Comparison, a: Expr, b: Expr, holds: boolean, env: Flow): Flow | null {
+    const [x, y] = [this.#type(a, env), this.#type(b, env)];
+    if (x.kind !== "number" || y.kind !== "number") return env;
+    const how = holds ? narrowed : narrowedNot;
+    const [left, right] = [how(x.range, op, y.range), how(y.range, mirrored[op], x.range)];
+    if (left === null || right === null) return null;
+    if (a.op === "variable") env[a.id] = left;
+    if (b.op === "variable") env[b.id] = right;
+    return env;
+  }
+}
+
+const mirrored: Record<Comparison, Comparison> = {
+  lt: "gt",
+  le: "ge",
+  gt: "lt",
+  ge: "le",
+  eq: "eq",
+  ne: "ne",
+};
+
+/** May one variable hold both? */
+function mayMeet(a: Type, b: Type): boolean {
+  const isNumber = (t: Type) => t.kind === "number" || t.kind === "f32";
+  return a.kind === b.kind || (isNumber(a) && isNumber(b)) || (isBig(a) && isBig(b));
+}
+
+const hasCount = (op: OpName, args: readonly Expr[]): boolean => {
+  const last = args.at(-1);
+  return (
+    ops[op].rule !== "shift" || (last?.op === "literal" && Number(last.value) >= 0 && Number(last.value) < 64)
+  );
+};
+
+function checkStrict(args: readonly Type[], place: Place): void {
+  const isBool = args.map((a) => a.kind === "bool");
+  const bigs = args.map(isBig);
+  if (isBool[0] === isBool[1] && bigs[0] === bigs[1]) return;
+  refuse(
+    place,
+    `this compares ${describeKind(args[0].kind)} and ${describeKind(args[1].kind)}; they are never equal.`,
+    "Use ==, which compares a boolean as 0 or 1, or convert one of them.",
+    "dtype",
+  );
+}
+
+function checkSize(array: ArrayType, axis: number | "size" | "length", place: Place): void {
+  if (array.typed !== (axis === "length")) {
+    refuse(
+      place,
+      array.typed ? "a typed array has a length, and no size or shape." : "a tensor has no length.",
+      array.typed ? "Write a.length." : "Write a.size or a.shape[0].",
+    );
+  }
+  if (typeof axis === "number" && (axis >= array.rank || axis < -array.rank)) {
+    refuse(place, `there is no axis ${axis}; the tensor has rank ${array.rank}.`, undefined, "axis");
+  }
+}
+
+/** What an array of the function's own is like. */
+export function localArrayType(tree: Tree, index: number): ArrayType {
+  const { dtype, clamped } = tree.arrays[index];
+  return { kind: "array", dtype: dtype ?? "f64", rank: 1, unit: true, writable: true, typed: true, clamped };
+}
+
+/** May a value of the type be written there? */
+function checkStored(type: Type, array: ArrayType, place: Place): void {
+  const holdsBig = array.dtype === "i64" || array.dtype === "u64";
+  if (isBig(type) === holdsBig) return;
+  if (isBig(type)) {
+    refuse(place, `${array.dtype} holds numbers, and this is a bigint.`, "Write Number(x).", "dtype");
+  }
+  // A tensor takes whole numbers; a typed array takes bigints alone.
+  const number = asNumber(type);
+  if (
+    !array.typed &&
+    (type.kind === "bool" || (number.kind === "number" && number.range.whole && !number.range.nan))
+  ) {
+    return;
+  }
+  refuse(
+    place,
+    `${array.dtype} holds bigints, and this is ${describeKind(type.kind)}.`,
+    "Write BigInt(x) of a whole number, or a bigint such as 3n.",
+    "dtype",
+  );
+}
+
+/* Flows --------------------------------------------------------------------------------------------------- */
+
+function meet(a: Flow | null, b: Flow | null): Flow | null {
+  if (a === null || b === null) return a ?? b;
+  return a.map((r, id) => {
+    const s = b[id];
+    return r === null || s === null ? null : r === s ? r : joinRanges(r, s);
+  });
+}
+
+function grown(before: Range | null, next: Range | null): Range | null {
+  return before === null || next === null ? null : widen(before, next);
+}
+
+const same = (a: Range | null, b: Range | null): boolean =>
+  a === b || (a !== null && b !== null && sameRange(a, b));

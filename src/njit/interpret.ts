@@ -1,0 +1,133 @@
+/**
+ * What a Code means, in plain JavaScript: the oracle of the emitter, on every dtype. It reads and writes elements through
+ * `Elements`, so it knows nothing of memory.
+ */
+import { convert, dtypes, type Value } from "../dtype.ts";
+import { type Evaluator, evaluator } from "../ir/eval.ts";
+import type { Code, Expression, Step } from "./ir.ts";
+
+/** An array as the interpreter sees it. */
+export interface Elements {
+  readonly shape: readonly number[];
+  read(index: readonly number[]): Value;
+  write(index: readonly number[], value: Value): void;
+}
+
+/** An access that failed. */
+export interface Failure {
+  readonly site: number;
+  readonly axis: number;
+  readonly index: number;
+  readonly size: number;
+}
+
+export class AccessError extends Error {
+  readonly failure: Failure;
+  constructor(failure: Failure) {
+    super(`index ${failure.index}`);
+    this.failure = failure;
+  }
+}
+
+/** How a list of steps ended: it ran through, left so many blocks, or returned. */
+type End =
+  | { readonly kind: "through" }
+  | { readonly kind: "break"; readonly depth: number }
+  | { readonly kind: "return" };
+const through: End = { kind: "through" };
+const returned: End = { kind: "return" };
+
+/** Runs the code on arguments' values (by argument) and arrays (by argument); gives the scalars it returns. */
+export function interpretCode(
+  code: Code,
+  scalars: ReadonlyMap<number, Value>,
+  arrays: ReadonlyMap<number, Elements>,
+): Value[] {
+  const locals: Value[] = code.locals.map(({ dtype }) => (dtypes[dtype].big ? 0n : 0));
+  const elements = code.arrays.map((a) =>
+    a.argument === null ? ownElements(a.length) : arrays.get(a.argument)!,
+  );
+  for (const { local, argument } of code.scalars) locals[local] = scalars.get(argument)!;
+  for (const { local, array, axis } of code.sizes) {
+    const { shape } = elements[array];
+    locals[local] = axis === "size" ? shape.reduce((a, b) => a * b, 1) : shape[axis];
+  }
+  const evaluators = new WeakMap<Expression, Evaluator>();
+  const evaluate = (e: Expression): Value => {
+    let run = evaluators.get(e);
+    if (run === undefined) {
+      run = evaluator(e.program);
+      evaluators.set(e, run);
+    }
+    return run(e.locals.map((l) => locals[l]));
+  };
+  let results: Value[] = [];
+
+  const indexOf = (step: Step & { op: "load" | "store" }): number[] => {
+    const index = step.index.map((e) => evaluate(e) as number);
+    const { shape } = elements[step.array];
+    index.forEach((i, axis) => {
+      if (!(Number.isInteger(i) && i >= 0 && i < shape[axis])) {
+        throw new AccessError({ site: step.site, axis, index: i, size: shape[axis] });
+      }
+    });
+    return index.map((i) => i + 0);
+  };
+
+  const run = (steps: readonly Step[]): End => {
+    for (const step of steps) {
+      const end = runStep(step);
+      if (end !== through) return end;
+    }
+    return through;
+  };
+
+  const runStep = (step: Step): End => {
+    switch (step.op) {
+      case "set":
+        locals[step.local] = evaluate(step.value);
+        return through;
+      case "load": {
+        const value = elements[step.array].read(indexOf(step));
+        locals[step.local] = convert(value, code.arrays[step.array].dtype, code.locals[step.local].dtype);
+        return through;
+      }
+      case "store": {
+        const index = indexOf(step);
+        elements[step.array].write(index, evaluate(step.value));
+        return through;
+      }
+      case "if":
+        return run(evaluate(step.test) ? step.yes : step.no);
+      case "block": {
+        const end = run(step.body);
+        if (end.kind !== "break") return end;
+        return end.depth === 0 ? through : { kind: "break", depth: end.depth - 1 };
+      }
+      case "loop":
+        for (;;) {
+          const end = run(step.body);
+          if (end.kind === "break" && end.depth === 0) continue;
+          return end.kind === "break" ? { kind: "break", depth: end.depth - 1 } : end;
+        }
+      case "break":
+        return { kind: "break", depth: step.depth };
+      case "return":
+        results = step.values.map(evaluate);
+        return returned;
+    }
+  };
+  run(code.body);
+  return results;
+}
+
+function ownElements(length: number): Elements {
+  const values = new Array<Value>(length).fill(0);
+  return {
+    shape: [length],
+    read: ([i]) => values[i],
+    write: ([i], value) => {
+      values[i] = value;
+    },
+  };
+}

@@ -1,0 +1,139 @@
+/**
+ * The typed form of a whole function: structured control flow over locals, loads and stores, with the existing typed
+ * scalar programs (ir/node.ts) as expressions. A step's expressions are pure; what has an order is a step.
+ *
+ * `break` counts the blocks and loops around it, from 0 for the innermost: out of a block, or to the next turn of a loop.
+ * The end of a loop's body leaves it. This is what WebAssembly and WGSL both have.
+ */
+import type { DType } from "../dtype.ts";
+import type { Program } from "../ir/node.ts";
+import type { Access, Place } from "./tree.ts";
+
+/** Input k of the program is the local `locals[k]`. */
+export interface Expression {
+  readonly program: Program;
+  readonly locals: readonly number[];
+}
+
+export interface LocalInfo {
+  /** As in the source; empty for what has no name there. */
+  readonly name: string;
+  readonly dtype: DType;
+}
+
+export interface ArrayInfo {
+  readonly name: string;
+  readonly dtype: DType;
+  readonly rank: number;
+  /** Neighbours along the last axis are neighbours in memory. */
+  readonly unit: boolean;
+  /** Which argument it is; null: the function's own, of `length` elements. */
+  readonly argument: number | null;
+  readonly length: number;
+  /** Is it written to somewhere? */
+  written: boolean;
+}
+
+/** An access that may fail: where it stands, and on what. */
+export interface Site {
+  readonly array: number;
+  readonly access: Access;
+  readonly place: Place;
+}
+
+export type Step =
+  | { readonly op: "set"; readonly local: number; readonly value: Expression }
+  /** The element at the index, converted to the local's dtype. An index outside ends the call with the site's error. */
+  | {
+      readonly op: "load";
+      readonly local: number;
+      readonly array: number;
+      /** i32, or a float, which must be whole. */
+      readonly index: readonly Expression[];
+      readonly site: number;
+    }
+  | {
+      readonly op: "store";
+      readonly array: number;
+      readonly index: readonly Expression[];
+      /** Of the array's dtype. */
+      readonly value: Expression;
+      readonly site: number;
+    }
+  | {
+      readonly op: "if";
+      readonly test: Expression;
+      readonly yes: readonly Step[];
+      readonly no: readonly Step[];
+    }
+  | { readonly op: "block"; readonly body: readonly Step[] }
+  | LoopStep
+  | { readonly op: "break"; readonly depth: number }
+  | { readonly op: "return"; readonly values: readonly Expression[] };
+
+export interface LoopStep {
+  readonly op: "loop";
+  readonly body: readonly Step[];
+  /** Its turns may run in any order: it was written with prange. */
+  readonly parallel: boolean;
+  readonly place: Place;
+}
+
+export interface Code {
+  readonly name: string;
+  readonly locals: readonly LocalInfo[];
+  readonly arrays: readonly ArrayInfo[];
+  /** Locals that hold arguments when it begins. */
+  readonly scalars: readonly { readonly local: number; readonly argument: number }[];
+  /** Locals that hold sizes (i32) when it begins: of one axis, or of all together. */
+  readonly sizes: readonly {
+    readonly local: number;
+    readonly array: number;
+    readonly axis: number | "size";
+  }[];
+  readonly body: readonly Step[];
+  readonly sites: readonly Site[];
+  /** What is returned: scalars of these dtypes, or arguments as they are. */
+  readonly results: readonly (DType | { readonly argument: number })[];
+  /** null: nothing is returned, 0: one value, n: a list of n. */
+  readonly returns: number | null;
+}
+
+/** The steps inside a step, list by list. */
+export function insides(step: Step): readonly (readonly Step[])[] {
+  switch (step.op) {
+    case "if":
+      return [step.yes, step.no];
+    case "block":
+    case "loop":
+      return [step.body];
+    default:
+      return [];
+  }
+}
+
+/** The expressions of a step itself. */
+export function expressionsOf(step: Step): readonly Expression[] {
+  switch (step.op) {
+    case "set":
+      return [step.value];
+    case "load":
+      return step.index;
+    case "store":
+      return [...step.index, step.value];
+    case "if":
+      return [step.test];
+    case "return":
+      return step.values;
+    default:
+      return [];
+  }
+}
+
+/** Every step, those inside of others included. */
+export function eachStep(steps: readonly Step[], visit: (step: Step) => void): void {
+  for (const step of steps) {
+    visit(step);
+    for (const inner of insides(step)) eachStep(inner, visit);
+  }
+}

@@ -1,0 +1,525 @@
+/**
+ * From a tree and its types to Code: every expression becomes a typed scalar program, every conversion a cast. Numbers are
+ * held as 32-bit integers or as doubles; here it is decided, operation by operation, which of the two it works in.
+ */
+import { convert, type DType, dtypes, isInteger } from "../dtype.ts";
+import { unreachable } from "../errors.ts";
+import { Builder } from "../ir/build.ts";
+import type { Id, Program } from "../ir/node.ts";
+import { type OpName, ops } from "../ir/ops.ts";
+import type { Env, Typed } from "./infer.ts";
+import type { ArrayInfo, Code, Expression, LocalInfo, Site, Step } from "./ir.ts";
+import { isInt } from "./range.ts";
+import { refuse } from "./refuse.ts";
+import type { ArrayRef, Expr, Loop, Place, Stmt } from "./tree.ts";
+import {
+  asNumber,
+  comparedType,
+  dtypeOf,
+  elementType,
+  inFloat32,
+  isBig,
+  operationType,
+  type Type,
+} from "./types.ts";
+import { verifyCode } from "./verify.ts";
+
+export function lowerCode(typed: Typed): Code {
+  return verifyCode(new Lowering(typed).run(), "lowering");
+}
+
+/** A value in a program under construction. */
+interface Value {
+  readonly id: Id;
+  readonly type: Type;
+}
+
+/** What the blocks and loops around a step are to labels; null: nothing jumps to it. */
+type Target = { readonly label: number; readonly by: "break" | "continue" } | null;
+
+class Lowering {
+  readonly #typed: Typed;
+  readonly #locals: LocalInfo[] = [];
+  readonly #arrays: ArrayInfo[] = [];
+  readonly #arrayIds = new Map<string, number>();
+  readonly #scalars: { local: number; argument: number }[] = [];
+  readonly #sizes: { local: number; array: number; axis: number | "size" }[] = [];
+  readonly #known = new Map<string, number>();
+  readonly #sites: Site[] = [];
+  readonly #targets: Target[] = [];
+  #results: (DType | { argument: number })[] | null = null;
+
+  constructor(typed: Typed) {
+    this.#typed = typed;
+  }
+
+  run(): Code {
+    const { tree, variables } = this.#typed;
+    tree.variables.forEach(({ name }, id) => {
+      this.#locals.push({ name, dtype: dtypeOf(variables[id]) });
+    });
+    this.#results = this.#resultDTypes(tree.body);
+    const body = this.#list(tree.body);
+    return {
+      name: tree.name,
+      locals: this.#locals,
+      arrays: this.#arrays,
+      scalars: this.#scalars,
+      sizes: this.#sizes,
+      body,
+      sites: this.#sites,
+      results: this.#results ?? [],
+      returns: tree.returns,
+    };
+  }
+
+  /* Statements ------------------------------------------------------------------------------------------- */
+
+  /** What cannot be reached has no types, and is left out. */
+  #list(stmts: readonly Stmt[]): Step[] {
+    return stmts.flatMap((s) => {
+      const env = this.#typed.before.get(s);
+      return env === undefined ? [] : this.#steps(s, env);
+    });
+  }
+
+  #steps(s: Stmt, env: Env): Step[] {
+    switch (s.op) {
+      case "set":
+        return [{ op: "set", local: s.id, value: this.#expression(s.value, env, this.#locals[s.id].dtype) }];
+      case "load":
+      case "store":
+        return [this.#access(s, env)];
+      case "if": {
+        const test = this.#test(s.test, env);
+        return [{ op: "if", test, yes: this.#list(s.yes), no: this.#list(s.no) }];
+      }
+      case "block":
+        return [
+          { op: "block", body: this.#inside({ label: s.label, by: "break" }, () => this.#list(s.body)) },
+        ];
+      case "loop":
+        return [this.#loop(s)];
+      case "break":
+      case "continue":
+        return [{ op: "break", depth: this.#depthOf(s.label, s.op) }];
+      case "return":
+        return [{ op: "return", values: this.#returned(s.values, env) }];
+    }
+  }
+
+  #inside(target: Target, write: () => Step[]): Step[] {
+    this.#targets.push(target);
+    const steps = write();
+    this.#targets.pop();
+    return steps;
+  }
+
+  #depthOf(label: number, by: "break" | "continue"): number {
+    const at = this.#targets.findLastIndex((t) => t !== null && t.label === label && t.by === by);
+    return at < 0 ? unreachable(`njit: no label ${label}`) : this.#targets.length - 1 - at;
+  }
+
+  /** block { loop { head; leave unless test; block { body }; update; again } }, or with head and test at the end. */
+  #loop(s: Loop): Step {
+    const { label } = s;
+    const goesOn = (): Step[] => {
+      const head = this.#list(s.head);
+      const env = s.test === null ? undefined : this.#typed.atTest.get(s);
+      if (s.test === null || env === undefined) return head;
+      const leave: Step = { op: "break", depth: this.#depthOf(label, "break") };
+      return [...head, { op: "if", test: this.#test(s.test, env), yes: [], no: [leave] }];
+    };
+    const body = this.#inside({ label, by: "break" }, () => {
+      const turn = this.#inside(null, (): Step[] => {
+        const inner = this.#inside({ label, by: "continue" }, () => this.#list(s.body));
+        const wrapped: Step[] = jumpsTo(inner, 0) ? [{ op: "block", body: inner }] : lifted(inner, 0);
+        const again: Step = { op: "break", depth: 0 };
+        const update = this.#list(s.update);
+        return s.testLast
+          ? [...wrapped, ...update, ...goesOn(), again]
+          : [...goesOn(), ...wrapped, ...update, again];
+      });
+      return [{ op: "loop", body: turn, parallel: s.parallel !== null, place: s.place }];
+    });
+    return { op: "block", body };
+  }
+
+  /* Results ---------------------------------------------------------------------------------------------- */
+
+  /** One dtype for each value that is returned, whichever return it is; null: none is reached. */
+  #resultDTypes(stmts: readonly Stmt[]): (DType | { argument: number })[] | null {
+    let results: (DType | { argument: number })[] | null = null;
+    const visit = (list: readonly Stmt[]): void => {
+      for (const s of list) {
+        if (s.op === "return") {
+          const env = this.#typed.before.get(s);
+          if (env === undefined) continue;
+          const own = s.values.map((value) => this.#resultDType(value, env));
+          results ??= own;
+          own.forEach((r, i) => {
+            if (JSON.stringify(r) !== JSON.stringify(results![i])) {
+              refuse(
+                s.place,
+                "the returns of this function give different kinds of things.",
+                "Return a number on every path, or a boolean, or a bigint, or the same argument.",
+                "dtype",
+              );
+            }
+          });
+        } else if (s.op === "if") {
+          visit(s.yes);
+          visit(s.no);
+        } else if (s.op === "block") visit(s.body);
+        else if (s.op === "loop") for (const l of [s.head, s.body, s.update]) visit(l);
+      }
+    };
+    visit(stmts);
+    return results;
+  }
+
+  #resultDType(value: Expr, env: Env): DType | { argument: number } {
+    if (value.op === "argument" && this.#typed.args[value.index]?.kind === "array") {
+      return { argument: value.index };
+    }
+    const type = this.#typed.typeOf(value, env);
+    return type.kind === "number" || type.kind === "f32" ? "f64" : dtypeOf(type);
+  }
+
+  #returned(values: readonly Expr[], env: Env): Expression[] {
+    return values.flatMap((value, i) => {
+      const dtype = this.#results![i];
+      return typeof dtype === "string" ? [this.#expression(value, env, dtype)] : [];
+    });
+  }
+
+  /* Elements --------------------------------------------------------------------------------------------- */
+
+  #array(ref: ArrayRef, place: Place): number {
+    const key = `${ref.kind} ${ref.index}`;
+    const known = this.#arrayIds.get(key);
+    if (known !== undefined) return known;
+    const { tree } = this.#typed;
+    const { dtype, rank, unit } = this.#typed.arrayOf(ref, place);
+    const isOwn = ref.kind === "local";
+    this.#arrays.push({
+      name: isOwn ? tree.arrays[ref.index].name : tree.args[ref.index].name,
+      dtype,
+      rank,
+      unit,
+      argument: isOwn ? null : ref.index,
+      length: isOwn ? tree.arrays[ref.index].length : 0,
+      written: false,
+    });
+    this.#arrayIds.set(key, this.#arrays.length - 1);
+    return this.#arrays.length - 1;
+  }
+
+  #access(s: Stmt & { op: "load" | "store" }, env: Env): Step {
+    const array = this.#array(s.array, s.place);
+    const site = this.#sites.push({ array, access: s.access, place: s.place }) - 1;
+    const index = s.index.map((i) => this.#index(i, env));
+    if (s.op === "load") return { op: "load", local: s.id, array, index, site };
+    this.#arrays[array].written = true;
+    return { op: "store", array, index, value: this.#stored(s, env, this.#arrays[array].dtype), site };
+  }
+
+  /** i32 where it is proved to be one, else a float that is checked for being whole. */
+  #index(expr: Expr, env: Env): Expression {
+    const { typeOf } = this.#typed;
+    const type = typeOf(expr, env);
+    if (type.kind === "f32") return this.#expression(expr, env, "f32");
+    return this.#expression(expr, env, isInt(type.range) ? "i32" : "f64");
+  }
+
+  /** The value as the array holds it: tensors saturate as `set` does, typed arrays wrap as JavaScript's do. */
+  #stored(s: Stmt & { op: "store" }, env: Env, dtype: DType): Expression {
+    const { typed, clamped } = this.#typed.arrayOf(s.array, s.place);
+    const p = new ProgramBuilder(this, env);
+    const value = p.value(s.value);
+    if (isBig(value.type) || !isInteger(dtype)) return p.finish(p.as(value, dtype));
+    if (clamped) return p.finish(p.clamped(value));
+    if (typed) return p.finish(p.b.cast(dtype, p.toInt32(value)));
+    return p.finish(p.saturated(value, dtype));
+  }
+
+  /* Expressions ------------------------------------------------------------------------------------------ */
+
+  #expression(expr: Expr, env: Env, dtype: DType): Expression {
+    const p = new ProgramBuilder(this, env);
+    return p.finish(p.as(p.value(expr), dtype));
+  }
+
+  #test(expr: Expr, env: Env): Expression {
+    const p = new ProgramBuilder(this, env);
+    return p.finish(p.truth(p.value(expr)));
+  }
+
+  /* For programs ------------------------------------------------------------------------------------------ */
+
+  get typed(): Typed {
+    return this.#typed;
+  }
+
+  dtypeOfLocal(local: number): DType {
+    return this.#locals[local].dtype;
+  }
+
+  /** The local of a scalar argument. */
+  scalar(argument: number, dtype: DType): number {
+    return this.#once(`argument ${argument}`, this.#typed.tree.args[argument].name, dtype, (local) =>
+      this.#scalars.push({ local, argument }),
+    );
+  }
+
+  /** The local of a size. */
+  size(ref: ArrayRef, axis: number | "size", place: Place): number {
+    const array = this.#array(ref, place);
+    const name =
+      axis === "size" ? `${this.#arrays[array].name}.size` : `${this.#arrays[array].name}.shape${axis}`;
+    return this.#once(`size ${array} ${axis}`, name, "i32", (local) =>
+      this.#sizes.push({ local, array, axis }),
+    );
+  }
+
+  #once(key: string, name: string, dtype: DType, made: (local: number) => void): number {
+    let local = this.#known.get(key);
+    if (local === undefined) {
+      local = this.#locals.push({ name, dtype }) - 1;
+      this.#known.set(key, local);
+      made(local);
+    }
+    return local;
+  }
+}
+
+/** One expression: a scalar program whose inputs are locals. */
+class ProgramBuilder {
+  readonly b = new Builder();
+  readonly #lowering: Lowering;
+  #env: Env;
+  readonly #locals: number[] = [];
+
+  constructor(lowering: Lowering, env: Env) {
+    this.#lowering = lowering;
+    this.#env = env;
+  }
+
+  finish(result: Id): Expression {
+    const inputs = this.#locals.map((l) => this.#lowering.dtypeOfLocal(l));
+    const program: Program = this.b.finish(result, inputs);
+    return { program, locals: this.#locals };
+  }
+
+  #local(local: number): Id {
+    let k = this.#locals.indexOf(local);
+    if (k < 0) k = this.#locals.push(local) - 1;
+    return this.b.input(k, this.#lowering.dtypeOfLocal(local));
+  }
+
+  value(expr: Expr): Value {
+    const { typed } = this.#lowering;
+    const { b } = this;
+    switch (expr.op) {
+      case "literal": {
+        const type = typed.typeOf(expr, this.#env);
+        const dtype = dtypeOf(type);
+        const of = typeof expr.value === "boolean" ? Number(expr.value) : expr.value;
+        return { id: b.constant(dtype, typeof of === "bigint" ? BigInt.asIntN(64, of) : of), type };
+      }
+      case "variable":
+        return { id: this.#local(expr.id), type: typed.typeOf(expr, this.#env) };
+      case "argument": {
+        const type = typed.typeOf(expr, this.#env);
+        return { id: this.#local(this.#lowering.scalar(expr.index, dtypeOf(type))), type };
+      }
+      case "size":
+        return this.#size(expr);
+      case "rank": {
+        const type = typed.typeOf(expr, this.#env);
+        return { id: b.constant("i32", type.range.lo), type };
+      }
+      case "number": {
+        const x = this.value(expr.args[0]);
+        const type = typed.typeOf(expr, this.#env);
+        if (isBig(x.type)) return { id: b.cast("f64", x.id), type };
+        return { id: x.type.kind === "bool" ? b.cast("i32", x.id) : x.id, type };
+      }
+      case "big": {
+        const x = this.value(expr.args[0]);
+        return isBig(x.type) ? x : { id: b.cast("i64", x.id), type: elementType("i64") };
+      }
+      case "select":
+        return this.#select(expr.args, expr.place);
+      default: {
+        const args = expr.args.map((a) => this.value(a));
+        const types = args.map((a) => a.type);
+        const type = operationType(expr.op, types, expr.place);
+        return { id: this.#operation(expr.op, args, type, expr.place), type };
+      }
+    }
+  }
+
+  #size(expr: Expr & { op: "size" }): Value {
+    const { typed } = this.#lowering;
+    const type = typed.typeOf(expr, this.#env);
+    if (expr.array.kind === "local") return { id: this.b.constant("i32", type.range.lo), type };
+    const { rank } = typed.arrayOf(expr.array, expr.place);
+    const axis = expr.axis === "length" ? 0 : expr.axis;
+    const place = typeof axis === "number" && axis < 0 ? axis + rank : axis;
+    return { id: this.#local(this.#lowering.size(expr.array, place, expr.place)), type };
+  }
+
+  /** Both sides are computed: they do nothing else. What the test proves holds in each. */
+  #select(args: readonly Expr[], place: Place): Value {
+    const { typed } = this.#lowering;
+    const { b } = this;
+    const [test, x, y] = args;
+    const condition = this.truth(this.value(test));
+    const around = this.#env;
+    this.#env = typed.narrowed(test, true, around) ?? around;
+    const yes = this.value(x);
+    this.#env = typed.narrowed(test, false, around) ?? around;
+    const no = this.value(y);
+    this.#env = around;
+    const type = operationType(
+      "select",
+      [test, x, y].map((_, i) => (i === 0 ? yes : i === 1 ? yes : no).type),
+      place,
+    );
+    const dtype = this.#common([yes, no], type);
+    return { id: b.op("select", condition, this.as(yes, dtype), this.as(no, dtype)), type };
+  }
+
+  /** JavaScript's truth, as a bool. */
+  truth({ id }: Value): Id {
+    return this.b.dtypeOf(id) === "bool" ? id : this.b.op("truthy", id);
+  }
+
+  /** The value in a dtype that can hold it. */
+  as({ id, type }: Value, dtype: DType): Id {
+    const { b } = this;
+    const node = b.nodes[id];
+    if (node.op !== "const" || b.dtypeOf(id) === dtype) return b.cast(dtype, id);
+    if (isBig(type)) return b.constant(dtype, convert(node.value, "i64", dtype));
+    return b.constant(dtype, convert(node.value, node.dtype === "bool" ? "bool" : "f64", dtype));
+  }
+
+  /** What values of one type meet in: as they are held, if they are held alike. */
+  #common(values: readonly Value[], type: Type): DType {
+    if (type.kind !== "number") return dtypeOf(type);
+    return values.every((v) => this.#isHeldAsInt(v)) ? "i32" : "f64";
+  }
+
+  #isHeldAsInt({ id }: Value): boolean {
+    const dtype = this.b.dtypeOf(id);
+    return dtype === "i32" || dtype === "bool";
+  }
+
+  /** ToInt32: modulo 2^32. */
+  toInt32(value: Value): Id {
+    const { b } = this;
+    const dtype = b.dtypeOf(value.id);
+    if (dtype === "f32" || dtype === "f64") {
+      return isInt(value.type.range) && value.type.kind === "number"
+        ? b.cast("i32", value.id)
+        : b.op("toInt32", value.id);
+    }
+    return b.cast("i32", value.id);
+  }
+
+  /** As `set` writes a number into a tensor of integers: what lies outside saturates; 64 bits take whole numbers alone. */
+  saturated(value: Value, dtype: DType): Id {
+    const { b } = this;
+    const { min, max, big } = dtypes[dtype];
+    if (big) return b.cast(dtype, b.cast("i64", value.id));
+    const { kind, range } = asNumber(value.type);
+    const fits = kind === "number" && isInt(range) && range.lo >= min && range.hi <= max;
+    return fits ? this.as(value, dtype) : b.cast(dtype, this.as(value, "f64"));
+  }
+
+  /** As Uint8ClampedArray holds it: within 0 and 255, halves to even, NaN is 0. */
+  clamped(value: Value): Id {
+    const { b } = this;
+    return b.cast("u8", b.op("nearest", this.as(value, "f64")));
+  }
+
+  #operation(op: OpName, args: readonly Value[], type: Type, place: Place): Id {
+    const { b } = this;
+    const types = args.map((a) => asNumber(a.type));
+    const { rule } = ops[op];
+    const all = (dtype: DType) => b.op(op, ...args.map((a) => this.as(a, dtype)));
+    if (rule === "logic") return b.op(op, ...args.map((a) => this.truth(a)));
+    if (op === "truthy") return this.truth(args[0]);
+    if (types.some(isBig)) return all(dtypeOf(rule === "compare" ? comparedType(types, place) : type));
+    switch (rule) {
+      case "compare":
+        if (args.every((a) => a.type.kind === "bool")) return all("bool");
+        if (inFloat32(types)) return all("f32");
+        return all(this.#common(args, { ...type, kind: "number" }));
+      case "classify":
+        return b.op(op, this.as(args[0], args[0].type.kind === "bool" ? "i32" : b.dtypeOf(args[0].id)));
+      case "bits":
+      case "shift":
+      case "int32": {
+        const ints = args.map((a) => this.toInt32(a));
+        if (op === "toInt32") return ints[0];
+        if (op !== "shru") return b.op(op, ...ints);
+        const result = b.op(op, ...ints.map((i) => b.cast("u32", i)));
+        return isInt(type.range) ? b.cast("i32", result) : result;
+      }
+      case "integral":
+        if (
+          type.kind === "number" &&
+          types[0].kind === "number" &&
+          types[0].range.whole &&
+          !types[0].range.nan
+        ) {
+          return this.as(args[0], this.#isHeldAsInt(args[0]) ? "i32" : b.dtypeOf(args[0].id));
+        }
+        break;
+    }
+    if (type.kind === "f32") return op === "fround" ? this.as(args[0], "f32") : all("f32");
+    const exact = integerOps.has(op) && isInt(type.range) && types.every((t) => isInt(t.range));
+    return all(exact && args.every((a) => this.#isHeldAsInt(a)) ? "i32" : "f64");
+  }
+}
+
+/** Operations that 32-bit integers do as doubles do, where neither operands nor result leave their range. */
+const integerOps: ReadonlySet<OpName> = new Set<OpName>(
+  "add sub mul neg abs min max sign rem".split(" ") as OpName[],
+);
+
+/** Does a step jump to the block so many levels out? */
+function jumpsTo(steps: readonly Step[], depth: number): boolean {
+  return steps.some((s) => {
+    switch (s.op) {
+      case "break":
+        return s.depth === depth;
+      case "if":
+        return jumpsTo(s.yes, depth) || jumpsTo(s.no, depth);
+      case "block":
+      case "loop":
+        return jumpsTo(s.body, depth + 1);
+      default:
+        return false;
+    }
+  });
+}
+
+/** The steps without the block that was around them: jumps further out have one level less to go. */
+function lifted(steps: readonly Step[], depth: number): Step[] {
+  return steps.map((s): Step => {
+    switch (s.op) {
+      case "break":
+        return s.depth > depth ? { ...s, depth: s.depth - 1 } : s;
+      case "if":
+        return { ...s, yes: lifted(s.yes, depth), no: lifted(s.no, depth) };
+      case "block":
+      case "loop":
+        return { ...s, body: lifted(s.body, depth + 1) };
+      default:
+        return s;
+    }
+  });
+}

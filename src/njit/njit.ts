@@ -1,0 +1,209 @@
+/**
+ * `njit(fn)`: a whole function of tensors, typed arrays and numbers, with loops, becomes WebAssembly. It is read once, and
+ * compiled for each combination of kinds, dtypes and ranks it is called with; sizes and strides are arguments.
+ */
+import { fail, TensorError } from "../errors.ts";
+import { checkFunction, readOptions } from "../ops/arguments.ts";
+import { holding } from "../ops/strided.ts";
+import { Recent } from "../run/recent.ts";
+import type { Tensor } from "../tensor.ts";
+import {
+  type Bound,
+  bindArgument,
+  type Compiled,
+  compile,
+  execute,
+  interpretOn,
+  plainArgument,
+} from "./bind.ts";
+import { type ArgumentType, infer } from "./infer.ts";
+import { AccessError } from "./interpret.ts";
+import type { Code } from "./ir.ts";
+import { lowerCode } from "./lower.ts";
+import { parseTree } from "./parse.ts";
+import { type Handle, type Prange, prange } from "./plain.ts";
+import { OPERATION } from "./refuse.ts";
+import type { Tree } from "./tree.ts";
+
+type Captures = Readonly<Record<string, unknown>>;
+
+/** What may be passed to an njit function. */
+export type NjitValue =
+  | Tensor
+  | number
+  | bigint
+  | boolean
+  | Int8Array
+  | Uint8Array
+  | Uint8ClampedArray
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | BigInt64Array
+  | BigUint64Array
+  | Float32Array
+  | Float64Array;
+
+/** What njit itself passes in the last parameter. */
+export interface NjitContext {
+  readonly prange: Prange;
+}
+
+/** A tensor, as an njit function sees it. */
+export type NjitTensor = Handle;
+
+/** A parameter without a type of its own may be used as a tensor, as a typed array and as a number. */
+export type NjitParameter = number &
+  Handle &
+  NjitContext & { [index: number]: number; readonly length: number };
+
+/** A captured value as the function sees it. */
+type Seen<C> = { readonly [K in keyof C]: C[K] extends Tensor ? Handle : C[K] };
+
+/** What is returned: an argument comes back as it was given. */
+type Returned<R> = R extends Handle
+  ? Tensor
+  : R extends readonly unknown[]
+    ? { [K in keyof R]: Returned<R[K]> }
+    : R;
+
+export interface Njit<R = unknown> {
+  (...args: NjitValue[]): R;
+  /** The function itself, uncompiled, with every index checked: the same result, slower, and open to a debugger. */
+  plain(...args: NjitValue[]): R;
+  toString(): string;
+}
+
+/**
+ * Compiles a whole function. Loops, branches, local variables, inner functions and elements by index work as in
+ * JavaScript; every index is checked. What it needs from outside comes in the last parameter, by name.
+ *
+ * @example
+ * const scale = njit((out, a, { k }) => {
+ *   for (let i = 0; i < a.shape[0]; i++) out.set([i], a.get(i) * k);
+ * }, { k: 3 });
+ * scale(out, tensor([1, 2, 3]));
+ */
+export function njit<C extends Captures, R>(
+  fn: (...args: (NjitParameter & Seen<C>)[]) => R,
+  captures?: C,
+): Njit<Returned<R>>;
+export function njit<A extends readonly never[], R>(
+  fn: (...args: A) => R,
+  captures?: Captures,
+): Njit<Returned<R>>;
+export function njit(fn: (...args: never[]) => unknown, captures: Captures = {}): Njit {
+  checkFunction(OPERATION, fn, "njit((out, a) => { … })");
+  const given = Object.freeze({ ...readOptions(OPERATION, captures, "{ table, limit: 3 }") });
+  const made = new NjitFunction(fn, parseTree(fn, given), given);
+  const call = (...args: NjitValue[]): unknown => made.call(args);
+  const text = () => `njit ${made.tree.name || "(anonymous)"}`;
+  const result = Object.assign(call, {
+    plain: (...args: NjitValue[]): unknown => made.plain(args),
+    toString: text,
+    [Symbol.for("nodejs.util.inspect.custom")]: text,
+  });
+  insides.set(result, made);
+  return result as Njit;
+}
+
+/** For explain and tests. */
+const insides = new WeakMap<object, NjitFunction>();
+export const insideOf = (made: object): NjitFunction =>
+  insides.get(made) ?? fail("value", OPERATION, "this is no njit function.");
+
+/** Combinations of types that are kept compiled, for each function. */
+const MOST_COMPILED = 64;
+
+export class NjitFunction {
+  readonly tree: Tree;
+  readonly #fn: (...args: never[]) => unknown;
+  readonly #captures: Captures;
+  readonly #compiled = new Recent<Compiled>(MOST_COMPILED);
+
+  constructor(fn: (...args: never[]) => unknown, tree: Tree, captures: Captures) {
+    this.#fn = fn;
+    this.tree = tree;
+    this.#captures = captures;
+  }
+
+  call(args: readonly unknown[]): unknown {
+    const bound = this.#bind(args);
+    return execute(this.compiled(bound), bound);
+  }
+
+  plain(args: readonly unknown[]): unknown {
+    const bound = this.#bind(args);
+    const tensors = bound.flatMap((b) => (b.kind === "tensor" ? [b.of] : []));
+    const handles = bound.map(plainArgument);
+    const named: Record<string, unknown> = { ...this.#captures, prange };
+    this.tree.args.forEach(({ captured }, i) => {
+      if (captured !== null) named[captured] = handles[i];
+    });
+    // The function may let go of its arguments while it runs.
+    const result = holding(tensors, () =>
+      (this.#fn as (...args: unknown[]) => unknown)(...handles.slice(0, this.tree.given), named),
+    );
+    const given = (value: unknown): unknown => {
+      const at = typeof value === "object" && value !== null ? handles.indexOf(value) : -1;
+      if (at < 0) return value;
+      const b = bound[at];
+      return b.kind === "tensor" ? b.tensor : b.kind === "typed" ? b.array : value;
+    };
+    if (this.tree.returns === null) return undefined;
+    return Array.isArray(result) ? result.map(given) : given(result);
+  }
+
+  /** The same by the interpreter of the typed code: what compiled code is checked against. */
+  interpreted(args: readonly unknown[]): unknown {
+    const bound = this.#bind(args);
+    const code = this.code(bound.map((b) => b.type));
+    try {
+      return interpretOn(code, bound);
+    } catch (error) {
+      if (!(error instanceof AccessError)) throw error;
+      const { index, axis } = error.failure;
+      throw new TensorError("index", `index ${index} for axis ${axis}`);
+    }
+  }
+
+  code(types: readonly ArgumentType[]): Code {
+    return lowerCode(infer(this.tree, types));
+  }
+
+  codeFor(args: readonly unknown[]): Code {
+    return this.code(this.#bind(args).map((b) => b.type));
+  }
+
+  compiled(bound: readonly Bound[]): Compiled {
+    const types = bound.map((b) => b.type);
+    const key = types.map(typeKey).join();
+    let compiled = this.#compiled.get(key);
+    if (compiled === undefined) {
+      compiled = compile(() => this.code(types));
+      this.#compiled.set(key, compiled);
+    }
+    return compiled;
+  }
+
+  compiledFor(args: readonly unknown[]): Compiled {
+    return this.compiled(this.#bind(args));
+  }
+
+  #bind(args: readonly unknown[]): Bound[] {
+    const { tree } = this;
+    if (args.length > tree.given) {
+      fail("value", OPERATION, `the function takes ${tree.given} arguments, got ${args.length}.`);
+    }
+    return tree.args.map(({ name, captured }, i) =>
+      bindArgument(name, captured === null ? args[i] : this.#captures[captured]),
+    );
+  }
+}
+
+function typeKey(type: ArgumentType): string {
+  if (type.kind !== "array") return type.kind;
+  const { dtype, rank, unit, writable, typed, clamped } = type;
+  return `${dtype}${rank}${unit ? "u" : ""}${writable ? "w" : ""}${typed ? "t" : ""}${clamped ? "c" : ""}`;
+}

@@ -1,0 +1,84 @@
+/**
+ * Which loops become functions of their own, and what passes between them and the rest: innermost loops inside of other
+ * loops, unless something in them jumps further out. V8 has no on-stack replacement for WebAssembly: a long loop that is
+ * entered once would run to its end in the first, slow code.
+ */
+import { type Code, eachStep, expressionsOf, insides, type Step } from "./ir.ts";
+
+export interface Outlined {
+  /** Locals that are passed in. */
+  readonly params: readonly number[];
+  /** Locals that it sets and others read. */
+  readonly results: readonly number[];
+  readonly arrays: readonly number[];
+}
+
+/** Engines allow 1,000 parameters and results. */
+const MOST = 400;
+
+/** By step: the block around a loop, with the loop. */
+export function outlinedLoops(code: Code): ReadonlyMap<Step, Outlined> {
+  const all = countMentions(code.body);
+  for (const { local } of [...code.scalars, ...code.sizes]) add(all.reads, local);
+  const found = new Map<Step, Outlined>();
+  const walk = (steps: readonly Step[], isInLoop: boolean): void => {
+    for (const step of steps) {
+      if (isInLoop && isLoopBlock(step) && !hasLoop(step.body[0]) && !escapes([step], 0)) {
+        const outlined = interfaceOf(code, step, all);
+        if (outlined !== null) found.set(step, outlined);
+        continue;
+      }
+      for (const inner of insides(step)) walk(inner, isInLoop || step.op === "loop");
+    }
+  };
+  walk(code.body, false);
+  return found;
+}
+
+const isLoopBlock = (step: Step): step is Step & { op: "block" } =>
+  step.op === "block" && step.body.length === 1 && step.body[0].op === "loop";
+
+function hasLoop(step: Step): boolean {
+  return insides(step).some((list) => list.some((s) => s.op === "loop" || hasLoop(s)));
+}
+
+/** Does something jump out of the steps, or return? */
+function escapes(steps: readonly Step[], depth: number): boolean {
+  return steps.some((s) => {
+    if (s.op === "return") return true;
+    if (s.op === "break") return s.depth >= depth;
+    const more = s.op === "block" || s.op === "loop" ? 1 : 0;
+    return insides(s).some((list) => escapes(list, depth + more));
+  });
+}
+
+interface Mentions {
+  readonly reads: Map<number, number>;
+  readonly writes: Map<number, number>;
+  readonly arrays: Set<number>;
+}
+
+const add = (counts: Map<number, number>, id: number) => counts.set(id, (counts.get(id) ?? 0) + 1);
+
+function countMentions(steps: readonly Step[]): Mentions {
+  const mentions: Mentions = { reads: new Map(), writes: new Map(), arrays: new Set() };
+  eachStep(steps, (step) => {
+    for (const { locals } of expressionsOf(step)) for (const id of locals) add(mentions.reads, id);
+    if (step.op === "set" || step.op === "load") add(mentions.writes, step.local);
+    if (step.op === "load" || step.op === "store") mentions.arrays.add(step.array);
+  });
+  return mentions;
+}
+
+/** null: too much passes between them. */
+function interfaceOf(code: Code, step: Step, all: Mentions): Outlined | null {
+  const own = countMentions([step]);
+  const ids = [...new Set([...own.reads.keys(), ...own.writes.keys()])].sort((a, b) => a - b);
+  const count = (m: Mentions, id: number) => (m.reads.get(id) ?? 0) + (m.writes.get(id) ?? 0);
+  // What nobody else mentions has a value before it is read, each time.
+  const params = ids.filter((id) => count(own, id) < count(all, id));
+  const results = params.filter((id) => own.writes.has(id));
+  const arrays = [...own.arrays].sort((a, b) => a - b);
+  const words = arrays.reduce((n, k) => n + 1 + 2 * code.arrays[k].rank, 0);
+  return params.length + words + results.length > MOST ? null : { params, results, arrays };
+}

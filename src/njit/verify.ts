@@ -1,0 +1,80 @@
+/** Checks a Code against the rules that the interpreter and the emitter rely on. */
+import type { DType } from "../dtype.ts";
+import { unreachable } from "../errors.ts";
+import { verify } from "../ir/verify.ts";
+import type { Code, Expression, Step } from "./ir.ts";
+
+const indexDTypes: ReadonlySet<DType> = new Set(["i32", "f32", "f64"]);
+
+export function verifyCode(code: Code, after: string): Code {
+  const bad = (step: Step | null, what: string): never =>
+    unreachable(
+      `njit, after ${after}, ${code.name || "a function"}${step === null ? "" : `, ${step.op}`}: ${what}`,
+    );
+  const local = (step: Step | null, id: number): DType =>
+    code.locals[id]?.dtype ?? bad(step, `no local ${id}`);
+
+  const expression = (step: Step, { program, locals }: Expression): DType => {
+    verify(program, after);
+    if (program.params.length > 0) bad(step, "an expression has params");
+    if (program.inputs.length !== locals.length) bad(step, "inputs and locals differ in number");
+    program.inputs.forEach((dtype, k) => {
+      if (local(step, locals[k]) !== dtype) bad(step, `input ${k} is ${dtype}, local ${locals[k]} is not`);
+    });
+    return program.dtype;
+  };
+
+  const access = (step: Step & { op: "load" | "store" }): DType => {
+    const array = code.arrays[step.array] ?? bad(step, `no array ${step.array}`);
+    if (step.index.length !== array.rank) bad(step, `${step.index.length} indices for rank ${array.rank}`);
+    for (const i of step.index) {
+      const dtype = expression(step, i);
+      if (!indexDTypes.has(dtype)) bad(step, `an index of dtype ${dtype}`);
+    }
+    if (code.sites[step.site]?.array !== step.array) bad(step, `site ${step.site} is of another array`);
+    return array.dtype;
+  };
+
+  const walk = (steps: readonly Step[], depth: number): void => {
+    for (const step of steps) {
+      switch (step.op) {
+        case "set":
+          if (expression(step, step.value) !== local(step, step.local))
+            bad(step, "another dtype than its local's");
+          break;
+        case "load":
+          access(step);
+          local(step, step.local);
+          break;
+        case "store":
+          if (access(step) !== expression(step, step.value)) bad(step, "another dtype than its array's");
+          if (!code.arrays[step.array].written) bad(step, "its array is not marked as written");
+          break;
+        case "if":
+          if (expression(step, step.test) !== "bool") bad(step, "the test is no bool");
+          walk(step.yes, depth);
+          walk(step.no, depth);
+          break;
+        case "block":
+        case "loop":
+          walk(step.body, depth + 1);
+          break;
+        case "break":
+          if (!(step.depth >= 0 && step.depth < depth)) bad(step, `depth ${step.depth} of ${depth}`);
+          break;
+        case "return": {
+          const dtypes = code.results.filter((r) => typeof r === "string");
+          if (step.values.length !== dtypes.length)
+            bad(step, "another number of values than the code's results");
+          step.values.forEach((value, i) => {
+            if (expression(step, value) !== dtypes[i]) bad(step, `value ${i} is no ${dtypes[i]}`);
+          });
+        }
+      }
+    }
+  };
+  for (const s of code.sizes) if (local(null, s.local) !== "i32") bad(null, "a size is no i32");
+  for (const s of code.scalars) local(null, s.local);
+  walk(code.body, 0);
+  return code;
+}
