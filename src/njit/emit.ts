@@ -8,7 +8,6 @@ import { type DType, dtypes } from "../dtype.ts";
 import { unreachable } from "../errors.ts";
 import { Builder } from "../ir/build.ts";
 import type { Program } from "../ir/node.ts";
-import { optimize } from "../optimize/pipeline.ts";
 import { storedAs } from "../optimize/storage.ts";
 import type { FuncBuilder, Label, Local, ModuleBuilder } from "../wasm/assembler.ts";
 import { heapModule } from "../wasm/kit.ts";
@@ -18,6 +17,7 @@ import { loadScalar, pushConst, ScalarCode, storeScalar } from "../wasm/scalar.t
 import { slowFunctions } from "../wasm/slow.ts";
 import type { ArrayInfo, Code, Expression, Step } from "./ir.ts";
 import { AXES, FAILURE, type Layout, layoutOf } from "./layout.ts";
+import { lowered } from "./lanes.ts";
 import { type Outlined, outlinedLoops } from "./outline.ts";
 
 export interface EmitOptions {
@@ -57,7 +57,6 @@ class Emitter {
   readonly #module: ModuleBuilder;
   readonly #layout: Layout;
   readonly #outlined: ReadonlyMap<Step, Outlined>;
-  readonly #programs = new Map<Program, Program>();
   #loops = 0;
 
   constructor(code: Code, module: ModuleBuilder) {
@@ -271,12 +270,12 @@ class Emitter {
     const { f } = context;
     const last = program.nodes[program.result];
     if (last.op === "input") f.get(this.#local(context, locals[last.index]));
-    else if (last.op === "const") pushConst(f, last.dtype, last.value);
+    else if (last.op === "const" && storedAs(last.dtype) === last.dtype) pushConst(f, last.dtype, last.value);
     else this.#emitProgram(context, program, (k) => f.get(this.#local(context, locals[k])));
   }
 
   #emitProgram({ f }: Context, program: Program, pushInput: (k: number) => void): void {
-    const optimized = this.#optimized(program);
+    const optimized = lowered(program);
     const { nodes, result } = optimized;
     const levels = nodes.map(() => 0);
     const slow = slowFunctions(this.#module);
@@ -288,14 +287,6 @@ class Emitter {
     f.get(local).release(local);
   }
 
-  #optimized(program: Program): Program {
-    let optimized = this.#programs.get(program);
-    if (optimized === undefined) {
-      optimized = optimize(program, { fma: false });
-      this.#programs.set(program, optimized);
-    }
-    return optimized;
-  }
 
   /* Loops of their own ----------------------------------------------------------------------------------- */
 

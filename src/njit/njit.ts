@@ -158,7 +158,7 @@ export class NjitFunction {
   /** The same by the interpreter of the typed code: what compiled code is checked against. */
   interpreted(args: readonly unknown[]): unknown {
     const bound = this.#bind(args);
-    const code = this.code(bound.map((b) => b.type));
+    const { code } = this.compiled(bound);
     try {
       return interpretOn(code, bound);
     } catch (error) {

@@ -8,6 +8,7 @@ import { hostile } from "./hostile.ts";
 import { kernels, kernelsRepeated, kernelsScalar } from "./kernels.ts";
 import { library, threads } from "./library.ts";
 import { matmul } from "./matmul.ts";
+import { njitFamily } from "./njit.ts";
 import { sort } from "./sort.ts";
 import { views } from "./views.ts";
 
@@ -25,6 +26,7 @@ export const families: readonly Family[] = [
   sort,
   library,
   threads,
+  njitFamily,
   hostile,
   files,
 ];
