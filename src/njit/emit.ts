@@ -16,8 +16,8 @@ import type { ValType } from "../wasm/opcodes.ts";
 import { loadScalar, pushConst, ScalarCode, storeScalar } from "../wasm/scalar.ts";
 import { slowFunctions } from "../wasm/slow.ts";
 import type { ArrayInfo, Code, Expression, Step } from "./ir.ts";
-import { AXES, FAILURE, type Layout, layoutOf } from "./layout.ts";
 import { lowered } from "./lanes.ts";
+import { AXES, FAILURE, type Layout, layoutOf } from "./layout.ts";
 import { type Outlined, outlinedLoops } from "./outline.ts";
 
 export interface EmitOptions {
@@ -286,7 +286,6 @@ class Emitter {
     const local = code.value(result);
     f.get(local).release(local);
   }
-
 
   /* Loops of their own ----------------------------------------------------------------------------------- */
 

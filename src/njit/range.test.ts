@@ -37,7 +37,10 @@ const bound = fc.oneof(
 /** A range, and a number in it. */
 const member: fc.Arbitrary<{ range: Range; x: number }> = fc
   .record({
-    ends: fc.tuple(bound, bound),
+    ends: fc.oneof(
+      fc.tuple(bound, bound),
+      bound.map((x) => [x, x] as const),
+    ),
     isWhole: fc.boolean(),
     nan: fc.boolean(),
     minusZero: fc.boolean(),
@@ -115,6 +118,13 @@ describe("ranges", () => {
       );
     },
   );
+
+  test("what may be NaN differs from the one number it can be besides", () => {
+    const zeroOrNaN = { ...wholes(0, 0), nan: true };
+    expect(narrowed(wholes(0, 0), "ne", zeroOrNaN)).toEqual(wholes(0, 0));
+    expect(narrowedNot(wholes(0, 0), "eq", zeroOrNaN)).toEqual(wholes(0, 0));
+    expect(narrowed(wholes(0, 0), "ne", wholes(0, 0))).toBeNull();
+  });
 
   test("joined and widened ranges hold what either did, and widening ends", () => {
     fc.assert(

@@ -161,7 +161,8 @@ const bitOr: Law = (a, b) => {
   return wholes(0, nextMask(Math.max(a.hi, b.hi)));
 };
 
-const single = (r: Range): number | null => (r.lo === r.hi && r.whole ? r.lo : null);
+/** The one number it can be. */
+const single = (r: Range): number | null => (r.lo === r.hi && r.whole && !r.nan ? r.lo : null);
 
 const shl: Law = (a, b) => {
   const count = single(b);

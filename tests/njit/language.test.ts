@@ -1,0 +1,299 @@
+/** What an njit function may say: each piece of the language, compiled and plain. */
+import { describe, expect, test } from "vitest";
+import { kernel, scope, tensor, zeros } from "../../src/index.ts";
+import { insideOf, type Njit, type NjitValue, njit } from "../../src/njit/njit.ts";
+import { expectSame, outcome } from "./compare.ts";
+
+type Fn = (...args: never[]) => unknown;
+const fromText = (source: string): Fn => new Function(`return (${source})`)() as Fn;
+const made = (source: string, captures = {}): Njit => njit(fromText(source), captures);
+
+/** Runs it compiled, interpreted and plain on arguments made anew; all three agree, and give this. */
+function expectRun(fn: Njit, make: () => NjitValue[], result: unknown): void {
+  scope(() => {
+    const [a, b, c] = [make(), make(), make()];
+    const compiled = outcome(fn(...a), a);
+    expectSame(compiled, outcome(fn.plain(...b), b));
+    expectSame(compiled, outcome(insideOf(fn).interpreted(c), c));
+    expectSame(compiled[0], result);
+  });
+}
+const gives = (source: string, args: NjitValue[], result: unknown, captures = {}) =>
+  expectRun(made(source, captures), () => [...args], result);
+
+describe("scalars", () => {
+  test.each([
+    ["n => n + 1", [41], 42],
+    ["n => n / 2", [3], 1.5],
+    ["n => n % 0", [3], Number.NaN],
+    ["n => -n", [0], -0],
+    ["n => n * -1", [0], -0],
+    ["n => n * n", [2147483647], 2147483647 ** 2],
+    ["n => n + n + n", [2147483647], 3 * 2147483647],
+    ["n => (n + 1) | 0", [2147483647], -2147483648],
+    ["n => n >>> 0", [-1], 4294967295],
+    ["n => Math.imul(n, n)", [65537], 131073],
+    ["n => n << 31", [1], -2147483648],
+    ["x => Math.floor(x)", [-0.5], -1],
+    ["x => Math.ceil(x)", [-0.5], -0],
+    ["x => x > 1 && x < 3", [2], true],
+    ["x => !(x > 1) || x === 2", [2], true],
+    ["x => x > 0 ? x : -x", [-2.5], 2.5],
+    ["b => (b ? 1 : 0) + Number(b) + +b", [true], 3],
+    ["(x, y) => { x += y; y -= x; x *= y; return x ** 2; }", [3, 4], 441],
+    ["x => { x ||= 5; return x; }", [0], 5],
+    ["x => { let y = 2; x &&= y; return x; }", [7], 2],
+    ["n => { let a = n++, b = ++n; return [a, b, n, n--, n]; }", [1], [1, 3, 3, 3, 2]],
+    ["n => { let a = 1, b = n; [a, b] = [b, a + b]; return [a, b]; }", [5], [5, 6]],
+    ["(n) => { let s = 0; s = (s, n, n + 1); return s; }", [1], 2],
+    ["x => x + (x = 3) + x", [10], 16],
+    ["x => { const f = () => (x = x + 1); return x * 100 + f() * 10 + x; }", [1], 122],
+    ["n => 3n * BigInt(n | 0) - (1n << 40n)", [5], 15n - (1n << 40n)],
+    ["b => Number(b) / 2", [5n], 2.5],
+    ["b => b > 3n ? b & 6n : -b", [5n], 4n],
+    ["() => [1.5, true, 2n]", [], [1.5, true, 2n]],
+    ["() => {}", [], undefined],
+    ["n => Number.isInteger(n / 2)", [3], false],
+    ["n => { const { max, min } = Math; return max(n, 2) - min(n, 2, 1); }", [5], 4],
+    ["n => Math.hypot(n, 4) + Math.sign(-n) + Math.PI", [3], 5 - 1 + Math.PI],
+  ] as [string, NjitValue[], unknown][])("%s", (source, args, result) => gives(source, args, result));
+});
+
+describe("control", () => {
+  test.each([
+    ["n => { let s = 0; for (let i = 0; i < n; i++) s += i; return s; }", [5], 10],
+    ["n => { let s = 0; for (let i = n - 1; i >= 0; i--) s = s * 10 + i; return s; }", [4], 3210],
+    [
+      "n => { let s = 0, i = 0; while (true) { if (i++ >= n) break; if (i % 2) continue; s += i; } return s; }",
+      [6],
+      12,
+    ],
+    ["n => { let i = 0; do i += 3; while (i < n); return i; }", [7], 9],
+    ["n => { let s = 0; do { s++; if (s > 2) continue; s += 10; } while (s < n); return s; }", [13], 13],
+    ["n => { let k = 0; for (;;) { if (k * k > n) return k; k++; } }", [50], 8],
+    [
+      "n => { let s = 0; a: for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) { if (j > i) continue a; if (i === 3) break a; s += 1; } return s; }",
+      [9],
+      6,
+    ],
+    ["n => { a: { if (n > 3) break a; n = 100; } return n; }", [5], 5],
+    ["n => { let s = 0; for (const i of [0].length ? [0] : [0]) s += i; return s; }", [5], 0],
+  ] as [string, NjitValue[], unknown][])("%s", (source, args, result) => {
+    if (source.includes(" of [")) expect(() => made(source)).toThrow(/only prange/);
+    else gives(source, args, result);
+  });
+
+  test("prange counts, from a start and by a step", () => {
+    gives("(n, { prange }) => { let s = 0; for (const i of prange(n)) s += i; return s; }", [5], 10);
+    gives(
+      "(n, { prange: p }) => { let s = 0; for (const i of p(2, n, 3)) s = s * 10 + i; return s; }",
+      [9],
+      258,
+    );
+    gives(
+      "(n, { prange }) => { let s = 0; for (const i of prange(n, { independent: true })) s += i; return s; }",
+      [3],
+      3,
+    );
+  });
+
+  test("a variable that is set on one path only is refused where it is read", () => {
+    expect(() => made("n => { let x; if (n > 0) x = 1; return x; }")(1)).toThrow(
+      /"x" may be read before it has a value/,
+    );
+    gives("n => { let x; if (n > 0) x = 1; else x = 2.5; return x; }", [0], 2.5);
+    gives("n => { let x; if (n > 0) x = 1; else return 7; return x; }", [0], 7);
+  });
+});
+
+describe("functions", () => {
+  test("inner ones are written out, closures over variables included", () => {
+    gives(
+      "n => { let s = 0; const add = (x, y = 2) => { s += x * y; return s; }; add(n); add(1, 10); return s; }",
+      [3],
+      16,
+    );
+    gives(
+      "n => { function f(x) { if (x > 2) return x; return -x; } return [f(n), f(n - 3)]; }",
+      [3],
+      [3, -0],
+    );
+    gives(
+      "n => { const divmod = (a, b) => [Math.floor(a / b), a % b]; const [q, r] = divmod(n, 4); return q * 100 + r; }",
+      [11],
+      203,
+    );
+    gives("n => { const at = (w, i) => w[i]; const w = [5, 6, 7]; return at(w, n); }", [2], 7);
+  });
+
+  test("captured ones are, too, and kernels and scalars", () => {
+    const twice = (x: number) => x * 2;
+    const squared = kernel((x) => x * x);
+    gives(
+      "(n, { twice, squared, k, flag, sqrt }) => flag ? twice(n) + squared(n) + k + sqrt(n) : 0",
+      [4],
+      8 + 16 + 0.5 + 2,
+      {
+        twice,
+        squared,
+        k: 0.5,
+        flag: true,
+        sqrt: Math.sqrt,
+      },
+    );
+  });
+
+  test("captured tensors and typed arrays are read and written by name", () => {
+    const table = tensor([10, 20, 30], { dtype: "f64" });
+    const counts = new Int32Array(3);
+    const fn = made("(n, { table, counts }) => { counts[n] += 1; return table.get(n); }", { table, counts });
+    expect([fn(1), fn(1), fn.plain(2)]).toEqual([20, 20, 30]);
+    expect([...counts]).toEqual([0, 2, 1]);
+    table.dispose();
+    expect(() => fn(0)).toThrow(/disposed/);
+  });
+});
+
+describe("arrays", () => {
+  test("tensors: get, set, shape, size, rank", () => {
+    const source = `(a) => {
+      const [n, m] = a.shape;
+      const { rank, size } = a;
+      for (let i = 0; i < n; i++) for (let j = 0; j < m; j++) a.set([i, j], a.get(i, j) * 2 + j);
+      return [a.shape.at(-1), a.shape.length, rank, size, a];
+    }`;
+    const fn = made(source);
+    scope(() => {
+      const a = tensor(
+        [
+          [1, 2, 3],
+          [4, 5, 6],
+        ],
+        { dtype: "f64" },
+      );
+      const [last, length, rank, size, same] = fn(a) as unknown[];
+      expect([last, length, rank, size]).toEqual([3, 2, 2, 6]);
+      expect(same).toBe(a);
+      expect(a.toArray()).toEqual([
+        [2, 5, 8],
+        [8, 11, 14],
+      ]);
+      expect((fn.plain(a) as unknown[])[4]).toBe(a);
+    });
+  });
+
+  test.each([
+    ["u8", [300, -5, 2.7, Number.NaN], [255, 0, 2, 0]],
+    ["i32", [3e9, -3e9, 2.7, Number.NaN], [2147483647, -2147483648, 2, 0]],
+    ["bool", [2, 0, Number.NaN, -0], [1, 0, 1, 0]],
+    ["f16", [1 / 3, 1e6, -0, 5], [0x3555, 0x7c00, 0x8000, 0x4500]],
+  ] as const)("a tensor of %s converts as set does", (dtype, values, stored) => {
+    const fn = made("(out, x) => { for (let i = 0; i < x.length; i++) out.set([i], x[i]); }");
+    scope(() => {
+      const [a, b] = [zeros([4], { dtype }), zeros([4], { dtype })];
+      fn(a, Float64Array.from(values));
+      fn.plain(b, Float64Array.from(values));
+      expect([...a.toTypedArray()]).toEqual([...stored]);
+      expect([...b.toTypedArray()]).toEqual([...stored]);
+    });
+  });
+
+  test.each([
+    ["Uint8Array", [300, -5, 2.7, Number.NaN], [44, 251, 2, 0]],
+    ["Int32Array", [3e9, -3e9, 2.7, Number.NaN], [-1294967296, 1294967296, 2, 0]],
+    ["Uint8ClampedArray", [300, -5, 2.5, 3.5], [255, 0, 2, 4]],
+    ["Float32Array", [0.1, 1e300, -0, 5], [Math.fround(0.1), Number.POSITIVE_INFINITY, -0, 5]],
+  ] as const)("a %s converts as JavaScript does, an argument or its own", (kind, values, stored) => {
+    const make = { Uint8Array, Int32Array, Uint8ClampedArray, Float32Array }[kind];
+    gives(
+      `(out, x) => { for (let i = 0; i < 4; i++) out[i] = x[i]; return out; }`,
+      [new make(4), Float64Array.from(values)],
+      [...stored],
+    );
+    gives(
+      `(x) => { const w = new ${kind}(4); for (let i = 0; i < 4; i++) w[i] = x[i]; return [w[0], w[1], w[2], w[3]]; }`,
+      [Float64Array.from(values)],
+      [...stored],
+    );
+  });
+
+  test("integers that the ranges see saturate in tensors, too", () => {
+    const fn = made(
+      "(out, n) => { for (let i = 0; i < 3; i++) out.set([i], n + i * 200); out.set([3], 300); out.set([4], -1); }",
+    );
+    expectRun(fn, () => [zeros([5], { dtype: "u8" }), 100], undefined);
+  });
+
+  test("i64 and u64 are bigints; whole numbers may be written there", () => {
+    const fn = made(
+      "(a, n) => { a.set([0], a.get(1) * 3n + 1n); a.set([1], n & 255); a.set([2], true); return a.get(0) >> 1n; }",
+    );
+    expectRun(fn, () => [tensor([1n, 5n, 0n], { dtype: "i64" }), 300], 8n);
+    expectRun(fn, () => [tensor([1n, 5n, 0n], { dtype: "u64" }), -1], 8n);
+    expect(() => made("(a, x) => a.set([0], x)")(tensor([1n], { dtype: "i64" }), 0.5)).toThrow(
+      /i64 holds bigints/,
+    );
+    expect(() => made("(a) => a.get(0) + 1")(tensor([1n], { dtype: "i64" }))).toThrow(
+      /mixes a bigint and a number/,
+    );
+  });
+
+  test("local arrays keep what they hold, and are made anew in each turn", () => {
+    gives(
+      "n => { let s = 0; for (let i = 0; i < n; i++) { const w = [i, 0]; w[1] += w[0] + 1; s += w[1]; } return s; }",
+      [4],
+      10,
+    );
+    gives(
+      "n => { const w = new Float64Array(3); for (let i = 0; i < n; i++) w[i % 3] += i; return [w[0], w[1], w[2], w.length]; }",
+      [7],
+      [9, 5, 7, 3],
+    );
+    expect(() => made("n => { const w = [1, 2]; return w[n]; }")(2)).toThrow(
+      /index 2 is out of range for axis 0 of size 2/,
+    );
+  });
+
+  test("arrays over one buffer overlap as they do outside", () => {
+    const buffer = new ArrayBuffer(64);
+    const make = () => {
+      const bytes = new Uint8Array(buffer, 3, 40);
+      const floats = new Float64Array(buffer, 16, 3);
+      bytes.fill(7);
+      return [bytes, floats] as NjitValue[];
+    };
+    const fn = made(
+      "(b, f) => { b[13] = 1; f[0] = f[1] + 1; for (let i = 0; i < b.length; i++) b[i] = b[i] + 1; return f[2]; }",
+    );
+    const [a, b] = [make(), make()];
+    const compiled = outcome(fn(...a), a);
+    b.forEach((x, i) => {
+      if (i === 0) (x as Uint8Array).fill(7);
+    });
+    expectSame(compiled, outcome(fn.plain(...b), b));
+  });
+
+  test("a typed array over the heap is used where it lies", () => {
+    scope(() => {
+      const t = zeros([4], { dtype: "f64" });
+      made("(a) => { for (let i = 0; i < a.length; i++) a[i] = i; }")(t.data);
+      expect(t.toArray()).toEqual([0, 1, 2, 3]);
+    });
+  });
+
+  test("f32 computes in f32, with literals too, and in f64 with other numbers", () => {
+    scope(() => {
+      const [a, out] = [tensor([0.1], { dtype: "f32" }), zeros([1], { dtype: "f64" })];
+      const x = Math.fround(0.1);
+      made("(out, a) => out.set([0], a.get(0) * 0.1 + a.get(0))")(out, a);
+      expect(out.item()).toBe(Math.fround(Math.fround(x * x) + x));
+      made("(out, a, k) => out.set([0], a.get(0) * k)")(out, a, 0.1);
+      expect(out.item()).toBe(x * 0.1);
+      made(
+        "(out, a) => { let s = 0; for (let i = 0; i < 3; i++) s += a.get(0) * a.get(0); out.set([0], s); }",
+      )(out, a);
+      const square = Math.fround(x * x);
+      expect(out.item()).toBe(square + square + square);
+    });
+  });
+});
