@@ -164,7 +164,7 @@ export class NjitFunction {
     } catch (error) {
       if (!(error instanceof AccessError)) throw error;
       const { index, axis } = error.failure;
-      throw new TensorError("index", `index ${index} for axis ${axis}`);
+      throw new TensorError("index", `index ${index} is wrong for axis ${axis}`);
     }
   }
 
@@ -194,7 +194,11 @@ export class NjitFunction {
   #bind(args: readonly unknown[]): Bound[] {
     const { tree } = this;
     if (args.length > tree.given) {
-      fail("value", OPERATION, `the function takes ${tree.given} arguments, got ${args.length}.`);
+      fail(
+        "value",
+        OPERATION,
+        `the function takes ${tree.given} argument${tree.given === 1 ? "" : "s"}, got ${args.length}.`,
+      );
     }
     return tree.args.map(({ name, captured }, i) =>
       bindArgument(name, captured === null ? args[i] : this.#captures[captured]),

@@ -394,7 +394,11 @@ class Reader {
     }
     const known = holder.names.get(target.name);
     const id = known?.kind === "variable" ? known.id : this.#variable(target.name, constant, target);
-    holder.names.set(target.name, { kind: "variable", id, constant: false });
+    holder.names.set(target.name, {
+      kind: "variable",
+      id,
+      constant: known?.kind === "pending" && known.constant,
+    });
     if (val.kind === "nothing") return;
     const expr = this.#asExpr(val, node);
     if (known?.kind !== "variable") this.#variables[id].fromLiteral = !constant && isLiteral(expr);

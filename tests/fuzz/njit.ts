@@ -3,7 +3,7 @@
  * itself does, to the bit, errors of indices included; where f32 takes part, they do what the interpreter does.
  */
 import fc from "fast-check";
-import { type DType, type Tensor, TensorError, tensor, zeros } from "../../src/index.ts";
+import { type DType, scope, type Tensor, TensorError, tensor, zeros } from "../../src/index.ts";
 import { insideOf, type Njit, type NjitValue, njit } from "../../src/njit/njit.ts";
 import { difference, outcome } from "../njit/compare.ts";
 import { family } from "./family.ts";
@@ -323,21 +323,17 @@ function argumentsOf(c: NjitCase): NjitValue[] {
 type Run = { readonly outcome: unknown[] } | { readonly error: string };
 
 function runOf(run: (...args: NjitValue[]) => unknown, c: NjitCase): Run {
-  const args = argumentsOf(c);
-  try {
-    return { outcome: outcome(run(...args), args) };
-  } catch (error) {
-    if (!(error instanceof TensorError)) throw error;
-    if (error.code !== "index") throw error;
-    // What was written stays written.
-    const index =
-      /index (\S+) .*for axis (\d+)/.exec(error.message) ?? /index (\S+) for axis (\d+)/.exec(error.message);
-    return {
-      error: `${error.code} ${index?.[1]} ${index?.[2]} ${JSON.stringify(outcome(null, args), replacer)}`,
-    };
-  } finally {
-    for (const a of args) if (typeof a === "object" && "dispose" in a) a.dispose();
-  }
+  return scope(() => {
+    const args = argumentsOf(c);
+    try {
+      return { outcome: outcome(run(...args), args) };
+    } catch (error) {
+      if (!(error instanceof TensorError) || error.code !== "index") throw error;
+      const [, index, axis] = /index (\S+) .*?for axis (\d+)/.exec(error.message)!;
+      // What was written stays written.
+      return { error: `index ${index}, axis ${axis}: ${JSON.stringify(outcome(null, args), replacer)}` };
+    }
+  });
 }
 
 const replacer = (_: string, v: unknown) => (typeof v === "number" && !Number.isFinite(v) ? String(v) : v);
