@@ -219,6 +219,14 @@ export {
   nanvar,
 } from "./library/statistics-nan.ts";
 export * as windows from "./library/windows.ts";
+export {
+  type Njit,
+  type NjitContext,
+  type NjitParameter,
+  type NjitTensor,
+  type NjitValue,
+  njit,
+} from "./njit/njit.ts";
 export type { AssociativeOptions } from "./ops/associative.ts";
 export type {
   BufferOptions,

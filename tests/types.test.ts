@@ -27,6 +27,10 @@ import {
   memory,
   min,
   mul,
+  type Njit,
+  type NjitContext,
+  type NjitTensor,
+  njit,
   ones,
   outer,
   scope,
@@ -211,6 +215,30 @@ describe("inferred types", () => {
     expectTypeOf(zeros(1, { dtype: "u64" }).item()).toEqualTypeOf<number>();
     expectTypeOf(zeros(1).toArray()).toEqualTypeOf<Elements<number>>();
     expectTypeOf(zeros(1, { dtype: "i64" }).toArray()).toEqualTypeOf<Elements<bigint>>();
+  });
+
+  it("njit functions: parameters without types, with types, captured values, results", () => {
+    const sum = njit(
+      (a, n, { k }) => {
+        let s = 0;
+        for (let i = 0; i < n; i++) s += a.get(i) * k;
+        return s;
+      },
+      { k: 2 },
+    );
+    expectTypeOf(sum).toEqualTypeOf<Njit<number>>();
+    expectTypeOf(sum.plain).returns.toBeNumber();
+    const fill = njit((a: Float64Array, x: number) => {
+      for (let i = 0; i < a.length; i++) a[i] = x;
+    });
+    expectTypeOf(fill).toEqualTypeOf<Njit<void>>();
+    const looked = njit((i, { table }) => table.get(i), { table: zeros(3) });
+    expectTypeOf(looked).returns.toBeNumber();
+    const same = njit((out: NjitTensor, { prange }: NjitContext) => {
+      for (const i of prange(3)) out.set([i], i);
+      return out;
+    });
+    expectTypeOf(same).toEqualTypeOf<Njit<Tensor>>();
   });
 
   it("kernels and scopes", () => {

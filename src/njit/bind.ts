@@ -251,6 +251,7 @@ function placed<R>(
     for (const group of groups.values()) {
       const bytes = group.high - group.low;
       group.held = allocate(OPERATION, "u8", [bytes]);
+      if (bytes === 0) continue; // also of a buffer that was detached
       const source = new Uint8Array(group.buffer, group.low, bytes);
       heap.u8.set(source, group.held.storage.address);
     }
@@ -270,7 +271,7 @@ function placed<R>(
       return body(places);
     } finally {
       for (const { buffer, low, high, written, held } of groups.values()) {
-        if (!written) continue;
+        if (!written || high === low) continue;
         const { address } = held!.storage;
         new Uint8Array(buffer, low, high - low).set(heap.u8.subarray(address, address + high - low));
       }

@@ -97,6 +97,7 @@ export function njit(fn: (...args: never[]) => unknown, captures: Captures = {})
   checkFunction(OPERATION, fn, "njit((out, a) => { … })");
   const given = Object.freeze({ ...readOptions(OPERATION, captures, "{ table, limit: 3 }") });
   const made = new NjitFunction(fn, parseTree(fn, given), given);
+  made.checkCaptures();
   const call = (...args: NjitValue[]): unknown => made.call(args);
   const text = () => `njit ${made.tree.name || "(anonymous)"}`;
   const result = Object.assign(call, {
@@ -121,6 +122,8 @@ export class NjitFunction {
   readonly #fn: (...args: never[]) => unknown;
   readonly #captures: Captures;
   readonly #compiled = new Recent<Compiled>(MOST_COMPILED);
+  /** Types that plain calls were made with. */
+  readonly #checked = new Set<string>();
 
   constructor(fn: (...args: never[]) => unknown, tree: Tree, captures: Captures) {
     this.#fn = fn;
@@ -135,6 +138,13 @@ export class NjitFunction {
 
   plain(args: readonly unknown[]): unknown {
     const bound = this.#bind(args);
+    // What cannot be compiled is refused here, too, before anything is written.
+    const types = bound.map((b) => b.type);
+    const key = types.map(typeKey).join();
+    if (!this.#checked.has(key)) {
+      infer(this.tree, types);
+      this.#checked.add(key);
+    }
     const tensors = bound.flatMap((b) => (b.kind === "tensor" ? [b.of] : []));
     const handles = bound.map(plainArgument);
     const named: Record<string, unknown> = { ...this.#captures, prange };
@@ -189,6 +199,13 @@ export class NjitFunction {
 
   compiledFor(args: readonly unknown[]): Compiled {
     return this.compiled(this.#bind(args));
+  }
+
+  /** Captured arrays must be some when they are captured, and again at every call. */
+  checkCaptures(): void {
+    for (const { name, captured } of this.tree.args) {
+      if (captured !== null) bindArgument(name, this.#captures[captured]);
+    }
   }
 
   #bind(args: readonly unknown[]): Bound[] {

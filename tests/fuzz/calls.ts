@@ -17,6 +17,23 @@ const words = (text: string) => text.trim().split(/\s+/);
 const rowsOf = (text: string, row: (name: string) => Call): Rows =>
   Object.fromEntries(words(text).map((name) => [name, row(name)]));
 
+/** Copies of numbers by rank, element by element. */
+const copies = [
+  lib.njit((out, a) => {
+    out.set([], Number(a.get()));
+    return out;
+  }),
+  lib.njit((out, a) => {
+    for (let i = 0; i < a.shape[0]; i++) out.set([i], Number(a.get(i)));
+    return out;
+  }),
+  lib.njit((out, a) => {
+    const [n, m] = a.shape;
+    for (let i = 0; i < n; i++) for (let j = 0; j < m; j++) out.set([i, j], Number(a.get(i, j)));
+    return out;
+  }),
+];
+
 /* Elementwise ------------------------------------------------------------------------------------------------- */
 
 const unary = rowsOf(
@@ -55,6 +72,10 @@ const elementwise: Rows = {
   zip: (d) => lib.zip([d.t(), d.beside(), d.beside()], (x, y, z) => (x > y ? z : x)),
   kernel: (d) =>
     lib.kernel((x: number, y: number, k: number) => x * k + y, { k: d.pick(5) })(d.t(), d.beside()),
+  njit: (d) => {
+    const out = lib.zeros(d.shape, { dtype: "f64" });
+    return d.rank < copies.length ? copies[d.rank](out, d.t()) : copies[1](lib.ravel(out), lib.ravel(d.t()));
+  },
   astype: (d) => lib.astype(d.t(), d.one(...lib.dtypeNames)),
   clone: (d) => d.t().clone(),
   complex: (d) => lib.complex(d.t(), d.t()),

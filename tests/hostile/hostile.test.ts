@@ -17,6 +17,7 @@ import {
   kernelMembers,
   members,
   namespaces,
+  njitMembers,
   plain,
   plotting,
   reportMembers,
@@ -74,6 +75,8 @@ describe("recipes", () => {
 
     const kernel = Object.keys(strided.kernel((x: number) => x + 1));
     expect(kernel.filter((name) => !(name in kernelMembers))).toEqual([]);
+    const njit = Object.keys(strided.njit((n: number) => n + 1));
+    expect(njit.filter((name) => !(name in njitMembers))).toEqual([]);
 
     const t = strided.tensor([1, 2]);
     const report = strided.explain(() => t.add(1));

@@ -27,6 +27,7 @@ import {
   members,
   namespaces,
   plotting,
+  njitMembers,
   type Recipe,
   reportMembers,
 } from "./recipes.ts";
@@ -117,6 +118,10 @@ export const targets: readonly Target[] = [
   ...rows(kernelMembers).map(([name, r]): Target => {
     if (name !== "()") return memberOf(`kernel.${name}`, name, r, "fixed");
     return { name: "kernel()", recipe: r, self: "fixed", call: ([k, ...args]) => (k as Fn)(...args) };
+  }),
+  ...rows(njitMembers).map(([name, r]): Target => {
+    if (name !== "()") return memberOf(`njit.${name}`, name, r, "fixed");
+    return { name: "njit()", recipe: r, self: "fixed", call: ([f, ...args]) => (f as Fn)(...args) };
   }),
   {
     name: "kernel.reduce()",

@@ -514,6 +514,10 @@ export const exported: Readonly<Record<string, Recipe>> = {
     () => [(x: number, { a, b }: { a: number; b: number }) => x * a + b, { a: 2, b: [3, 4][0] }],
     () => [(x: number) => x + 1, {}, { compute: "f64" }],
   ),
+  njit: recipe(
+    () => [(n: number, { k }: Given) => n * k, { k: 2 }],
+    (w) => [(i: number, { table }: { table: strided.NjitTensor }) => table.get(i), { table: w.f32(3) }],
+  ),
   scope: recipe((w) => {
     const a = w.f32(3);
     return [() => [a.add(1), { b: a.mul(2) }]];
@@ -760,6 +764,25 @@ export const kernelMembers: Readonly<Record<string, Recipe>> = {
   template: recipe((w) => [kernelOf(w)[0]]),
   captures: recipe((w) => [kernelOf(w)[0]]),
   toString: recipe((w) => [kernelOf(w)[0]]),
+};
+
+const added = strided.njit((out, a, n) => {
+  for (let i = 0; i < n; i++) for (let j = 0; j < a.shape[1]; j++) out.set([i, j], a.get(i, j) + n);
+  return n;
+});
+const filled = strided.njit((a: Float64Array, x: number) => {
+  for (let i = 0; i < a.length; i++) a[i] = x;
+});
+const njitCalls = recipe(
+  (w) => [added, w.f32(2, 3), w.f32(2, 3), 2],
+  () => [filled, new Float64Array(3), 1.5],
+);
+
+/** Members of an njit function: the first argument is the function. */
+export const njitMembers: Readonly<Record<string, Recipe>> = {
+  "()": njitCalls,
+  plain: njitCalls,
+  toString: recipe(() => [added]),
 };
 
 const reportOf = (w: World) => {
