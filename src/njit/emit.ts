@@ -211,7 +211,9 @@ class Emitter {
     const info = this.#code.arrays[step.array];
     const array = context.arrays.get(step.array) ?? unreachable(`njit: array ${step.array} is not here`);
     const indices = step.index.map((index, axis) =>
-      this.#index(context, index, step.site, axis, info, array),
+      step.proved[axis]
+        ? this.#provedIndex(context, index)
+        : this.#index(context, index, step.site, axis, info, array),
     );
     f.get(array.address ?? d);
     indices.forEach((index, axis) => {
@@ -223,6 +225,14 @@ class Emitter {
       f.op("i32.add").release(index);
     });
     return array.offset;
+  }
+
+  #provedIndex(context: Context, index: Expression): Local {
+    const { f } = context;
+    const whole = f.temp("i32");
+    this.#push(context, index);
+    f.set(whole);
+    return whole;
   }
 
   /** The index as a whole number below the axis' size, or a trap. */

@@ -50,12 +50,15 @@ export type Step =
       readonly array: number;
       /** i32, or a float, which must be whole. */
       readonly index: readonly Expression[];
+      /** By axis: is the index known to be inside? */
+      readonly proved: readonly boolean[];
       readonly site: number;
     }
   | {
       readonly op: "store";
       readonly array: number;
       readonly index: readonly Expression[];
+      readonly proved: readonly boolean[];
       /** Of the array's dtype. */
       readonly value: Expression;
       readonly site: number;
@@ -129,6 +132,12 @@ export function expressionsOf(step: Step): readonly Expression[] {
       return [];
   }
 }
+
+/** A loop and the block that leaving it goes to the end of: how every loop is written. */
+export type LoopBlock = Step & { readonly op: "block"; readonly body: readonly [LoopStep] };
+
+export const isLoopBlock = (step: Step): step is LoopBlock =>
+  step.op === "block" && step.body.length === 1 && step.body[0].op === "loop";
 
 /** Every step, those inside of others included. */
 export function eachStep(steps: readonly Step[], visit: (step: Step) => void): void {

@@ -219,9 +219,17 @@ class Lowering {
     const array = this.#array(s.array, s.place);
     const site = this.#sites.push({ array, access: s.access, place: s.place }) - 1;
     const index = s.index.map((i) => this.#index(i, env));
-    if (s.op === "load") return { op: "load", local: s.id, array, index, site };
+    const proved = index.map(() => false);
+    if (s.op === "load") return { op: "load", local: s.id, array, index, proved, site };
     this.#arrays[array].written = true;
-    return { op: "store", array, index, value: this.#stored(s, env, this.#arrays[array].dtype), site };
+    return {
+      op: "store",
+      array,
+      index,
+      proved,
+      value: this.#stored(s, env, this.#arrays[array].dtype),
+      site,
+    };
   }
 
   /** i32 where it is proved to be one, else a float that is checked for being whole. */

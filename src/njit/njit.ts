@@ -16,6 +16,7 @@ import {
   interpretOn,
   plainArgument,
 } from "./bind.ts";
+import { hoistChecks } from "./hoist.ts";
 import { type ArgumentType, infer } from "./infer.ts";
 import { AccessError } from "./interpret.ts";
 import type { Code } from "./ir.ts";
@@ -179,7 +180,7 @@ export class NjitFunction {
   }
 
   code(types: readonly ArgumentType[]): Code {
-    return lowerCode(infer(this.tree, types));
+    return hoistChecks(lowerCode(infer(this.tree, types)));
   }
 
   codeFor(args: readonly unknown[]): Code {

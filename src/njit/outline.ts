@@ -3,7 +3,7 @@
  * loops, unless something in them jumps further out. V8 has no on-stack replacement for WebAssembly: a long loop that is
  * entered once would run to its end in the first, slow code.
  */
-import { type Code, eachStep, expressionsOf, insides, type Step } from "./ir.ts";
+import { type Code, eachStep, expressionsOf, insides, isLoopBlock, type Step } from "./ir.ts";
 
 export interface Outlined {
   /** Locals that are passed in. */
@@ -34,9 +34,6 @@ export function outlinedLoops(code: Code): ReadonlyMap<Step, Outlined> {
   walk(code.body, false);
   return found;
 }
-
-const isLoopBlock = (step: Step): step is Step & { op: "block" } =>
-  step.op === "block" && step.body.length === 1 && step.body[0].op === "loop";
 
 function hasLoop(step: Step): boolean {
   return insides(step).some((list) => list.some((s) => s.op === "loop" || hasLoop(s)));

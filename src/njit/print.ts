@@ -3,7 +3,9 @@
  *
  *     loop prange
  *       if !(i < n) break 1
- *       t4: f64 = a[i, p]
+ *       t4:f64 = a[i?, p]
+ *
+ * A question mark follows an index that is checked.
  */
 import type { Node, Program } from "../ir/node.ts";
 import { isOp, ops } from "../ir/ops.ts";
@@ -26,8 +28,9 @@ export function printCode(code: Code): string {
     line(0, `${names[local]} = ${axis === "size" ? "size" : `shape[${axis}]`} of ${arrayName(code, array)}`);
   }
   const text = (e: Expression) => printExpression(e, names);
-  const place = (array: number, index: readonly Expression[]) =>
-    `${arrayName(code, array)}[${index.map(text).join(", ")}]`;
+  // A question mark: the index is checked.
+  const place = ({ array, index, proved }: Step & { op: "load" | "store" }) =>
+    `${arrayName(code, array)}[${index.map((i, d) => (proved[d] ? text(i) : `${text(i)}?`)).join(", ")}]`;
   const walk = (steps: readonly Step[], depth: number): void => {
     for (const step of steps) {
       switch (step.op) {
@@ -35,10 +38,10 @@ export function printCode(code: Code): string {
           line(depth, `${names[step.local]} = ${text(step.value)}`);
           break;
         case "load":
-          line(depth, `${names[step.local]} = ${place(step.array, step.index)}`);
+          line(depth, `${names[step.local]} = ${place(step)}`);
           break;
         case "store":
-          line(depth, `${place(step.array, step.index)} = ${text(step.value)}`);
+          line(depth, `${place(step)} = ${text(step.value)}`);
           break;
         case "if":
           line(depth, `if ${text(step.test)}`);

@@ -27,10 +27,12 @@ export function verifyCode(code: Code, after: string): Code {
   const access = (step: Step & { op: "load" | "store" }): DType => {
     const array = code.arrays[step.array] ?? bad(step, `no array ${step.array}`);
     if (step.index.length !== array.rank) bad(step, `${step.index.length} indices for rank ${array.rank}`);
-    for (const i of step.index) {
+    if (step.proved.length !== array.rank) bad(step, `${step.proved.length} proofs for rank ${array.rank}`);
+    step.index.forEach((i, axis) => {
       const dtype = expression(step, i);
       if (!indexDTypes.has(dtype)) bad(step, `an index of dtype ${dtype}`);
-    }
+      if (step.proved[axis] && dtype !== "i32") bad(step, `an index of dtype ${dtype} that is not checked`);
+    });
     if (code.sites[step.site]?.array !== step.array) bad(step, `site ${step.site} is of another array`);
     return array.dtype;
   };
