@@ -1,0 +1,209 @@
+/** The typed form: what it says, what the verifier refuses, and how loops come out. */
+import { describe, expect, test } from "vitest";
+import { zeros } from "../index.ts";
+import { type Code, eachStep, type Step } from "./ir.ts";
+import { insideOf, type NjitValue, njit } from "./njit.ts";
+import { outlinedLoops } from "./outline.ts";
+import { printCode } from "./print.ts";
+import { verifyCode } from "./verify.ts";
+
+const codeOf = (source: string, ...args: NjitValue[]): Code =>
+  insideOf(njit(new Function(`return (${source})`)() as never)).codeFor(args);
+const dtypeOf = (code: Code, name: string) => code.locals.find((l) => l.name === name)?.dtype;
+const f64 = (...shape: number[]) => zeros(shape, { dtype: "f64" });
+
+/** Accesses of innermost loops that are still checked, in the fastest form of each loop. */
+function checksInside(code: Code): number {
+  let count = 0;
+  const visit = (steps: readonly Step[], inLoop: boolean): void => {
+    for (const step of steps) {
+      if ((step.op === "load" || step.op === "store") && inLoop)
+        count += step.proved.filter((p) => !p).length;
+      if (step.op === "if") {
+        visit(step.yes, inLoop);
+        // The other side of a guard is the loop as it was.
+        if (!step.yes.some((s) => s.op === "block")) visit(step.no, inLoop);
+      } else if (step.op === "block") visit(step.body, inLoop);
+      else if (step.op === "loop") visit(step.body, !hasLoop(step.body));
+    }
+  };
+  const hasLoop = (steps: readonly Step[]): boolean => {
+    let found = false;
+    eachStep(steps, (s) => {
+      if (s.op === "loop") found = true;
+    });
+    return found;
+  };
+  visit(code.body, false);
+  return count;
+}
+
+describe("numbers are integers where nobody can tell", () => {
+  test.each([
+    ["a counter", "(a, x, n) => { let i = 0; for (; i < n; i++) a.set([i], x); return i; }", "i", "i32"],
+    [
+      "a counter without a bound",
+      "(a, x, n) => { let i = 0; while (x > i * 0.1) i++; return i; }",
+      "i",
+      "f64",
+    ],
+    ["one that arrays bound", "(a, x, n) => { let i = 0; while (a.get(i) < x) i++; return i; }", "i", "i32"],
+    [
+      "a count of some elements",
+      "(a, x, n) => { let i = 0; for (let k = 0; k < n; k++) if (a.get(k) > x) i = i + 1; return i; }",
+      "i",
+      "f64",
+    ],
+    [
+      "what is masked",
+      "(a, x, n) => { let i = 1; for (let k = 0; k < n; k++) i = (i * 5 + 1) & 1023; return i; }",
+      "i",
+      "i32",
+    ],
+    [
+      "what wraps",
+      "(a, x, n) => { let i = 1; for (let k = 0; k < n; k++) i = Math.imul(i, 1664525) + 1013904223 | 0; return i; }",
+      "i",
+      "i32",
+    ],
+    [
+      "what wraps without a sign",
+      "(a, x, n) => { let i = 1; for (let k = 0; k < n; k++) i = (i ^ (i << 13)) >>> 0; return i; }",
+      "i",
+      "u32",
+    ],
+    ["a remainder of what may be negative", "(a, x, n) => { const i = n % 3; return i; }", "i", "f64"],
+    [
+      "a remainder of an index",
+      "(a, x, n) => { let s = 0; for (let k = 0; k < n; k++) { const i = k % 3; s += i; } return s; }",
+      "i",
+      "i32",
+    ],
+    [
+      "half of an index",
+      "(a, x, n) => { let s = 0; for (let k = 0; k < n; k++) { const i = Math.floor(k / 2); s += i; } return s; }",
+      "i",
+      "i32",
+    ],
+    ["a literal that becomes another number", "(a, x, n) => { let i = 0; i += x; return i; }", "i", "f64"],
+    ["a flag", "(a, x, n) => { let i = false; if (x > 0) i = true; return i; }", "i", "bool"],
+  ])("%s", (_, source, name, dtype) => {
+    expect(dtypeOf(codeOf(source, f64(4), 0.5, 3), name)).toBe(dtype);
+  });
+});
+
+describe("loops", () => {
+  const matmul = `(out, a, b) => {
+    const [n, k] = a.shape;
+    for (let i = 0; i < n; i++) for (let j = 0; j < b.shape[1]; j++) {
+      let acc = 0;
+      for (let p = 0; p < k; p++) acc += a.get(i, p) * b.get(p, j);
+      out.set([i, j], acc);
+    }
+  }`;
+  const heat = `(v, u) => {
+    const [n, m] = u.shape;
+    for (let i = 1; i < n - 1; i++) for (let j = 1; j < m - 1; j++)
+      v.set([i, j], u.get(i - 1, j) + u.get(i + 1, j) + u.get(i, j - 1) + u.get(i, j + 1) - 4 * u.get(i, j));
+  }`;
+  const flat = `(out, x, n) => {
+    for (let i = 0; i < n; i++) for (let j = n - 1; j >= 0; j--) out[i * n + j] = x[i * n + j] * 2;
+  }`;
+
+  test("the text form", () => {
+    expect(
+      printCode(codeOf("(a, n) => { for (let i = 0; i < n; i++) a.set([i], i / 2); return n; }", f64(4), 3)),
+    ).toMatchInlineSnapshot(`
+      "function (anonymous)
+        array a: f64, rank 1, unit stride, argument 0
+        n:i32 = argument 1
+        a.shape0:i32 = shape[0] of a
+        i:i32 = 0
+        if ((u64(i64(i)) <.u64 u64(a.shape0)) &&.bool (u64((i64(n) -.i64 1:i64)) <.u64 u64(a.shape0)))
+          block
+            loop
+              if (i <.i32 n)
+              else
+                break 1
+              a[i] = (f64(i) /.f64 2)
+              i:i32 = (i +.i32 1)
+              break 0
+        else
+          block
+            loop
+              if (i <.i32 n)
+              else
+                break 1
+              a[i?] = (f64(i) /.f64 2)
+              i:i32 = (i +.i32 1)
+              break 0
+        return f64(n)"
+    `);
+  });
+
+  test("no check is left in the hot loops of matmul and heat", () => {
+    expect(checksInside(codeOf(matmul, f64(3, 3), f64(3, 3), f64(3, 3)))).toBe(0);
+    expect(checksInside(codeOf(heat, f64(5, 5), f64(5, 5)))).toBe(0);
+  });
+
+  test("indices that are data, or known under a test alone, are checked", () => {
+    const gather = "(out, a, at) => { for (let i = 0; i < 4; i++) out.set([i], a.get(at.get(i))); }";
+    expect(checksInside(codeOf(gather, f64(4), f64(4), zeros([4], { dtype: "i32" })))).toBe(1);
+    const guarded = "(out, a) => { for (let i = 0; i < 4; i++) if (i > 0) out.set([i], a.get(i - 1)); }";
+    expect(checksInside(codeOf(guarded, f64(4), f64(4)))).toBe(2);
+    const before = "(a) => { let p = 3; for (let i = 0; i < 4; i++) { a.set([p], i); p = i; } }";
+    expect(checksInside(codeOf(before, f64(4)))).toBe(1);
+    const after = "(a) => { for (let i = 0; i < 4; i++, a.set([i], 1)) a.set([i], 2); }";
+    expect(checksInside(codeOf(after, f64(5)))).toBe(1);
+  });
+
+  test("a loop whose extremes are outside fails where the function fails", () => {
+    const fn = njit((a, n, step) => {
+      for (let i = 0; i < n; i += 2) a.set([i], i + step);
+      for (let i = n; i >= 0; i--) a.set([i], a.get(i) + 1);
+    });
+    for (const n of [0, 1, 4, 5, 6, 9]) {
+      const [a, b] = [f64(6), f64(6)];
+      const ends = [() => fn(a, n, 0.5), () => fn.plain(b, n, 0.5)].map((run) => {
+        try {
+          run();
+          return "ran";
+        } catch (error) {
+          return (error as Error).message.split("\n")[0].replace(/ \(line.*/, "");
+        }
+      });
+      expect(ends[0]).toBe(ends[1]);
+      expect(a.toArray()).toEqual(b.toArray());
+      a.dispose();
+      b.dispose();
+    }
+  });
+
+  test("innermost loops inside of loops are functions of their own, in both forms", () => {
+    expect(outlinedLoops(codeOf(matmul, f64(3, 3), f64(3, 3), f64(3, 3))).size).toBe(2);
+    expect(outlinedLoops(codeOf(flat, new Float64Array(9), new Float64Array(9), 3)).size).toBeGreaterThan(0);
+    const search = `(a) => { for (let i = 0; i < 3; i++) for (let j = 0; j < 3; j++) if (a.get(i, j) > 0) return i; return -1; }`;
+    expect(outlinedLoops(codeOf(search, f64(3, 3))).size).toBe(0);
+  });
+});
+
+describe("the verifier", () => {
+  const code = codeOf("(a, n) => { for (let i = 0; i < n; i++) a.set([i], i); return n > 2; }", f64(4), 3);
+  const broken = (change: Partial<Code>) => () => verifyCode({ ...code, ...change }, "a test");
+
+  test("takes what the compiler makes", () => {
+    expect(verifyCode(code, "a test")).toBe(code);
+  });
+
+  test("refuses what the emitter could not trust", () => {
+    expect(broken({ locals: code.locals.slice(1) })).toThrow(/internal error: njit, after a test/);
+    expect(broken({ sites: [] })).toThrow(/site 0 is of another array/);
+    expect(broken({ results: ["f64"] })).toThrow(/value 0 is no f64/);
+    expect(broken({ results: [] })).toThrow(/another number of values/);
+    expect(broken({ body: [{ op: "break", depth: 0 }] })).toThrow(/depth 0 of 0/);
+    expect(broken({ arrays: code.arrays.map((a) => ({ ...a, rank: 2 })) })).toThrow(/1 indices for rank 2/);
+    expect(broken({ arrays: code.arrays.map((a) => ({ ...a, written: false })) })).toThrow(
+      /not marked as written/,
+    );
+  });
+});
