@@ -19,6 +19,7 @@ import { type Elements, type Failure, interpretCode } from "./interpret.ts";
 import type { Code } from "./ir.ts";
 import { AXES, FAILURE, type Layout, layoutOf } from "./layout.ts";
 import { type Cells, checkedArray, handleOf, indexError } from "./plain.ts";
+import { MOST_SIZE } from "./range.ts";
 import { lineOf, OPERATION } from "./refuse.ts";
 
 /** What a call is given, read once. */
@@ -28,16 +29,13 @@ export type Bound =
   | { readonly kind: "typed"; readonly type: ArrayType; readonly array: ArrayBufferView }
   | { readonly kind: "none"; readonly type: ArgumentType };
 
-/** Sizes and counts are 32-bit integers inside. */
-const MOST_SIZE = 2 ** 31 - 1;
-
 /** One argument as far as it matters: what it is, and the type that code is made for. */
 export function bindArgument(name: string, given: unknown): Bound {
   switch (typeof given) {
     case "undefined":
       return { kind: "none", type: { kind: "none" } };
     case "number": {
-      const isInt = (given | 0) === given && !Object.is(given, -0);
+      const isInt = Number.isInteger(given) && Math.abs(given) <= MOST_SIZE && !Object.is(given, -0);
       return { kind: "scalar", type: { kind: isInt ? "int" : "number" }, value: given };
     }
     case "boolean":
@@ -73,7 +71,7 @@ function bindTensor(name: string, tensor: Tensor): Bound {
       "shape",
       OPERATION,
       `"${name}" has shape ${list(shape)}.`,
-      "An array has at most 2^31 - 1 elements here.",
+      "An array has at most 2^31 - 2^16 elements here.",
     );
   }
   const type: ArrayType = {
@@ -99,7 +97,7 @@ function bindTyped(name: string, array: ArrayBufferView): Bound {
       "shape",
       OPERATION,
       `"${name}" has ${lengthOf(array, dtype)} elements.`,
-      "At most 2^31 - 1 are supported.",
+      "At most 2^31 - 2^16 are supported.",
     );
   }
   const type: ArrayType = { kind: "array", dtype, rank: 1, unit: true, writable: true, typed: true, clamped };

@@ -146,6 +146,26 @@ describe("loops", () => {
     expect(checksInside(codeOf(heat, f64(5, 5), f64(5, 5)))).toBe(0);
   });
 
+  test("nor in a loop over flat arrays: i·n + j is understood", () => {
+    const code = codeOf(flat, new Float64Array(9), new Float64Array(9), 3);
+    expect(checksInside(code)).toBe(0);
+    expect(printCode(code)).toContain("out[((i *.i32 n) +.i32 j)]");
+    const fn = njit((a: Float64Array, i: number, n: number, j: number) => a[i * n + j]);
+    const a = Float64Array.from([5, 6, 7]);
+    expect([fn(a, 1, 2, 0), fn(a, 2, 1, -1), fn(a, -1, -2, 0), fn(a, 0, -5, 1)]).toEqual([7, 6, 7, 6]);
+    // Products that 32 bits would wrap into the array.
+    for (const [i, n, j] of [
+      [65536, 65536, 0],
+      [2147483647, 2, 2],
+      [-2147483648, -2147483648, 1],
+      [-1, 1, 0],
+    ]) {
+      const text = new RegExp(`index ${i * n + j} is out of range`);
+      expect(() => fn(a, i, n, j)).toThrow(text);
+      expect(() => fn.plain(a, i, n, j)).toThrow(text);
+    }
+  });
+
   test("indices that are data, or known under a test alone, are checked", () => {
     const gather = "(out, a, at) => { for (let i = 0; i < 4; i++) out.set([i], a.get(at.get(i))); }";
     expect(checksInside(codeOf(gather, f64(4), f64(4), zeros([4], { dtype: "i32" })))).toBe(1);

@@ -256,6 +256,14 @@ class Emitter {
         .if(() => this.#fail(context, site, axis, () => f.get(whole).op("f64.convert_i32_s")));
       return whole;
     }
+    if (dtype === "i64") {
+      const wide = f.temp("i64");
+      f.tee(wide).op("i32.wrap_i64").set(whole);
+      f.get(wide);
+      size().op("i64.extend_i32_u").op("i64.ge_u");
+      f.if(() => this.#fail(context, site, axis, () => f.get(wide).op("f64.convert_i64_s"))).release(wide);
+      return whole;
+    }
     const given = f.temp("f64");
     if (dtype === "f32") f.op("f64.promote_f32");
     f.tee(given).op("i32.trunc_sat_f64_u").tee(whole);

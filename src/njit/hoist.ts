@@ -206,7 +206,8 @@ class Guard {
 
   /** Asks that the index be inside in the first and the last turn; false: it does not grow evenly, or is no integer. */
   require(index: Expression, size: number | SizeLocal): boolean {
-    if (index.program.dtype !== "i32" || this.#tests.size > MOST_CHECKS) return false;
+    if ((index.program.dtype !== "i32" && index.program.dtype !== "i64") || this.#tests.size > MOST_CHECKS)
+      return false;
     const b = this.#b;
     const ends = this.#ends(index);
     if (ends === null) return false;
@@ -250,10 +251,12 @@ class Guard {
   #even(program: Program, id: Id, locals: readonly number[], isLast: boolean): Id | null {
     const b = this.#b;
     const node = program.nodes[id];
-    if (node.dtype !== "i32") return null;
+    if (node.dtype !== "i32" && node.dtype !== "i64") return null;
     switch (node.op) {
       case "const":
         return b.constant("i64", BigInt(node.value));
+      case "cast":
+        return this.#even(program, node.args[0], locals, isLast);
       case "input":
         return this.#local(locals[node.index], isLast);
       case "mul": {
@@ -298,8 +301,9 @@ class Guard {
 function withProofs(steps: readonly Step[], proved: ReadonlyMap<Step, readonly boolean[]>): Step[] {
   return steps.map((step): Step => {
     const proofs = proved.get(step);
-    if (proofs !== undefined && (step.op === "load" || step.op === "store"))
-      return { ...step, proved: proofs };
+    if (proofs !== undefined && (step.op === "load" || step.op === "store")) {
+      return { ...step, proved: proofs, index: step.index.map((i, d) => (proofs[d] ? narrow(i) : i)) };
+    }
     switch (step.op) {
       case "if":
         return { ...step, yes: withProofs(step.yes, proved), no: withProofs(step.no, proved) };
@@ -310,4 +314,20 @@ function withProofs(steps: readonly Step[], proved: ReadonlyMap<Step, readonly b
         return step;
     }
   });
+}
+
+/** An index that is known to be inside, in 32 bits: sums and products modulo 2^32 are enough to find it. */
+function narrow({ program, locals }: Expression): Expression {
+  if (program.dtype === "i32") return { program, locals };
+  const b = new Builder();
+  const made: Id[] = [];
+  for (const node of program.nodes) {
+    const args = node.args.map((a) => made[a]);
+    if (node.op === "const" && node.dtype === "i64")
+      made.push(b.constant("i32", Number(BigInt.asIntN(32, BigInt(node.value)))));
+    else if (node.op === "cast" && node.dtype === "i64") made.push(args[0]);
+    else if (node.dtype === "i64") made.push(b.op(node.op as "add", ...args));
+    else made.push(b.add({ ...node, args }));
+  }
+  return { program: b.finish(made[program.result], program.inputs), locals };
 }

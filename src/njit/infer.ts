@@ -10,8 +10,8 @@ import {
   anything,
   asIndex,
   type Comparison,
-  INT,
   joinRanges,
+  MOST_SIZE,
   narrowed,
   narrowedNot,
   type Range,
@@ -338,7 +338,7 @@ class Inference {
         if (range === null || !range.whole) continue;
         const shift = i.op === "add" ? c.value : -c.value;
         const low = narrowed(range, "ge", rangeOf(-shift));
-        const both = low === null ? null : narrowed(low, "le", rangeOf(INT.hi - 1 - shift));
+        const both = low === null ? null : narrowed(low, "le", rangeOf(MOST_SIZE - 1 - shift));
         if (both !== null) env[x.id] = both;
       }
     }
@@ -372,7 +372,7 @@ class Inference {
           const { length } = this.#tree.arrays[expr.array.index];
           return number(wholes(length, length));
         }
-        return number(wholes(0, INT.hi));
+        return number(wholes(0, MOST_SIZE));
       }
       case "rank": {
         const { rank } = this.#array(expr.array, expr.place);
@@ -414,7 +414,7 @@ class Inference {
     const type = this.#args[index];
     switch (type?.kind) {
       case "int":
-        return number(wholes(INT.lo, INT.hi));
+        return number(wholes(-MOST_SIZE, MOST_SIZE));
       case "number":
         return number(anything);
       case "bool":

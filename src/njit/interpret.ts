@@ -64,7 +64,7 @@ export function interpretCode(
   let results: Value[] = [];
 
   const indexOf = (step: Step & { op: "load" | "store" }): number[] => {
-    const index = step.index.map((e) => evaluate(e) as number);
+    const index = step.index.map((e) => Number(evaluate(e)));
     const { shape } = elements[step.array];
     index.forEach((i, axis) => {
       if (!(Number.isInteger(i) && i >= 0 && i < shape[axis])) {

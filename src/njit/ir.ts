@@ -48,7 +48,7 @@ export type Step =
       readonly op: "load";
       readonly local: number;
       readonly array: number;
-      /** i32, or a float, which must be whole. */
+      /** i32, i64, or a float, which must be whole. */
       readonly index: readonly Expression[];
       /** By axis: is the index known to be inside? */
       readonly proved: readonly boolean[];

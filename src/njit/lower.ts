@@ -232,12 +232,15 @@ class Lowering {
     };
   }
 
-  /** i32 where it is proved to be one, else a float that is checked for being whole. */
+  /** i32 where it is proved to be one, i64 where nobody can tell, else a float that is checked for being whole. */
   #index(expr: Expr, env: Env): Expression {
     const { typeOf } = this.#typed;
     const type = typeOf(expr, env);
     if (type.kind === "f32") return this.#expression(expr, env, "f32");
-    return this.#expression(expr, env, isInt(type.range) ? "i32" : "f64");
+    if (isInt(type.range)) return this.#expression(expr, env, "i32");
+    const p = new ProgramBuilder(this, env);
+    const flat = p.flatIndex(expr);
+    return flat === null ? this.#expression(expr, env, "f64") : p.finish(flat.id);
   }
 
   /** The value as the array holds it: tensors saturate as `set` does, typed arrays wrap as JavaScript's do. */
@@ -399,6 +402,34 @@ class ProgramBuilder {
     return { id: b.op("select", condition, this.as(yes, dtype), this.as(no, dtype)), type };
   }
 
+  /**
+   * i·n + j in 64 bits: a sum of 32-bit integers and one product of two. It is exact there, and where JavaScript's rounds,
+   * beyond 2^53, both are no index, since what is added to the product is too small to bring it back.
+   */
+  flatIndex(expr: Expr): { id: Id; products: number; terms: number } | null {
+    const { b } = this;
+    if (expr.op === "add" || expr.op === "sub") {
+      const [x, y] = expr.args.map((a) => this.flatIndex(a));
+      if (x === null || y === null) return null;
+      const products = x.products + y.products;
+      const terms = x.terms + y.terms;
+      return products > 1 || terms > MOST_TERMS ? null : { id: b.op(expr.op, x.id, y.id), products, terms };
+    }
+    if (expr.op === "mul") {
+      const [x, y] = expr.args.map((a) => this.#wide(a));
+      return x === null || y === null ? null : { id: b.op("mul", x, y), products: 1, terms: 1 };
+    }
+    const id = this.#wide(expr);
+    return id === null ? null : { id, products: 0, terms: 1 };
+  }
+
+  /** A 32-bit integer in 64 bits; null: it is none. */
+  #wide(expr: Expr): Id | null {
+    const value = this.value(expr);
+    if (value.type.kind !== "number" || !isInt(value.type.range) || !this.#isHeldAsInt(value)) return null;
+    return this.b.cast("i64", value.id);
+  }
+
   /** JavaScript's truth, as a bool. */
   truth({ id }: Value): Id {
     return this.b.dtypeOf(id) === "bool" ? id : this.b.op("truthy", id);
@@ -492,6 +523,9 @@ class ProgramBuilder {
     return all(exact && args.every((a) => this.#isHeldAsInt(a)) ? "i32" : "f64");
   }
 }
+
+/** Summands of an index, at the most: far from what 64 bits could not hold. */
+const MOST_TERMS = 16;
 
 /** Operations that 32-bit integers do as doubles do, where neither operands nor result leave their range. */
 const integerOps: ReadonlySet<OpName> = new Set<OpName>(

@@ -126,6 +126,16 @@ interface Target {
   readonly calls: number;
 }
 
+/** What an assignment writes to. */
+interface AssignmentTarget {
+  /** Its index is computed now. */
+  readonly hold: () => void;
+  /** Its index was evaluated where statement `at` begins. */
+  readonly settle: (at: number) => void;
+  readonly read: () => Expr;
+  readonly write: (expr: Expr) => void;
+}
+
 /** A function whose body is being written. */
 interface Frame {
   readonly node: FunctionNode;
@@ -312,15 +322,22 @@ class Reader {
     return { op: "variable", id, place: expr.place };
   }
 
-  /** Runs `make` after `before` has been evaluated: if that does something, what came before is computed first. */
+  /** Runs `make` after `before` has been evaluated: if that changes it, it is computed first. */
   #then<T>(before: Expr, node: Positioned, make: () => T): [Expr, T] {
     const at = this.#out.length;
     const made = make();
-    if (this.#out.length === at || before.op === "literal" || this.#isFixed(before)) return [before, made];
+    return [this.#settled(before, node, at), made];
+  }
+
+  /** An expression that was evaluated where statement `at` begins: held there, if something since then changes it. */
+  #settled(expr: Expr, node: Positioned, at: number): Expr {
+    if (this.#isFixed(expr)) return expr;
+    const reads = readsOf(expr);
+    if (!this.#out.slice(at).some((s) => changes(s, reads))) return expr;
     const after = this.#out.splice(at);
-    const held = this.#hold(before, node);
+    const held = this.#hold(expr, node);
     this.#out.push(...after);
-    return [held, made];
+    return held;
   }
 
   /** Nothing can change it: it reads no variable that is assigned to. */
@@ -336,13 +353,7 @@ class Reader {
         this.#refuse(node, "cannot compile a spread; write the values one by one.");
       const at = this.#out.length;
       const expr = this.#value(node as Expression, scope);
-      if (this.#out.length > at) {
-        const after = this.#out.splice(at);
-        for (let i = 0; i < exprs.length; i++) {
-          if (!this.#isFixed(exprs[i])) exprs[i] = this.#hold(exprs[i], nodes[i]);
-        }
-        this.#out.push(...after);
-      }
+      for (let i = 0; i < exprs.length; i++) exprs[i] = this.#settled(exprs[i], nodes[i], at);
       exprs.push(expr);
     }
     return exprs;
@@ -1254,13 +1265,16 @@ class Reader {
       );
     }
     const target = this.#target(left, scope);
+    const at = this.#out.length;
     if (operator === "") {
       const val = this.#expression(right, scope);
+      target.settle(at);
       const held = this.#taken(this.#asExpr(val, right), right);
       target.write(held);
       return value(held);
     }
     if (operator === "&&" || operator === "||" || operator === "??") {
+      target.hold();
       return this.#shortCircuit(operator, value(target.read()), node, () => {
         const held = this.#taken(this.#value(right, scope), right);
         target.write(held);
@@ -1268,6 +1282,7 @@ class Reader {
       });
     }
     const result = this.#binary(operator, value(target.read()), () => this.#expression(right, scope), node);
+    target.settle(at);
     const held = this.#taken(result, node);
     target.write(held);
     return value(held);
@@ -1300,9 +1315,11 @@ class Reader {
   }
 
   /** Something that can be assigned to; its array and index are evaluated once, before the value. */
-  #target(node: AnyNode, scope: Scope): { read: () => Expr; write: (expr: Expr) => void } {
+  #target(node: AnyNode, scope: Scope): AssignmentTarget {
     if (node.type === "Identifier") {
       return {
+        hold: () => {},
+        settle: () => {},
         read: () => this.#value(node, scope),
         write: (expr) => this.#assign(node, scope, expr, node),
       };
@@ -1316,11 +1333,17 @@ class Reader {
     }
     const ref = this.#array(node.object, scope);
     if (node.property.type === "PrivateIdentifier") this.#refuseSyntax(node.property);
-    const index = this.#value(node.property, scope);
-    const held = this.#isFixed(index) ? index : this.#hold(index, node.property);
+    const { property } = node;
+    let index = this.#value(property, scope);
     return {
-      read: () => this.#load(ref, [held], "[]", node),
-      write: (expr) => this.#store(ref, [held], expr, "[]", node),
+      hold: () => {
+        if (!this.#isFixed(index)) index = this.#hold(index, property);
+      },
+      settle: (at) => {
+        index = this.#settled(index, property, at);
+      },
+      read: () => this.#load(ref, [index], "[]", node),
+      write: (expr) => this.#store(ref, [index], expr, "[]", node),
     };
   }
 
@@ -1465,13 +1488,9 @@ class Reader {
         this.#refuse(a, "cannot compile a spread; write the values one by one.");
       const at = this.#out.length;
       const val = this.#expression(a, scope);
-      if (this.#out.length > at) {
-        const after = this.#out.splice(at);
-        vals.forEach((v, i) => {
-          vals[i] = this.#passed(v, node.arguments[i]);
-        });
-        this.#out.push(...after);
-      }
+      vals.forEach((v, i) => {
+        if (v.kind === "value") vals[i] = value(this.#settled(v.expr, node.arguments[i], at));
+      });
       vals.push(val);
     }
     return vals;
@@ -1581,6 +1600,31 @@ function isTest(expr: Expr): boolean {
 /** Is it one of the literals it is made of? */
 const isLiteral = (expr: Expr): boolean =>
   expr.op === "literal" || (expr.op === "select" && expr.args.slice(1).every(isLiteral));
+
+/** The variables it reads. */
+function readsOf(expr: Expr, into = new Set<number>()): ReadonlySet<number> {
+  if (expr.op === "variable") into.add(expr.id);
+  else if ("args" in expr) for (const a of expr.args) readsOf(a, into);
+  return into;
+}
+
+/** Does the statement set one of these variables? */
+function changes(s: Stmt, variables: ReadonlySet<number>): boolean {
+  const inside = (list: readonly Stmt[]) => list.some((t) => changes(t, variables));
+  switch (s.op) {
+    case "set":
+    case "load":
+      return variables.has(s.id);
+    case "if":
+      return inside(s.yes) || inside(s.no);
+    case "block":
+      return inside(s.body);
+    case "loop":
+      return inside(s.head) || inside(s.body) || inside(s.update);
+    default:
+      return false;
+  }
+}
 
 const endsIn = (s: Stmt | undefined): boolean =>
   s !== undefined && (s.op === "break" || s.op === "continue" || s.op === "return");

@@ -19,6 +19,10 @@ export interface Range {
 const EXACT = 2 ** 53;
 export const INT = { lo: -(2 ** 31), hi: 2 ** 31 - 1 } as const;
 const UINT_HI = 2 ** 32 - 1;
+/**
+ * Sizes, and scalars that count as 32-bit integers, are smaller than that: so that n + 1, n - 1 and the like still are some.
+ */
+export const MOST_SIZE = 2 ** 31 - 2 ** 16;
 
 /** Any number at all. */
 export const anything: Range = { lo: -Infinity, hi: Infinity, whole: false, nan: true, minusZero: true };
@@ -64,7 +68,7 @@ export const sameRange = (a: Range, b: Range): boolean =>
   a.lo === b.lo && a.hi === b.hi && a.whole === b.whole && a.nan === b.nan && a.minusZero === b.minusZero;
 
 /** Bounds that a growing interval jumps to, so that loops come to an end. */
-const steps = [-Infinity, -EXACT, INT.lo, -1, 0, INT.hi, UINT_HI, EXACT, Infinity];
+const steps = [-Infinity, -EXACT, INT.lo, -1, 0, MOST_SIZE, INT.hi, UINT_HI, EXACT, Infinity];
 
 /** `next` or more: what grows grows to the next step. */
 export function widen(before: Range, next: Range): Range {
@@ -280,6 +284,6 @@ export function narrowedNot(x: Range, op: Comparison, y: Range): Range | null {
 /** An index that was in range: whole, from 0, below the largest size. */
 export function asIndex(x: Range): Range {
   const lo = Math.max(0, x.lo);
-  const hi = Math.min(INT.hi - 1, x.hi);
-  return lo > hi ? wholes(0, INT.hi - 1) : made(lo, hi, true, false, x.minusZero);
+  const hi = Math.min(MOST_SIZE - 1, x.hi);
+  return lo > hi ? wholes(0, MOST_SIZE - 1) : made(lo, hi, true, false, x.minusZero);
 }

@@ -4,7 +4,7 @@ import { unreachable } from "../errors.ts";
 import { verify } from "../ir/verify.ts";
 import type { Code, Expression, Step } from "./ir.ts";
 
-const indexDTypes: ReadonlySet<DType> = new Set(["i32", "f32", "f64"]);
+const indexDTypes: ReadonlySet<DType> = new Set(["i32", "i64", "f32", "f64"]);
 
 export function verifyCode(code: Code, after: string): Code {
   const bad = (step: Step | null, what: string): never =>

@@ -117,6 +117,7 @@ function pieces(depth: number) {
         { maxDepth: 1, depthSize: "small" },
         fc.constantFrom("0", "(n & 1)", ...inScope, ...inScope),
         tie("number").map((a) => `((${a}) >>> 0) % 2`),
+        fc.tuple(small, small, small).map(([a, b, c]) => `${a} * ${b} + ${c}`),
         fc
           .tuple(fc.constantFrom(...["i0", ...inScope]), fc.constantFrom("+ 1", "- 1"))
           .map(([v, s]) => `${v} ${s}`),
