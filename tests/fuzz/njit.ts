@@ -8,7 +8,7 @@ import { insideOf, type Njit, type NjitValue, njit } from "../../src/njit/njit.t
 import { difference, outcome } from "../njit/compare.ts";
 import { family } from "./family.ts";
 
-/* The function: (A: rank 2, B: rank 1, T: typed array, n, x, { prange, k }) --------------------------------------- */
+/* The function: (A: rank 2, B: rank 1, C: bigints, T: typed array, n, x, { prange, k }) --------------------------------------- */
 
 const numbers = ["i0", "i1", "f0", "f1"];
 const counters = ["p", "q", "r"];
@@ -52,89 +52,107 @@ function pieces(depth: number) {
   );
   const variable = fc.constantFrom(...numbers, ...inScope, ...inScope);
   const target = fc.constantFrom(...numbers);
-  const { number, whole, test, index } = fc.letrec<Record<"number" | "whole" | "test" | "index", string>>(
-    (tie) => ({
-      /** Numbers that stay 32-bit integers for a while, where the ranges see it. */
-      whole: fc.oneof(
-        { maxDepth: 3, depthSize: "small" },
-        fc.constantFrom("j0", "j1", "n", "A.shape[0]", "T.length", ...inScope, ...inScope),
-        fc.constantFrom("0", "1", "2", "(-1)", "(-3)", "5", "100000", "(-2147483648)", "2147483647"),
-        fc
-          .tuple(tie("whole"), fc.constantFrom("+", "-", "*", "%", "&", "|", "<<", ">>", ">>>"), tie("whole"))
-          .map(([a, op, b]) => `(${a} ${op} ${b})`),
-        fc
-          .tuple(tie("whole"), fc.constantFrom("% 5", "& 15", "| 0", ">> 1", "* 2", "* -1", "% -3"))
-          .map(([a, op]) => `(${a} ${op})`),
-        fc
-          .tuple(fc.constantFrom("min", "max"), tie("whole"), tie("whole"))
-          .map(([f, a, b]) => `Math.${f}(${a}, ${b})`),
-        fc
-          .tuple(fc.constantFrom("abs", "sign", "floor", "round"), tie("whole"))
-          .map(([f, a]) => `Math.${f}(${a})`),
-        tie("whole").map((a) => `(-${a})`),
-        fc.tuple(tie("test"), tie("whole"), tie("whole")).map(([c, a, b]) => `(${c} ? ${a} : ${b})`),
-        tie("number").map((a) => `(${a} | 0)`),
-        tie("number").map((a) => `Math.floor(${a} / 2)`),
-      ),
-      number: fc.oneof(
-        { maxDepth: 3, depthSize: "small" },
-        variable,
-        literal,
-        fixed,
-        tie("whole"),
-        tie("whole").map((a) => `(1 / ${a})`),
-        tie("whole").map((a) => `(${a} + 0.5)`),
-        fc.tuple(tie("number"), binary, tie("number")).map(([a, op, b]) => `(${a} ${op} ${b})`),
-        fc.tuple(tie("number"), binary, tie("number")).map(([a, op, b]) => `(${a} ${op} ${b})`),
-        fc.tuple(math1, tie("number")).map(([f, a]) => `Math.${f}(${a})`),
-        fc.tuple(math2, tie("number"), tie("number")).map(([f, a, b]) => `Math.${f}(${a}, ${b})`),
-        fc.tuple(fc.constantFrom("-", "~", "+"), tie("number")).map(([op, a]) => `(${op}${a})`),
-        fc.tuple(tie("test"), tie("number"), tie("number")).map(([c, a, b]) => `(${c} ? ${a} : ${b})`),
-        fc
-          .tuple(target, fc.constantFrom("=", "+=", "-=", "|="), tie("number"))
-          .map(([v, op, a]) => `(${v} ${op} ${a})`),
-        fc.tuple(fc.constantFrom("i0++", "--i1", "f0--", "++i0")).map(([a]) => `(${a})`),
-        fc.tuple(tie("index"), tie("index")).map(([i, j]) => `A.get(${i}, ${j})`),
-        tie("index").map((i) => `B.get(${i})`),
-        tie("index").map((i) => `T[${i}]`),
-        tie("number").map((i) => `w[(${i} >>> 0) % 3]`),
-        fc.tuple(tie("number"), tie("number")).map(([a, b]) => `helper(${a}, ${b})`),
-        tie("test").map((c) => `Number(${c})`),
-      ),
-      test: fc.oneof(
-        { maxDepth: 2, depthSize: "small" },
-        fc.constantFrom("b0", "!b0", "true"),
-        fc.tuple(tie("number"), compare, tie("number")).map(([a, op, b]) => `(${a} ${op} ${b})`),
-        fc.tuple(tie("whole"), compare, tie("whole")).map(([a, op, b]) => `(${a} ${op} ${b})`),
-        fc
-          .tuple(tie("test"), fc.constantFrom("&&", "||"), tie("test"))
-          .map(([a, op, b]) => `(${a} ${op} ${b})`),
-        tie("test").map((c) => `!${c}`),
-        fc.tuple(tie("number")).map(([a]) => `!!${a}`),
-      ),
-      /** Mostly inside. */
-      index: fc.oneof(
-        { maxDepth: 1, depthSize: "small" },
-        fc.constantFrom("0", "(n & 1)", ...inScope, ...inScope),
-        tie("number").map((a) => `((${a}) >>> 0) % 2`),
-        fc.tuple(small, small, small).map(([a, b, c]) => `${a} * ${b} + ${c}`),
-        fc
-          .tuple(fc.constantFrom(...["i0", ...inScope]), fc.constantFrom("+ 1", "- 1"))
-          .map(([v, s]) => `${v} ${s}`),
-        tie("number"),
-      ),
-    }),
-  );
-  return { number, whole, tiny, test, index, target };
+  const { number, whole, big, test, index } = fc.letrec<
+    Record<"number" | "whole" | "big" | "test" | "index", string>
+  >((tie) => ({
+    /** Of few bits, so that 64 are enough for what is made of them. */
+    big: fc.oneof(
+      { maxDepth: 2, depthSize: "small" },
+      fc.constantFrom("g0", "0n", "1n", "(-3n)", "40000n"),
+      tie("index").map((i) => `C.get(${i})`),
+      fc
+        .tuple(tie("big"), fc.constantFrom("+", "-", "&", "|", "^"), tie("big"))
+        .map(([a, op, b]) => `(${a} ${op} ${b})`),
+      fc.tuple(tie("big"), tie("big")).map(([a, b]) => `((${a} & 255n) * (${b} & 127n))`),
+      fc
+        .tuple(fc.constantFrom("-", "~"), tie("big"), fc.constantFrom("", " << 3n", " >> 2n"))
+        .map(([op, a, by]) => `((${op}${a})${by})`),
+      tie("whole").map((a) => `BigInt((${a} | 0) & 4095)`),
+      fc.tuple(tie("test"), tie("big"), tie("big")).map(([c, a, b]) => `(${c} ? ${a} : ${b})`),
+    ),
+    /** Numbers that stay 32-bit integers for a while, where the ranges see it. */
+    whole: fc.oneof(
+      { maxDepth: 3, depthSize: "small" },
+      fc.constantFrom("j0", "j1", "n", "A.shape[0]", "T.length", ...inScope, ...inScope),
+      fc.constantFrom("0", "1", "2", "(-1)", "(-3)", "5", "100000", "(-2147483648)", "2147483647"),
+      fc
+        .tuple(tie("whole"), fc.constantFrom("+", "-", "*", "%", "&", "|", "<<", ">>", ">>>"), tie("whole"))
+        .map(([a, op, b]) => `(${a} ${op} ${b})`),
+      fc
+        .tuple(tie("whole"), fc.constantFrom("% 5", "& 15", "| 0", ">> 1", "* 2", "* -1", "% -3"))
+        .map(([a, op]) => `(${a} ${op})`),
+      fc
+        .tuple(fc.constantFrom("min", "max"), tie("whole"), tie("whole"))
+        .map(([f, a, b]) => `Math.${f}(${a}, ${b})`),
+      fc
+        .tuple(fc.constantFrom("abs", "sign", "floor", "round"), tie("whole"))
+        .map(([f, a]) => `Math.${f}(${a})`),
+      tie("whole").map((a) => `(-${a})`),
+      fc.tuple(tie("test"), tie("whole"), tie("whole")).map(([c, a, b]) => `(${c} ? ${a} : ${b})`),
+      tie("number").map((a) => `(${a} | 0)`),
+      tie("number").map((a) => `Math.floor(${a} / 2)`),
+    ),
+    number: fc.oneof(
+      { maxDepth: 3, depthSize: "small" },
+      variable,
+      literal,
+      fixed,
+      tie("whole"),
+      tie("whole").map((a) => `(1 / ${a})`),
+      tie("whole").map((a) => `(${a} + 0.5)`),
+      fc.tuple(tie("number"), binary, tie("number")).map(([a, op, b]) => `(${a} ${op} ${b})`),
+      fc.tuple(tie("number"), binary, tie("number")).map(([a, op, b]) => `(${a} ${op} ${b})`),
+      fc.tuple(math1, tie("number")).map(([f, a]) => `Math.${f}(${a})`),
+      fc.tuple(math2, tie("number"), tie("number")).map(([f, a, b]) => `Math.${f}(${a}, ${b})`),
+      fc.tuple(fc.constantFrom("-", "~", "+"), tie("number")).map(([op, a]) => `(${op}${a})`),
+      fc.tuple(tie("test"), tie("number"), tie("number")).map(([c, a, b]) => `(${c} ? ${a} : ${b})`),
+      fc
+        .tuple(target, fc.constantFrom("=", "+=", "-=", "|="), tie("number"))
+        .map(([v, op, a]) => `(${v} ${op} ${a})`),
+      fc.tuple(fc.constantFrom("i0++", "--i1", "f0--", "++i0")).map(([a]) => `(${a})`),
+      fc.tuple(tie("index"), tie("index")).map(([i, j]) => `A.get(${i}, ${j})`),
+      tie("index").map((i) => `B.get(${i})`),
+      tie("index").map((i) => `T[${i}]`),
+      tie("number").map((i) => `w[(${i} >>> 0) % 3]`),
+      fc.tuple(tie("number"), tie("number")).map(([a, b]) => `helper(${a}, ${b})`),
+      tie("test").map((c) => `Number(${c})`),
+      tie("big").map((a) => `Number(${a})`),
+    ),
+    test: fc.oneof(
+      { maxDepth: 2, depthSize: "small" },
+      fc.constantFrom("b0", "!b0", "true"),
+      fc.tuple(tie("number"), compare, tie("number")).map(([a, op, b]) => `(${a} ${op} ${b})`),
+      fc.tuple(tie("whole"), compare, tie("whole")).map(([a, op, b]) => `(${a} ${op} ${b})`),
+      fc
+        .tuple(tie("test"), fc.constantFrom("&&", "||"), tie("test"))
+        .map(([a, op, b]) => `(${a} ${op} ${b})`),
+      tie("test").map((c) => `!${c}`),
+      fc.tuple(tie("number")).map(([a]) => `!!${a}`),
+    ),
+    /** Mostly inside. */
+    index: fc.oneof(
+      { maxDepth: 1, depthSize: "small" },
+      fc.constantFrom("0", "(n & 1)", ...inScope, ...inScope),
+      tie("number").map((a) => `((${a}) >>> 0) % 2`),
+      fc.tuple(small, small, small).map(([a, b, c]) => `${a} * ${b} + ${c}`),
+      fc
+        .tuple(fc.constantFrom(...["i0", ...inScope]), fc.constantFrom("+ 1", "- 1"))
+        .map(([v, s]) => `${v} ${s}`),
+      tie("number"),
+    ),
+  }));
+  return { number, whole, tiny, big, test, index, target };
 }
 
 function statements(depth: number, inLoop: boolean, inPrange: boolean, most: number): fc.Arbitrary<string> {
-  const { number, whole, tiny, test, index, target } = pieces(depth);
+  const { number, whole, tiny, big, test, index, target } = pieces(depth);
   const kinds: fc.Arbitrary<string>[] = [
     fc.tuple(target, number).map(([v, a]) => `${v} = ${a};`),
     fc.tuple(target, fc.constantFrom("+", "-", "*"), number).map(([v, op, a]) => `${v} ${op}= ${a};`),
     fc.constantFrom("i0++;", "i1 -= 1;", "f0 *= 0.5;"),
     test.map((c) => `b0 = ${c};`),
+    big.map((a) => `g0 = ${a} & 65535n;`),
+    fc.tuple(index, big).map(([i, a]) => `C.set([${i}], ${a} & 1048575n);`),
     fc.tuple(fc.constantFrom("j0", "j1"), whole).map(([v, a]) => `${v} = ${a};`),
     fc.tuple(fc.constantFrom("j0", "j1"), whole).map(([v, a]) => `${v} = ${a} % 9;`),
     whole.map((a) => `f0 += 1 / ${a};`),
@@ -152,7 +170,7 @@ function statements(depth: number, inLoop: boolean, inPrange: boolean, most: num
     if (!inPrange) kinds.push(test.map((c) => `if (${c}) break;`));
     if (depth >= 2 && !inPrange) kinds.push(test.map((c) => `if (${c}) continue outer;`));
   }
-  if (!inPrange) kinds.push(test.map((c) => `if (${c}) return [i0, f0, b0];`));
+  if (!inPrange) kinds.push(test.map((c) => `if (${c}) return [i0, f0, b0, g0];`));
   if (most > 0) {
     const inner = (loop: boolean, prange: boolean, by = 1) => statements(depth + by, loop, prange, most - 1);
     const same = statements(depth, inLoop, inPrange, most - 1);
@@ -207,13 +225,13 @@ const source = fc
   .tuple(fc.constantFrom(...helpers), statements(0, false, false, 3), statements(0, false, false, 0))
   .map(
     ([helper, first, second]) =>
-      `(A, B, T, n, x, { prange, k }) => {
-  let i0 = 0, i1 = 3, j0 = 0, j1 = -1, f0 = 0.5, f1 = x, b0 = false, fuel = 12;
+      `(A, B, C, T, n, x, { prange, k }) => {
+  let i0 = 0, i1 = 3, j0 = 0, j1 = -1, f0 = 0.5, f1 = x, b0 = false, g0 = 7n, fuel = 12;
   const w = [1, 0, 2];
   const helper = ${helper};
   ${first}
   ${second}
-  return [i0 + w[0] + w[1] * w[2] + 1 / j0, f0 - f1 + j1, b0];
+  return [i0 + w[0] + w[1] * w[2] + 1 / j0, f0 - f1 + j1, b0, g0];
 }`,
   );
 
@@ -239,6 +257,7 @@ export interface NjitCase {
   readonly source: string;
   readonly a: ArraySpec & { readonly shape: readonly [number, number] };
   readonly b: ArraySpec & { readonly length: number };
+  readonly c: { readonly dtype: "i64" | "u64"; readonly length: number };
   readonly t: { readonly kind: keyof typeof arrays; readonly length: number };
   readonly n: number;
   readonly x: number;
@@ -266,6 +285,10 @@ const cases: fc.Arbitrary<NjitCase> = fc.record({
     shape: fc.tuple(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 4 })),
   }),
   b: fc.record({ dtype, layout, length: fc.integer({ min: 0, max: 5 }) }),
+  c: fc.record({
+    dtype: fc.constantFrom("i64", "i64", "i64", "u64") as fc.Arbitrary<"i64" | "u64">,
+    length: fc.integer({ min: 0, max: 3 }),
+  }),
   t: fc.record({
     kind: fc.constantFrom(...(Object.keys(arrays) as (keyof typeof arrays)[])),
     length: fc.integer({ min: 0, max: 5 }),
@@ -316,7 +339,8 @@ function argumentsOf(c: NjitCase): NjitValue[] {
     row === null ? laidOut(c.b, [c.b.length], c.values, null) : laidOut(c.b, [c.b.length], c.values, row);
   const t = new arrays[c.t.kind](c.t.length);
   for (let i = 0; i < t.length; i++) t[i] = c.values[i % c.values.length];
-  return [a, b, t, c.n, c.x];
+  const big = tensor([5n, 260n, 3n], { dtype: c.c.dtype }).slice(`:${c.c.length}`).flip();
+  return [a, b, big, t, c.n, c.x];
 }
 
 /* The check --------------------------------------------------------------------------------------------------------- */
@@ -337,7 +361,8 @@ function runOf(run: (...args: NjitValue[]) => unknown, c: NjitCase): Run {
   });
 }
 
-const replacer = (_: string, v: unknown) => (typeof v === "number" && !Number.isFinite(v) ? String(v) : v);
+const replacer = (_: string, v: unknown) =>
+  typeof v === "bigint" || (typeof v === "number" && !Number.isFinite(v)) ? String(v) : v;
 
 function compareRuns(a: Run, b: Run): string | null {
   if ("error" in a || "error" in b) {
@@ -371,7 +396,9 @@ export function checkNjit(c: NjitCase): boolean {
   );
   const isRounded =
     [c.a.dtype, c.b.dtype].some((d) => (rounded as readonly DType[]).includes(d)) ||
-    c.t.kind === "Float32Array";
+    c.t.kind === "Float32Array" ||
+    // Where JavaScript's bigints are negative.
+    c.c.dtype === "u64";
   if (!isRounded) problem("compiled against plain", compareRuns(compiled, runOf(fn.plain, c)));
   return true;
 }

@@ -417,6 +417,18 @@ describe("an index outside", () => {
     expect([memory().tensors, memory().bytes]).toEqual([before.tensors, before.bytes]);
   });
 
+  test("one that is computed of constants fails where it is used, not when it is read", () => {
+    const fn = made("(a, n, { k }) => { let s = 0; if (n > 2) s = a.get(k - 1); return s + a.get(k); }", {
+      k: 0,
+    });
+    expect(fn(tensor([5, 6]), 1)).toBe(5);
+    expect(() => fn(tensor([5, 6]), 3)).toThrow(/index -1 is out of range/);
+    expect(() => fn.plain(tensor([5, 6]), 3)).toThrow(/index -1 is out of range/);
+    expect(() => made("(a) => { const k = -1; return a.get(k); }")(tensor([5]))).toThrow(
+      /get: index -1 is out of/,
+    );
+  });
+
   test("-0 is the index 0", () => {
     expect(made("(a, i) => a.get(i)")(tensor([5, 6]), -0)).toBe(5);
     expect(made("(a, i) => a.get(i)").plain(tensor([5, 6]), -0)).toBe(5);

@@ -128,7 +128,7 @@ describe("functions", () => {
 
   test("captured ones are, too, and kernels and scalars", () => {
     const twice = (x: number) => x * 2;
-    const squared = kernel((x) => x * x);
+    const squared = kernel((x, { factor }) => x * x * factor, { factor: 1 });
     gives(
       "(n, { twice, squared, k, flag, sqrt }) => flag ? twice(n) + squared(n) + k + sqrt(n) : 0",
       [4],
