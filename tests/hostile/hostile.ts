@@ -26,8 +26,8 @@ import {
   kernelMembers,
   members,
   namespaces,
-  plotting,
   njitMembers,
+  plotting,
   type Recipe,
   reportMembers,
 } from "./recipes.ts";
