@@ -19,7 +19,7 @@ import {
   type SourceOptions,
   sourceNames,
 } from "./source.ts";
-import { toBytes, toFile, type Writing } from "./target.ts";
+import { readPath, toBytes, toFile, type Writing } from "./target.ts";
 
 export interface LoadOptions extends SourceOptions {
   /** Between cells, one ASCII character. Default: the one of , tab and ; that is most often in the first line. */
@@ -534,6 +534,7 @@ export async function encode(t: Tensor, options?: SaveOptions): Promise<Uint8Arr
 export async function save(path: string | URL, t: Tensor, options?: SaveOptions): Promise<void> {
   const read = readOptions("csv.save", options, "{ names }", saveNames);
   const signal = checkSignal("csv.save", read.signal);
-  const isTabbed = (typeof path === "string" || path instanceof URL) && /\.tsv$/i.test(String(path));
-  return toFile("csv.save", path, writing("csv.save", t, read, isTabbed ? "\t" : ","), signal);
+  const place = readPath("csv.save", path);
+  const isTabbed = /\.tsv$/i.test(place);
+  return toFile("csv.save", place, writing("csv.save", t, read, isTabbed ? "\t" : ","), signal);
 }

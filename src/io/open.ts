@@ -12,6 +12,7 @@ import * as onnx from "./onnx.ts";
 import * as pnm from "./pnm.ts";
 import * as safetensors from "./safetensors.ts";
 import { type Input, inputOf, type ReadOptions, type Source, type SourceOptions } from "./source.ts";
+import { readPath } from "./target.ts";
 import * as wav from "./wav.ts";
 import { isZip } from "./zip.ts";
 
@@ -106,7 +107,7 @@ export async function save(
   what: Tensor | Readonly<Record<string, Tensor>>,
   options?: ReadOptions,
 ): Promise<void> {
-  const name = typeof path === "string" ? path : path instanceof URL ? path.pathname : "";
+  const name = readPath("save", path);
   const format = formats.find(
     (f) => f.save !== undefined && f.endings.some((e) => name.toLowerCase().endsWith(e)),
   );
@@ -127,5 +128,5 @@ export async function save(
       format.holds === "one" ? "Give a tensor." : "Give an object: { x, y }.",
     );
   }
-  return format.save(path, what as never, options);
+  return format.save(name, what as never, options);
 }

@@ -27,7 +27,7 @@ import {
   type SourceOptions,
   sourceNames,
 } from "./source.ts";
-import { piecesOf, toBytes, toFile, type Writing } from "./target.ts";
+import { piecesOf, readPath, toBytes, toFile, type Writing } from "./target.ts";
 import { readTensors } from "./tensors.ts";
 
 /** As the format's own implementation allows. */
@@ -413,7 +413,7 @@ async function saveShards(
   if (!(Number.isSafeInteger(shardBytes) && shardBytes > 0)) {
     fail("value", operation, `shardBytes is ${describe(shardBytes)}.`, "Use a number of bytes over 0.");
   }
-  const text = String(path);
+  const text = readPath(operation, path);
   const stem = /([^/\\]+?)\.index\.json$/.exec(text)?.[1];
   if (stem === undefined) {
     return fail(
@@ -442,19 +442,19 @@ async function saveShards(
     for (const [i, shard] of shards.entries()) {
       const name = `${base}-${digits(i + 1)}-of-${digits(shards.length)}.safetensors`;
       const beside = `${text.slice(0, text.length - stem.length - ".index.json".length)}${
-        path instanceof URL ? encodeURIComponent(name) : name
+        /^file:/i.test(text) ? encodeURIComponent(name) : name
       }`;
       for (const part of shard) {
         weightMap.push([part.name, name]);
         left.delete(part);
       }
-      await toFile(operation, path instanceof URL ? new URL(beside) : beside, writing(shard, meta), signal);
+      await toFile(operation, beside, writing(shard, meta), signal);
     }
     const total = parts.reduce((sum, { held }) => sum + held.bytes, 0);
     const map = weightMap.map(([name, file]) => `${JSON.stringify(name)}:${JSON.stringify(file)}`).join(",");
     // The index last: where it is, the shards are.
     const index = new TextEncoder().encode(`{"metadata":{"total_size":${total}},"weight_map":{${map}}}\n`);
-    await toFile(operation, path, { pieces: () => [index], release() {} }, signal);
+    await toFile(operation, text, { pieces: () => [index], release() {} }, signal);
   } finally {
     for (const { held } of left) held.release();
   }

@@ -113,7 +113,7 @@ export function checkSignal(operation: string, signal: unknown): AbortSignal | u
 }
 
 /** Is it what it says it is? Only the real thing, of whatever realm, answers a getter of its class. */
-function isReal(of: { readonly prototype: object }, getter: string, value: unknown): boolean {
+export function isReal(of: { readonly prototype: object }, getter: string, value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   try {
     return Reflect.get(of.prototype, getter, value) !== undefined;

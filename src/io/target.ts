@@ -2,11 +2,11 @@
  * Where bytes go: into memory, or into a file. A file appears under its name when all of it is on the disk, or not at all:
  * it is written under another name in the same folder, flushed, and renamed.
  */
-import { fail, unreachable } from "../errors.ts";
+import { describe, fail, unreachable } from "../errors.ts";
 import type { Held } from "./into-heap.ts";
 import { quoted } from "./names.ts";
 import { type NodeFiles, type NodeModules, nodeModules } from "./node.ts";
-import { failSystem } from "./source.ts";
+import { failSystem, isReal } from "./source.ts";
 
 /** Something to be written, piece by piece; it holds tensors until it is released. */
 export interface Writing {
@@ -122,23 +122,28 @@ async function flushFolder(fs: NodeFiles, folder: string): Promise<void> {
   }
 }
 
-function pathOf(operation: string, target: unknown, url: NodeModules["url"]): string {
-  if (typeof target === "string" && !/^https?:/i.test(target) && target !== "" && !target.includes("\0")) {
-    return /^file:/i.test(target) ? fromUrl(operation, target, url) : target;
-  }
-  if (target instanceof URL) return fromUrl(operation, target, url);
+/** A path or a file URL as text, read once; what is neither is refused. */
+export function readPath(operation: string, target: unknown): string {
+  const text = isReal(URL, "href", target)
+    ? (Reflect.get(URL.prototype, "href", target as URL) as string)
+    : target;
+  const isText = typeof text === "string" && text !== "" && !text.includes("\0");
+  // A name may look like many a URL; a URL is one of a file.
+  if (isText && (typeof target === "string" ? !/^https?:/i.test(text) : /^file:/i.test(text))) return text;
   return fail(
     "value",
     operation,
-    `cannot write to ${typeof target === "string" ? quoted(target) : typeof target}.`,
+    `cannot write to ${typeof text === "string" ? quoted(text) : describe(text)}.`,
     "Give a path or a file URL, or use encode(…) for the bytes.",
   );
 }
 
-function fromUrl(operation: string, target: string | URL, url: NodeModules["url"]): string {
+function pathOf(operation: string, target: unknown, url: NodeModules["url"]): string {
+  const text = readPath(operation, target);
+  if (!/^file:/i.test(text)) return text;
   try {
-    return url.fileURLToPath(target);
+    return url.fileURLToPath(text);
   } catch {
-    return fail("value", operation, `${quoted(String(target))} is no file URL.`, "Give a path.");
+    return fail("value", operation, `${quoted(text)} is no file URL.`, "Give a path.");
   }
 }

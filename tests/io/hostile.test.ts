@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { deflateRawSync } from "node:zlib";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { arange, memory, TensorError, zeros } from "../../src/index.ts";
-import { gguf, npy, npz, onnx, open, safetensors } from "../../src/io.ts";
+import { csv, gguf, npy, npz, onnx, open, pnm, safetensors, save, wav } from "../../src/io.ts";
 import { bytesOf, pathOf } from "./fixtures.ts";
 import { type Handler, type Served, serveFiles } from "./server.ts";
 
@@ -726,7 +726,7 @@ describe("sources", () => {
     expect(() => Object.assign(file.entries[0], { shape: [1e9] })).toThrow();
   });
 
-  const faces = Object.entries({ npy, npz, safetensors, gguf, onnx });
+  const faces = Object.entries({ npy, npz, safetensors, gguf, onnx, csv, wav, pnm });
   it.each(faces)("%s: odd arguments are refused", async (_, face) => {
     for (const fn of Object.values(face) as ((...args: unknown[]) => Promise<unknown>)[]) {
       for (const odd of [null, 5, Symbol("s"), () => {}, revoked(), [], { size: 5 }]) {
@@ -736,6 +736,27 @@ describe("sources", () => {
       }
       for (const odd of [undefined, ""]) await refusal(fn(odd));
     }
+    if (!("save" in face)) return;
+    // A good tensor, or good tensors, and a path that is none.
+    const t = zeros([2, 2], { dtype: "u8" });
+    const whole = zeros([2, 2], { dtype: "f32" });
+    const fake = { [Symbol.toStringTag]: "URL", href: "file:///tmp/x" };
+    for (const odd of [
+      undefined,
+      null,
+      5,
+      "",
+      "a\0b",
+      "https://host/x",
+      new URL("ftp://host/x"),
+      fake,
+      revoked(),
+    ]) {
+      for (const what of [t, whole, { t: whole }]) await refusal(face.save(odd as never, what as never));
+      await refusal(save(odd as never, t));
+    }
+    t.dispose();
+    whole.dispose();
   });
 });
 
