@@ -25,7 +25,7 @@ describe("the public face", () => {
       kernel kron
       lcm leftShift less lessEqual lexsort linalg linspace log log10 log1p log2 logSoftmax logaddexp logaddexp2 logicalAnd logicalNot logicalOr logicalXor logsumexp
       mapReduce matmul matrixTranspose max maxPool1d maxPool2d maximum mean median memory meshgrid min minimum modf moveAxis mul multiDot multiply
-      nanToNum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar neg negative nextafter nonzero norm notEqual
+      nanToNum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar neg negative nextafter njit nonzero norm notEqual
       oneHot ones onesLike outer
       pad percentile permuteDims polyfit polyval positive pow prod promote ptp put putAlongAxis
       quantile
