@@ -85,10 +85,10 @@ export async function runBlock({ code, line }: Block): Promise<Outcome[]> {
     const actual = readings.includes(text) ? text : nearest;
     outcomes.push({ line: at(all[which]), expected: text, actual });
   };
-  const throws = (which: number, run: () => void) => {
+  const throws = async (which: number, run: () => Promise<void>) => {
     let actual = "nothing was thrown";
     try {
-      run();
+      await run();
     } catch (error) {
       actual = (error as Error).message;
     }
@@ -112,7 +112,7 @@ export async function runBlock({ code, line }: Block): Promise<Outcome[]> {
     }
     if (wanted === undefined) return text;
     const which = [...expected.values()].indexOf(wanted);
-    if (wanted.throws) return `throws(${which}, () => { ${text} });`;
+    if (wanted.throws) return `await throws(${which}, async () => { ${text} });`;
     if (node.type === "VariableDeclaration") {
       const { id } = node.declarations[0];
       return `${text}\ngives(${which}, ${source.slice(id.start, id.end)});`;

@@ -266,6 +266,8 @@ class Lowering {
       this.#free.set(key, values.get(key)!);
       waiting.delete(key);
     }
+    // Captures that the object's pattern does not name are not used: a build tool drops such names.
+    if (last?.type === "ObjectPattern") waiting.clear();
     const names = params.map((p) => this.#parameterName(p));
     const rest = [...waiting];
     const inputs = this.#countOperands(names, rest, [...this.#free.keys(), ...rest]);
@@ -339,7 +341,10 @@ class Lowering {
     }
     const isFunction = typeof value === "function";
     if (!isFunction && !isKernelLike(value)) {
-      return this.#refuse(
+      // Called with a tensor, a function of numbers would compute with no number.
+      const refuse = describe(value) === "a Tensor" ? this.#refuseBinding : this.#refuse;
+      return refuse.call(
+        this,
         node,
         `captured "${key}" is ${describe(value)}; only numbers, bigints, booleans, functions and kernels can be.`,
         "Pass a tensor as one more operand.",

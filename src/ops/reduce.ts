@@ -5,6 +5,7 @@ import {
   dtypes,
   fromScalar,
   isFloat,
+  promote,
   promoteAll,
   toScalar,
   type Value,
@@ -425,7 +426,7 @@ function foldTemplate(how: NamedFold, converted: DType | null): Callable {
   return callable;
 }
 
-const fusions = new WeakMap<Definition, Map<Definition, Definition>>();
+const fusions = new WeakMap<Definition, WeakMap<Definition, Definition>>();
 
 /** (acc, x0, x1, …) => fold(acc, map(x0, x1, …)); null if one of the two has no template. */
 function fuse(map: Callable, how: NamedFold | Callable, converted: DType | null): Callable | null {
@@ -433,7 +434,7 @@ function fuse(map: Callable, how: NamedFold | Callable, converted: DType | null)
   if (map.definition === null || fold.definition === null || fold.template!.inputs !== 2) return null;
   let known = fusions.get(map.definition);
   if (known === undefined) {
-    known = new Map();
+    known = new WeakMap();
     fusions.set(map.definition, known);
   }
   let fused = known.get(fold.definition);
@@ -555,21 +556,28 @@ function bindFold(
   }
   let dtype = options.dtype ?? startDType(element, options.init);
   for (let round = 0; ; round++) {
-    const program = callable.program([dtype, ...inputs], options.dtype)!;
-    if (program.dtype === dtype) return { dtype, program, init: initValue(operation, options.init, dtype) };
+    const types = [dtype, ...inputs];
+    const own = callable.program(types, options.dtype)!;
+    // It never narrows: what the fold starts with must fit as well.
+    const wide = promote(dtype, own.dtype);
+    if (wide === dtype) {
+      const program = own.dtype === dtype ? own : callable.program(types, dtype)!;
+      return { dtype, program, init: initValue(operation, options.init, dtype) };
+    }
     if (round === 4) {
       fail(
         "dtype",
         operation,
-        `the accumulator's dtype does not settle: ${dtype}, then ${program.dtype}.`,
+        `the accumulator's dtype does not settle: ${dtype}, then ${wide}.`,
         "Choose it: { dtype }.",
       );
     }
-    dtype = program.dtype;
+    dtype = wide;
   }
 }
 
 function startDType(element: DType, init: ReduceOptions["init"]): DType {
+  if (typeof init === "boolean") return "bool";
   if (typeof init === "number") {
     if (element === "bool") return Number.isInteger(init) ? "i32" : "f64";
     if (!isFloat(element) && !Number.isInteger(init)) return "f64";
@@ -579,11 +587,10 @@ function startDType(element: DType, init: ReduceOptions["init"]): DType {
 
 function initValue(operation: string, init: ReduceOptions["init"], dtype: DType): Value | null {
   if (init === undefined) return null;
-  const isWhole = typeof init === "bigint" || Number.isInteger(init);
-  if (isWhole && !isFloat(dtype) && dtype !== "bool") {
+  if (typeof init !== "boolean" && !isFloat(dtype) && dtype !== "bool") {
     const { min, max } = dtypes[dtype];
-    const value = BigInt(init as number | bigint);
-    if (value < BigInt(min) || value > BigInt(max)) {
+    const isWhole = typeof init === "bigint" || Number.isInteger(init);
+    if (!isWhole || BigInt(init) < BigInt(min) || BigInt(init) > BigInt(max)) {
       fail(
         "dtype",
         operation,

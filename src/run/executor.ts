@@ -165,7 +165,7 @@ class Product implements Prepared {
   run(out: Strided, inputs: readonly Strided[]): void {
     const { batches } = this.#problem;
     const bound = { ...batches, offsets: placesOf(out, inputs, batches.offsets) };
-    const options = this.#accumulate === REPLACE ? {} : { accumulate: this.#accumulate };
+    const options = { accumulate: this.#accumulate };
     this.spent = { gemm: this.#products.run({ ...this.#problem, batches: bound }, options) };
   }
 }

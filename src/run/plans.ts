@@ -29,7 +29,7 @@ interface Entry {
 }
 
 export class PlanCache {
-  readonly #plans = new WeakMap<object, Map<number, Entry>>();
+  readonly #plans = new WeakMap<object, { readonly byHash: Map<number, Entry>; count: number }>();
   readonly #last = new Array<Entry | null>(LAST).fill(null);
   /** Of the call that was looked for last. */
   #hash = 0;
@@ -40,7 +40,7 @@ export class PlanCache {
     if (last !== null && isSame(last, form, call, mode)) return last.plan;
     const hash = hashOf(form.id, call);
     this.#hash = hash;
-    let entry = this.#plans.get(call.what)?.get(hash);
+    let entry = this.#plans.get(call.what)?.byHash.get(hash);
     while (entry !== undefined && !isSame(entry, form, call, mode)) entry = entry.next;
     if (entry === undefined) return null;
     this.#last[place] = entry;
@@ -51,10 +51,11 @@ export class PlanCache {
   keep<C extends Call>(form: Form<C>, call: C, mode: number, plan: Plan): void {
     const { what, facts, inputs, out } = call;
     let plans = this.#plans.get(what);
-    if (plans === undefined || plans.size >= MOST_PLANS) {
-      plans = new Map();
+    if (plans === undefined || plans.count >= MOST_PLANS) {
+      plans = { byHash: new Map(), count: 0 };
       this.#plans.set(what, plans);
     }
+    plans.count++;
     const entry = {
       form,
       what,
@@ -65,9 +66,9 @@ export class PlanCache {
       outType: out?.dtype ?? null,
       out: out?.frame ?? null,
       plan,
-      next: plans.get(this.#hash),
+      next: plans.byHash.get(this.#hash),
     };
-    plans.set(this.#hash, entry);
+    plans.byHash.set(this.#hash, entry);
     this.#last[(facts[0] as number) & (LAST - 1)] = entry;
   }
 }
@@ -109,12 +110,22 @@ function hashOf(form: number, { facts, inputs, out }: Call): number {
   let hash = form;
   for (let i = 0; i < facts.length; i++) {
     const fact = facts[i];
-    if (typeof fact === "number") hash = mix(hash, fact);
+    if (typeof fact === "number") hash = Number.isInteger(fact) ? mix(hash, fact) : mixBits(hash, fact);
+    else if (typeof fact === "bigint") hash = mix(hash, Number(BigInt.asIntN(32, fact)));
     else if (typeof fact === "string") hash = mix(hash, typeIds[fact as DType] ?? fact.length);
   }
   for (let k = 0; k < inputs.length; k++) hash = mixOperand(hash, inputs[k]);
   if (out !== null) hash = mixOperand(mix(hash, 77), out);
   return hash ^ (hash >>> 13);
+}
+
+const float = new Float64Array(1);
+const words = new Int32Array(float.buffer);
+
+/** Of a number that is no integer. */
+function mixBits(hash: number, x: number): number {
+  float[0] = x;
+  return mix(mix(hash, words[0]), words[1]);
 }
 
 function mixOperand(hash: number, { dtype, frame }: Strided): number {

@@ -64,8 +64,8 @@ describe("data type functions", () => {
 
   it("refusals", () => {
     expect(refused(() => resultType())).toMatchInlineSnapshot(`
-      "(value) resultType: nothing was given.
-        Give tensors and dtypes, at least one."
+      "(value) resultType: no tensor and no dtype was given.
+        Give at least one; numbers alone have no dtype."
     `);
     expect(refused(() => resultType("f8" as never))).toMatchInlineSnapshot(`
       "(dtype) resultType: unknown dtype "f8".
