@@ -466,6 +466,9 @@ export type Returned<R, D extends DType> = 0 extends 1 & R
         ? Computed<D>
         : DType;
 
+/** The same for a fold, whose accumulator holds what it starts with as well: booleans may become anything. */
+export type FoldedBy<R, D extends DType> = [R] extends [boolean] ? DType : Returned<R, D>;
+
 const signed: Record<number, DType> = { 1: "i8", 2: "i16", 4: "i32", 8: "i64" };
 
 function promotePair(a: DType, b: DType): DType {

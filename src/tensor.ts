@@ -12,6 +12,7 @@ import {
   dtypes,
   type FloatDType,
   type Floated,
+  type FoldedBy,
   fromScalar,
   type ItemOf,
   type OwnArrayOf,
@@ -110,7 +111,7 @@ export type Folded<N extends NamedFold, Q, D extends DType> = [Q] extends [never
   ? N extends "max" | "min"
     ? D
     : Wide<D>
-  : Returned<Q, D>;
+  : FoldedBy<Q, D>;
 
 /** A kernel: a function that says itself what it makes of dtypes. */
 export interface AnyKernel {
@@ -458,7 +459,7 @@ export class Tensor<out D extends DType = DType> {
     return wrapResult(elementwise("map", callable, [live("map", this)], read), read.tensor);
   }
   /** Folds axes with fn(acc, x). */
-  reduce<R extends Scalar, W extends Captures = never, C extends DType = D, E extends DType = Returned<R, C>>(
+  reduce<R extends Scalar, W extends Captures = never, C extends DType = D, E extends DType = FoldedBy<R, C>>(
     fn: (acc: number, x: number, captured: W) => R,
     options?: FoldOptions<AssociativeOptions, E, C, W>,
   ): Tensor<NoInfer<E>>;
@@ -469,7 +470,7 @@ export class Tensor<out D extends DType = DType> {
     return wrap(associativeReduce("reduce", callable, live("reduce", this), without(read, "with")));
   }
   /** Every step of the fold along one axis. */
-  scan<R extends Scalar, W extends Captures = never, C extends DType = D, E extends DType = Returned<R, C>>(
+  scan<R extends Scalar, W extends Captures = never, C extends DType = D, E extends DType = FoldedBy<R, C>>(
     fn: (acc: number, x: number, captured: W) => R,
     options?: FoldOptions<ScanOptions, E, C, W>,
   ): Tensor<NoInfer<E>>;
