@@ -10,6 +10,14 @@ import { type Shaped, ViewControls } from "./view-controls.ts";
 /** Views with more elements than this are not searched for who reads a cell. */
 const MOST_SEARCHED = 1 << 16;
 
+/** One element as it is, a bigint too: `get` gives numbers only. */
+function elementOf(t: Tensor, index: readonly number[]): number | bigint | boolean {
+  const one = t.slice(...index);
+  const value = one.toArray() as number | bigint | boolean;
+  one.dispose();
+  return value;
+}
+
 export class MemoryPanel {
   readonly #picker = h("div", { class: "tabs", role: "tablist", "aria-label": "Tensors of the program" });
   readonly #body = h("div", { class: "memory-body" });
@@ -169,7 +177,7 @@ class Link {
     this.#grid = new Grid({
       label: `Elements by index, shape ${list(tensor.shape)}`,
       shape: tensor.shape,
-      value: (index) => valueText(tensor.get(...index), tensor.dtype),
+      value: (index) => valueText(elementOf(tensor, index), tensor.dtype),
       onPoint: (index) => this.#point(index === null ? null : this.#position(index), index),
     });
     const { strides, offset } = tensor;
@@ -204,7 +212,7 @@ class Link {
     const strip = new Strip({
       label: `Memory, ${length} cells`,
       length,
-      value: (p) => valueText(memory.get(p), t.dtype),
+      value: (p) => valueText(elementOf(memory, [p]), t.dtype),
       inView: (p) => this.#readers.has(p),
       onPoint: (p) => this.#point(p, p === null ? null : (this.#readers.get(p)?.[0] ?? null)),
     });
@@ -270,7 +278,7 @@ class Link {
       this.#formula,
       h("code", {}, `${this.#name}[${index.join(", ")}]`),
       " = ",
-      h("b", {}, String(t.get(...index))),
+      h("b", {}, String(elementOf(t, index))),
       " lies at ",
       h("code", {}, sum),
       " = ",

@@ -55,7 +55,7 @@ const pages =
     const bodies: Record<string, [string, string | Buffer]> = {
       "/": ["text/html", html],
       "/page.js": ["text/javascript", page],
-      "/worker.js": ["text/javascript", readFileSync(here("../../src/run/worker.js"))],
+      "/strided-worker.js": ["text/javascript", readFileSync(here("../../src/run/strided-worker.js"))],
     };
     const found = bodies[path];
     if (found === undefined) return false;

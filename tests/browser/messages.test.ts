@@ -25,7 +25,7 @@ beforeAll(async () => {
     const outfile = join(folder, name);
     buildSync({ entryPoints: [here(entry)], bundle: true, format: "esm", platform: "browser", outfile });
   }
-  copyFileSync(here("../../src/run/worker.js"), join(folder, "worker.js"));
+  copyFileSync(here("../../src/run/strided-worker.js"), join(folder, "strided-worker.js"));
   browser = await launch();
 }, 120_000);
 

@@ -28,7 +28,7 @@ beforeAll(async () => {
       outfile: join(folder, `${name}.js`),
     });
   }
-  copyFileSync(here("../../src/run/worker.js"), join(folder, "worker.js"));
+  copyFileSync(here("../../src/run/strided-worker.js"), join(folder, "strided-worker.js"));
   browser = await launch();
 }, 120_000);
 
