@@ -5,7 +5,7 @@ import { arange, type DType, fft, kernel, linalg, random, Tensor, TensorError, t
 const leaky = kernel((x: number, k: number) => (x > 0 ? x : k * x), { k: 0.5 });
 const view = arange(8).reshape(2, 4).slice(":", "::2");
 const made: Tensor = leaky(view.sub(4));
-const big: bigint = tensor(new BigInt64Array([1n, 2n])).get(1);
+const big: number = tensor(new BigInt64Array([1n, 2n])).get(1);
 const data: Float32Array = arange(3).data;
 
 function norms<D extends DType>(t: Tensor<D>): string {
