@@ -87,7 +87,9 @@ const sourceOf = (file, from) => join(dirname(file), from.replace(/\.[jt]s$/, ".
 /** `D extends DType = DType, K` as it is said here, and as it is passed on. */
 function generics(params, scope, types) {
   if (params === "") return ["", ""];
-  const qualified = params.replace(/\b[A-Z]\w*\b/g, (name) => (types.has(name) ? `${scope}.${name}` : name));
+  // An alias has no variance of its own.
+  const plain = params.replace(/(^|,\s*)(?:(?:in|out) )+/g, "$1");
+  const qualified = plain.replace(/\b[A-Z]\w*\b/g, (name) => (types.has(name) ? `${scope}.${name}` : name));
   const names = splitTop(params).map(
     (p) =>
       p

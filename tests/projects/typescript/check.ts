@@ -48,8 +48,8 @@ const project: Project = {
       cjs(version),
     ]),
     // The oldest without skipLibCheck, and the oldest with it.
-    esm("5.3", "nodenext"),
-    cjs("5.3"),
+    esm("5.4", "nodenext"),
+    cjs("5.4"),
     {
       name: "5.0, nodenext, with skipLibCheck",
       run: async (place) => {
