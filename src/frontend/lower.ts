@@ -6,10 +6,11 @@
  */
 import { unreachable } from "../errors.ts";
 import { type Id, type Span, severalOf, type Template } from "../ir/node.ts";
-import { type OpName, ops } from "../ir/ops.ts";
+import { ops } from "../ir/ops.ts";
 import { builtinName, constants, functions, memberName, namespaces } from "./builtins.ts";
 import { counterName } from "./coverage.ts";
 import { declaredNames, freeNames, propertyName, rootName, varNames } from "./names.ts";
+import { binaryOps } from "./operators.ts";
 import type {
   AnyFunction,
   AnyNode,
@@ -105,29 +106,6 @@ class Refused extends Error {
     this.refusal = refused;
   }
 }
-
-const binaryOps: Readonly<Record<string, OpName>> = {
-  "+": "add",
-  "-": "sub",
-  "*": "mul",
-  "/": "div",
-  "%": "rem",
-  "**": "pow",
-  "&": "bitAnd",
-  "|": "bitOr",
-  "^": "bitXor",
-  "<<": "shl",
-  ">>": "shr",
-  ">>>": "shru",
-  "==": "eq",
-  "===": "eq",
-  "!=": "ne",
-  "!==": "ne",
-  "<": "lt",
-  "<=": "le",
-  ">": "gt",
-  ">=": "ge",
-};
 
 /** What a refused piece of syntax is called in its message. */
 const refusedValues: Readonly<Record<string, string>> = {

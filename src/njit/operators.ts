@@ -1,4 +1,6 @@
 /** Expressions: operators, assignments and choices. What names, members and calls stand for is told by elements.ts. */
+
+import { binaryOps } from "../frontend/operators.ts";
 import type {
   AnyNode,
   AssignmentExpression,
@@ -8,33 +10,9 @@ import type {
   MemberExpression,
   UpdateExpression,
 } from "../frontend/parse.ts";
-import type { OpName } from "../ir/ops.ts";
 import type { ArrayRef, Expr, Place } from "./tree.ts";
 import { nothing, type Scope, type Val } from "./values.ts";
 import { endsIn, isTest, type Of, type Positioned, value, Writer } from "./writer.ts";
-
-const binaryOps: Readonly<Record<string, OpName>> = {
-  "+": "add",
-  "-": "sub",
-  "*": "mul",
-  "/": "div",
-  "%": "rem",
-  "**": "pow",
-  "&": "bitAnd",
-  "|": "bitOr",
-  "^": "bitXor",
-  "<<": "shl",
-  ">>": "shr",
-  ">>>": "shru",
-  "==": "eq",
-  "===": "eq",
-  "!=": "ne",
-  "!==": "ne",
-  "<": "lt",
-  "<=": "le",
-  ">": "gt",
-  ">=": "ge",
-};
 
 /** What an assignment writes to. */
 interface AssignmentTarget {

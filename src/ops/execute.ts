@@ -27,8 +27,7 @@ import { tellCopy, tellInterpreted } from "./tell.ts";
 /** Runs a call. Given back is its output, which holds its storage if the call made it. */
 export function execute<C extends Call>(form: Form<C>, call: C): Strided {
   const e = engine();
-  const known = e.plans.find(form, call, e.mode);
-  const { plan, planning } = known === null ? makePlan(e, form, call) : { plan: known, planning: null };
+  const { plan, planning } = planOf(e, form, call);
   const { out } = call;
   const params = paramsOf(call, plan);
   if (out === null) return make(e, call, plan, params, planning);
@@ -41,7 +40,14 @@ export function execute<C extends Call>(form: Form<C>, call: C): Strided {
   return out;
 }
 
-function makePlan<C extends Call>(e: Engine, form: Form<C>, call: C): { plan: Plan; planning: Planning } {
+/** The plan of a call, and what making it took; null: it was there before. */
+function planOf<C extends Call>(
+  e: Engine,
+  form: Form<C>,
+  call: C,
+): { plan: Plan; planning: Planning | null } {
+  const known = e.plans.find(form, call, e.mode);
+  if (known !== null) return { plan: known, planning: null };
   const began = performance.now();
   const { compiled } = e.kernels;
   const plan = form.plan(call);
@@ -55,8 +61,7 @@ function makePlan<C extends Call>(e: Engine, form: Form<C>, call: C): { plan: Pl
  */
 export function executeSeveral<C extends Call>(form: Form<C>, call: C, outs: readonly Strided[]): Strided[] {
   const e = engine();
-  const known = e.plans.find(form, call, e.mode);
-  const { plan, planning } = known === null ? makePlan(e, form, call) : { plan: known, planning: null };
+  const { plan, planning } = planOf(e, form, call);
   const params = paramsOf(call, plan);
   const inputs = call.inputs.slice(outs.length);
   const made: Strided[] = [];

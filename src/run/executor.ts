@@ -22,11 +22,9 @@ import {
   interpretMatmul,
   interpretSeveral,
 } from "./interpret.ts";
-import type { CompiledKernel, KernelCache, PlannedWalk } from "./kernel.ts";
+import { addressOf, type CompiledKernel, type KernelCache, type PlannedWalk } from "./kernel.ts";
 import { advance, isEmpty } from "./odometer.ts";
 import { type FoldRunner, foldNests, foldParams, startOf } from "./reduce.ts";
-
-const addressOf = (t: Strided): number => t.storage.address + t.frame.offset;
 
 /** Where operands begin, the output first, each moved by what the plan says. */
 function placesOf(out: Strided, inputs: readonly Strided[], shifts: readonly number[]): number[] {

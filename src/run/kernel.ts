@@ -160,7 +160,7 @@ export class KernelCache {
       const base = this.#place(kernel);
       words[base + descriptor.n] = Math.min(chunk, size - i);
       words[base + descriptor.m] = 1;
-      words[base + descriptor.address(0)] = out.storage.address + out.frame.offset + i * out.frame.itemBytes;
+      words[base + descriptor.address(0)] = addressOf(out) + i * out.frame.itemBytes;
       for (let k = 1; k < operands; k++) {
         const { storage, frame } = inputs[k - 1];
         words[base + descriptor.address(k)] = storage.address + frame.offset + i * frame.itemBytes;
@@ -350,6 +350,9 @@ function checkArguments(program: Program): void {
 
 /** Outputs and inputs. */
 const operandsOf = (program: Program): number => resultsOf(program).length + program.inputs.length;
+
+/** Where the first element of an operand lies. */
+export const addressOf = ({ storage, frame }: FlatOperand): number => storage.address + frame.offset;
 
 /** A dense operand: where its storage lies, and where in it the first element is. */
 interface FlatOperand {

@@ -21,9 +21,9 @@ import type { View } from "../view/view.ts";
 import { detectFeatures } from "../wasm/features.ts";
 import { emitFold } from "../wasm/reduce.ts";
 import { starts } from "../wasm/reduce-kit.ts";
-import type { FoldWork, Prepared, Strided } from "./call.ts";
+import type { FoldWork, Prepared } from "./call.ts";
 import { Scratch } from "./descriptors.ts";
-import { instantiate, type KernelCache } from "./kernel.ts";
+import { addressOf, instantiate, type KernelCache } from "./kernel.ts";
 import { isEmpty } from "./odometer.ts";
 import type { Pool } from "./pool.ts";
 import { MOST_KERNELS, Recent } from "./recent.ts";
@@ -292,8 +292,6 @@ export class FoldRunner {
     return stages;
   }
 }
-
-const addressOf = (t: Strided): number => t.storage.address + t.frame.offset;
 
 /** Captured values come in one list: the step's, the end's, and the first element's if it has any. */
 export function foldParams({ step, finish }: Fold, all: readonly Value[]): FoldParams {
