@@ -6,8 +6,8 @@
  * - relaxed SIMD (Node 20; newer ones have it on): a·b + c in one instruction
  * - revectorisation (Node 24 and newer): V8 pairs 128-bit operations into 256-bit ones
  */
-import { ModuleBuilder } from "./wasm/assembler.ts";
-import { detectFeatures, featuresInUse, switches } from "./wasm/features.ts";
+import { ModuleBuilder } from "./wasm/assembler/assembler.ts";
+import { detectFeatures, featuresInUse, switches } from "./wasm/assembler/features.ts";
 
 export interface TurboFeature {
   readonly name: "relaxed SIMD" | "revectorisation";

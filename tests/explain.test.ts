@@ -22,7 +22,7 @@ import {
   zip,
 } from "../src/index.ts";
 import { stridedOf } from "../src/tensor.ts";
-import { emitBulkCopy } from "../src/wasm/bulk.ts";
+import { emitBulkCopy } from "../src/wasm/program/bulk.ts";
 
 beforeAll(() => configure({ threads: 1 }));
 

@@ -29,7 +29,7 @@ import { fromJSON } from "../src/ops/json.ts";
 import { Pool } from "../src/run/pool.ts";
 import { Recent } from "../src/run/recent.ts";
 import { stridedOf, wrap } from "../src/tensor.ts";
-import { descriptor } from "../src/wasm/elementwise.ts";
+import { descriptor } from "../src/wasm/program/elementwise.ts";
 import { refused } from "./refused.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: what plain JavaScript may pass

@@ -19,7 +19,7 @@ function now(): number {
 }
 
 async function main(): Promise<void> {
-  const { detectFeatures } = await import("../../src/wasm/features.ts");
+  const { detectFeatures } = await import("../../src/wasm/assembler/features.ts");
   // Before anything is compiled; newer hosts have relaxed SIMD without being asked.
   const turbo = argv.includes("--turbo");
   if ((turbo || argv.includes("--relaxed")) && !detectFeatures().relaxedSimd) {
@@ -31,7 +31,7 @@ async function main(): Promise<void> {
   const { Heap } = await import("../../src/memory/heap.ts");
   const { GemmKernels } = await import("../../src/run/gemm.ts");
   const { heapModule } = await import("../../src/wasm/kit.ts");
-  const { f32x4 } = await import("../../src/wasm/assembler.ts");
+  const { f32x4 } = await import("../../src/wasm/assembler/assembler.ts");
 
   const heap = new Heap();
   const gemm = new GemmKernels(heap);

@@ -12,7 +12,7 @@ import { mapReduce } from "../../src/ops/reduce.ts";
 import * as named from "../../src/ops/reductions.ts";
 import type { Strided } from "../../src/run/call.ts";
 import { stridedOf } from "../../src/tensor.ts";
-import { ModuleBuilder } from "../../src/wasm/assembler.ts";
+import { ModuleBuilder } from "../../src/wasm/assembler/assembler.ts";
 
 const rounds = Number(process.argv[2] ?? 15);
 const e = engine();

@@ -3,7 +3,7 @@ import { zeros } from "../api.ts";
 import { engine } from "../engine.ts";
 import { kernel } from "../kernel.ts";
 import type { Tensor } from "../tensor.ts";
-import { detectFeatures } from "../wasm/features.ts";
+import { detectFeatures } from "../wasm/assembler/features.ts";
 
 /** One line: a name and what was found. */
 export type Finding = readonly [name: string, value: string];

@@ -13,7 +13,7 @@ import type { CompiledFold } from "../run/reduce-tasks.ts";
 import { sizeOf } from "../view/layout.ts";
 import type { LoopNest } from "../view/loops.ts";
 import { isContiguous, type View } from "../view/view.ts";
-import { detectFeatures } from "../wasm/features.ts";
+import { detectFeatures } from "../wasm/assembler/features.ts";
 import type { KernelStep, OperandReport, RoutineOperand, SpanReport } from "./steps.ts";
 
 /** An operand as it is told of: in the shape the operation has. */

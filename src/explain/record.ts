@@ -4,7 +4,7 @@ import { type Event, engine } from "../engine.ts";
 import { WARM } from "../run/kernel.ts";
 import { sizeOf } from "../view/layout.ts";
 import { extent } from "../view/view.ts";
-import { disassemble } from "../wasm/wat.ts";
+import { disassemble } from "../wasm/assembler/wat.ts";
 import {
   capturedOf,
   codeOf,

@@ -2,7 +2,7 @@
 
 import { list } from "../errors.ts";
 import { rowMajorStrides } from "../view/layout.ts";
-import { switches } from "../wasm/features.ts";
+import { switches } from "../wasm/assembler/features.ts";
 import type {
   KernelStep,
   LoopReport,

@@ -1,6 +1,6 @@
 /**
  * THE operation table. One row says everything the compiler's front half must know of an operation: its arity,
- * how dtypes flow through it, and its meaning on JavaScript values. The back half is one row in wasm/lower.ts
+ * how dtypes flow through it, and its meaning on JavaScript values. The back half is one row in wasm/program/lower.ts
  * (or a decomposition in optimize/decompose.ts); the compiler names what is missing.
  *
  * `eval` works on numbers, `int` replaces it for integer dtypes up to 32 bits where it differs, `big` is the

@@ -1,4 +1,4 @@
-/** Scalar functions that `rare` nodes call, as the interpreter computes them. wasm/slow.ts has the compiled twins. */
+/** Scalar functions that `rare` nodes call, as the interpreter computes them. wasm/program/slow.ts has the compiled twins. */
 import type { Value } from "../dtype.ts";
 import { ops } from "./ops.ts";
 

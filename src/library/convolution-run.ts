@@ -17,8 +17,8 @@ import {
   emitConvolution,
   emitConvolutionWeights,
   emitDirectConvolution,
-} from "../wasm/convolution.ts";
-import { detectFeatures } from "../wasm/features.ts";
+} from "../wasm/routines/convolution.ts";
+import { detectFeatures } from "../wasm/assembler/features.ts";
 
 /** Everything about a convolution but where its operands lie. Lists have one entry a spatial axis. */
 export interface ConvPlan {
@@ -205,7 +205,7 @@ function layOut(plan: ConvPlan, method: Method, images: number): Layout {
   };
 }
 
-/** The two lists of wasm/convolution.ts, for images that lie as `frame` says. */
+/** The two lists of wasm/routines/convolution.ts, for images that lie as `frame` says. */
 function tablesOf(
   plan: ConvPlan,
   { lane, width }: Method,

@@ -15,9 +15,9 @@ import { allocate } from "../ops/strided.ts";
 import type { RoutineAbout, Task } from "../run/routine.ts";
 import { stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
-import type { FftLane } from "../wasm/fft-kit.ts";
-import { emitComplexProduct } from "../wasm/fft-lines.ts";
-import { sideKinds } from "../wasm/fft-sides.ts";
+import type { FftLane } from "../wasm/routines/fft/kit.ts";
+import { emitComplexProduct } from "../wasm/routines/fft/lines.ts";
+import { sideKinds } from "../wasm/routines/fft/sides.ts";
 import { imag } from "./complex.ts";
 import {
   addresses,

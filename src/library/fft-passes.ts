@@ -1,17 +1,17 @@
 /**
  * Passes: one transform of every line of one side, laid down on the other. A side says where lines are and how their
- * elements lie; tables, workspaces and tasks are made here, the work is wasm/fft.ts.
+ * elements lie; tables, workspaces and tasks are made here, the work is wasm/routines/fft/fft.ts.
  */
 import { dtypes } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { createStorage } from "../memory/storage.ts";
 import type { RoutineAbout, Task } from "../run/routine.ts";
 import { stridedOf, type Tensor } from "../tensor.ts";
-import { emitFft, FFT_WORDS, fftTask } from "../wasm/fft.ts";
-import { CELL, type FftLane, linesOf } from "../wasm/fft-kit.ts";
-import { emitPairUpLines } from "../wasm/fft-lines.ts";
-import { sideKinds } from "../wasm/fft-sides.ts";
-import { RADICES } from "../wasm/fft-stages.ts";
+import { emitFft, FFT_WORDS, fftTask } from "../wasm/routines/fft/fft.ts";
+import { CELL, type FftLane, linesOf } from "../wasm/routines/fft/kit.ts";
+import { emitPairUpLines } from "../wasm/routines/fft/lines.ts";
+import { sideKinds } from "../wasm/routines/fft/sides.ts";
+import { RADICES } from "../wasm/routines/fft/stages.ts";
 import { halvesOf, powersOf, stagesOf, twistOf } from "./fft-tables.ts";
 
 export const range = (n: number) => Array.from({ length: n }, (_, i) => i);

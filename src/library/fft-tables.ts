@@ -1,6 +1,6 @@
 /** The numbers exp(-2πi·k / n) that transforms are made of, and the memory of those used last. */
 import { dtypes } from "../dtype.ts";
-import { type FftLane, linesOf } from "../wasm/fft-kit.ts";
+import { type FftLane, linesOf } from "../wasm/routines/fft/kit.ts";
 
 /**
  * out[at], out[at + 1] = exp(-2πi·k / n). The angle is brought into an eighth of the circle with whole numbers first, so
@@ -22,7 +22,7 @@ export function unit(out: Float64Array | Float32Array, at: number, k: number, n:
 }
 
 interface Stages {
-  /** As wasm/fft.ts reads them; addresses of factors count from the table's start. */
+  /** As wasm/routines/fft/fft.ts reads them; addresses of factors count from the table's start. */
   readonly words: Int32Array;
   readonly factors: Float32Array | Float64Array;
 }
@@ -48,7 +48,7 @@ export function stagesOf(lane: FftLane, n: number, radices: readonly number[]): 
   });
 }
 
-/** The factors of `emitPairUp` in wasm/fft-between.ts, for real signals of n. */
+/** The factors of `emitPairUp` in wasm/routines/fft/between.ts, for real signals of n. */
 export function halvesOf(lane: FftLane, n: number, inverse: boolean): Float32Array | Float64Array {
   return remembered(`halves ${lane} ${n} ${inverse}`, () => {
     const count = n >> 2;
@@ -75,7 +75,7 @@ export function powersOf(whole: number) {
   });
 }
 
-/** The tables of `emitTwist` in wasm/fft-between.ts, for columns of n1 in a transform of `whole`. */
+/** The tables of `emitTwist` in wasm/routines/fft/between.ts, for columns of n1 in a transform of `whole`. */
 export function twistOf(lane: FftLane, n1: number, whole: number) {
   return remembered(`twist ${lane} ${n1} ${whole}`, () => {
     const width = linesOf(lane);

@@ -19,7 +19,7 @@ import { broadcastShapes } from "../view/broadcast.ts";
 import { normalizeAxis, sizeOf } from "../view/layout.ts";
 import { reshape } from "../view/reshape.ts";
 import { broadcastTo, contiguousView, type View } from "../view/view.ts";
-import type { IndexMode } from "../wasm/gather.ts";
+import type { IndexMode } from "../wasm/routines/index/gather.ts";
 import {
   checkMode,
   gatherTo,

@@ -11,7 +11,7 @@ import { isTensor, type Joined, liveTensor, stridedOf, type Tensor, wrap } from 
 import { checkShape, normalizeAxis, sizeOf } from "../view/layout.ts";
 import { type LoopNest, planLoops } from "../view/loops.ts";
 import { contiguousView, expandDims as expandView, type View } from "../view/view.ts";
-import { emitJoin } from "../wasm/gather.ts";
+import { emitJoin } from "../wasm/routines/index/gather.ts";
 import { take } from "./indexing.ts";
 import { atleast1d, atleast2d, rangeOf, tensorList } from "./manipulate.ts";
 import { named } from "./scoped.ts";

@@ -20,9 +20,9 @@ import { sizeOf, unravel } from "../view/layout.ts";
 import { type LoopNest, planLoops } from "../view/loops.ts";
 import { overlaps } from "../view/overlap.ts";
 import { broadcastTo, contiguousView, type View } from "../view/view.ts";
-import { emitMoves, emitOffsets, emitRows, type IndexMode } from "../wasm/gather.ts";
-import { emitFold } from "../wasm/scatter.ts";
-import type { ItemBytes } from "../wasm/walk.ts";
+import { emitMoves, emitOffsets, emitRows, type IndexMode } from "../wasm/routines/index/gather.ts";
+import { emitFold } from "../wasm/routines/index/scatter.ts";
+import type { ItemBytes } from "../wasm/routines/walk.ts";
 import { isEmptyNest, separateTasks, walkTasks } from "./walk.ts";
 
 /** What one index tensor chooses from: an axis, its size, and the bytes from one index to the next. */

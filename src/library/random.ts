@@ -1,6 +1,6 @@
 /**
  * Random numbers. A generator is a key, a stream and a place in it; what it draws depends on these alone, not on threads,
- * on SIMD or on the host. Algorithms are in wasm/random.ts.
+ * on SIMD or on the host. Algorithms are in wasm/routines/random.ts.
  *
  *     const rng = random.generator(42);
  *     rng.normal([3, 4]);
@@ -25,7 +25,7 @@ import {
   GROUP_WORDS,
   philox,
   randomTask,
-} from "../wasm/random.ts";
+} from "../wasm/routines/random.ts";
 import { take } from "./indexing.ts";
 import { searchsorted } from "./search.ts";
 import { argsort } from "./sort.ts";

@@ -8,7 +8,7 @@ import { allocate, filled } from "../ops/strided.ts";
 import type { Strided } from "../run/call.ts";
 import type { Task } from "../run/routine.ts";
 import { liveTensor, namedReduction, type Operand, stridedOf, type Tensor, wrap } from "../tensor.ts";
-import { emitKeys, emitSearch, type Search } from "../wasm/sort-search.ts";
+import { emitKeys, emitSearch, type Search } from "../wasm/routines/sort/search.ts";
 import { scoped } from "./scoped.ts";
 import { denseCopy, gatherLines } from "./sort.ts";
 

@@ -16,7 +16,7 @@ import {
   wrap,
 } from "../tensor.ts";
 import { normalizeAxis, sizeOf } from "../view/layout.ts";
-import { emitCompress, emitRuns } from "../wasm/sort-search.ts";
+import { emitCompress, emitRuns } from "../wasm/routines/sort/search.ts";
 import { scoped } from "./scoped.ts";
 import { lookUp, operandFor } from "./search.ts";
 import { denseCopy, gatherLines, orderBy, sortLines, withScratch } from "./sort.ts";

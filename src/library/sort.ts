@@ -1,6 +1,6 @@
 /**
  * Sorting along an axis: values, positions, and the first few of either. The order is NumPy's: NaNs come last (first when
- * descending), -0 and 0 are equal, and equal elements keep their order, always. The work is in wasm/sort.ts.
+ * descending), -0 and 0 are equal, and equal elements keep their order, always. The work is in wasm/routines/sort/sort.ts.
  */
 import { type DType, dtypes } from "../dtype.ts";
 import { engine } from "../engine.ts";
@@ -19,9 +19,9 @@ import {
   SORT_WORDS,
   sortSteps,
   sortTask,
-} from "../wasm/sort.ts";
-import { emitGather } from "../wasm/sort-search.ts";
-import { digitsOf, type SortForm, SPECIAL, UNSORTED } from "../wasm/sort-steps.ts";
+} from "../wasm/routines/sort/sort.ts";
+import { emitGather } from "../wasm/routines/sort/search.ts";
+import { digitsOf, type SortForm, SPECIAL, UNSORTED } from "../wasm/routines/sort/steps.ts";
 import { scoped } from "./scoped.ts";
 
 export interface SortOptions {

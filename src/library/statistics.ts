@@ -23,7 +23,7 @@ import { allocate } from "../ops/strided.ts";
 import type { Task } from "../run/routine.ts";
 import { isTensor, liveTensor, type Operand, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { normalizeAxes, normalizeAxis, sizeOf } from "../view/layout.ts";
-import { emitBincount } from "../wasm/sort-search.ts";
+import { emitBincount } from "../wasm/routines/sort/search.ts";
 import { scoped } from "./scoped.ts";
 import { densePositions, lookUp, operandFor, vector } from "./search.ts";
 import { denseCopy, gatherLines, sortLines } from "./sort.ts";

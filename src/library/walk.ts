@@ -1,4 +1,4 @@
-/** Tasks for routines over a loop nest (see wasm/walk.ts): the two innermost loops are theirs, the others are unrolled here. */
+/** Tasks for routines over a loop nest (see wasm/routines/walk.ts): the two innermost loops are theirs, the others are unrolled here. */
 import { advance } from "../run/odometer.ts";
 import type { Task } from "../run/routine.ts";
 import { sizeOf } from "../view/layout.ts";

@@ -5,7 +5,7 @@ import { isOp, type OpName } from "../ir/ops.ts";
 import { printProgram } from "../ir/print.ts";
 import { optimize } from "../optimize/pipeline.ts";
 import { Recent } from "../run/recent.ts";
-import { lowering } from "../wasm/lower.ts";
+import { lowering } from "../wasm/program/lower.ts";
 
 /** Programs that went through the passes: many expressions are alike. */
 const known = new Recent<Program>(1000);

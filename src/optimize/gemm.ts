@@ -49,7 +49,7 @@ export interface GemmBlocking {
 /**
  * `direct`: operands are read where they lie, nothing is packed unless it must be; batches are a loop in the kernel.
  * `packed`: blocks of both operands are copied into the order the tile reads them in.
- * `dots`, `axpy`: a product with a vector, or with very few rows: the matrix is a stream (see wasm/gemm-vector.ts).
+ * `dots`, `axpy`: a product with a vector, or with very few rows: the matrix is a stream (see wasm/product/vector.ts).
  * (k = 1 is an elementwise product, and none of these.)
  */
 export type GemmPath = "empty" | "dots" | "axpy" | "direct" | "packed";

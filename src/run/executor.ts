@@ -12,7 +12,7 @@ import { ADD, canAccumulate, REPLACE, SUBTRACT } from "../optimize/gemm.ts";
 import { foldMisfitOf, misfitOf } from "../optimize/size.ts";
 import { type LoopNest, planLoops } from "../view/loops.ts";
 import { broadcastTo, type View } from "../view/view.ts";
-import { detectFeatures } from "../wasm/features.ts";
+import { detectFeatures } from "../wasm/assembler/features.ts";
 import type { Described, Executor, FoldWork, Prepared, ProductWork, Strided } from "./call.ts";
 import type { GemmKernels } from "./gemm.ts";
 import {

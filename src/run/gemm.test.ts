@@ -9,8 +9,8 @@ import {
   type GemmTile,
   planGemm,
 } from "../optimize/gemm.ts";
-import { detectFeatures } from "../wasm/features.ts";
-import { disassemble } from "../wasm/wat.ts";
+import { detectFeatures } from "../wasm/assembler/features.ts";
+import { disassemble } from "../wasm/assembler/wat.ts";
 import { GemmKernels } from "./gemm.ts";
 import { interpretMatmul } from "./interpret.ts";
 

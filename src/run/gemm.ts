@@ -27,17 +27,17 @@ import {
   STREAM_K,
   tileCandidates,
 } from "../optimize/gemm.ts";
-import type { ModuleBuilder } from "../wasm/assembler.ts";
-import { detectFeatures } from "../wasm/features.ts";
+import type { ModuleBuilder } from "../wasm/assembler/assembler.ts";
+import { detectFeatures } from "../wasm/assembler/features.ts";
 import {
   type DirectGemm,
   emitDirectGemm,
   emitPackedGemm,
   type GemmModuleOptions,
   type PackedGemm,
-} from "../wasm/gemm.ts";
-import { emitVectorGemm, type VectorGemm } from "../wasm/gemm-vector.ts";
-import { compileModule } from "../wasm/module.ts";
+} from "../wasm/product/gemm.ts";
+import { emitVectorGemm, type VectorGemm } from "../wasm/product/vector.ts";
+import { compileModule } from "../wasm/assembler/module.ts";
 import { workspaceOf } from "./descriptors.ts";
 import { type TileProbe, TileRace } from "./gemm-probe.ts";
 import type { Pool } from "./pool.ts";

@@ -21,12 +21,12 @@ import {
   togetherClasses,
 } from "../optimize/vectorize.ts";
 import type { LoopNest } from "../view/loops.ts";
-import { emitBulkCopy } from "../wasm/bulk.ts";
-import { descriptor, emitElementwise } from "../wasm/elementwise.ts";
-import { detectFeatures } from "../wasm/features.ts";
-import { compileModule } from "../wasm/module.ts";
-import { emitTile } from "../wasm/tile.ts";
-import { emitTogether } from "../wasm/together.ts";
+import { emitBulkCopy } from "../wasm/program/bulk.ts";
+import { descriptor, emitElementwise } from "../wasm/program/elementwise.ts";
+import { detectFeatures } from "../wasm/assembler/features.ts";
+import { compileModule } from "../wasm/assembler/module.ts";
+import { emitTile } from "../wasm/program/tile.ts";
+import { emitTogether } from "../wasm/program/together.ts";
 import { checkDescriptor, Scratch, TaskQueue, TEMPLATE } from "./descriptors.ts";
 import { advance, isEmpty } from "./odometer.ts";
 import type { Pool, PoolKernel } from "./pool.ts";

@@ -4,7 +4,7 @@ import { printProgram } from "../ir/print.ts";
 import { optimize } from "../optimize/pipeline.ts";
 import type { Fold } from "../optimize/reduce.ts";
 import { codeSize } from "../optimize/size.ts";
-import type { FoldPrograms } from "../wasm/reduce-kit.ts";
+import type { FoldPrograms } from "../wasm/fold/kit.ts";
 
 /** Values of more nodes are never joined early: it would not pay. */
 const MOST_EARLY = 1000;

@@ -5,7 +5,7 @@
 import { type DType, dtypes, type Value } from "../dtype.ts";
 import type { Fold } from "../optimize/reduce.ts";
 import { type FoldAxis, type FoldKernelPlan, type FoldLoops, noLoop } from "../optimize/reduce-plan.ts";
-import { type FoldPrograms, foldDescriptor } from "../wasm/reduce-kit.ts";
+import { type FoldPrograms, foldDescriptor } from "../wasm/fold/kit.ts";
 import { checkDescriptor, type Scratch, TaskQueue, TEMPLATE } from "./descriptors.ts";
 import type { Pool, PoolKernel } from "./pool.ts";
 import { PIECE, WORTH_SHARING } from "./split.ts";
@@ -179,7 +179,7 @@ export interface Round {
   /** Every part has outputs of its own: those of all kept cells, one part after the other. */
   readonly parts: Parts | null;
   readonly cells: Cells;
-  /** How cells start: see `starts` in wasm/reduce-kit.ts. */
+  /** How cells start: see `starts` in wasm/fold/kit.ts. */
   readonly start: number;
   /** Turn cells into output at the end? */
   readonly finish: boolean;

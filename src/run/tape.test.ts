@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { Heap } from "../memory/heap.ts";
-import { ModuleBuilder } from "../wasm/assembler.ts";
+import { ModuleBuilder } from "../wasm/assembler/assembler.ts";
 import { Pool } from "./pool.ts";
 import { tapedModule, writeTapes } from "./tape.ts";
 

@@ -1,5 +1,5 @@
 /** What every module made here has: the heap's memory, words of a descriptor, loops that count down. */
-import { type FuncBuilder, type Local, ModuleBuilder } from "./assembler.ts";
+import { type FuncBuilder, type Local, ModuleBuilder } from "./assembler/assembler.ts";
 
 /** A module that works on the heap: memory "m" of module "e". */
 export function heapModule(shared: boolean): ModuleBuilder {

@@ -14,7 +14,7 @@ import type { Strided } from "../../src/run/call.ts";
 import type { Pool } from "../../src/run/pool.ts";
 import { FoldRunner } from "../../src/run/reduce.ts";
 import { stridedOf } from "../../src/tensor.ts";
-import { disassemble } from "../../src/wasm/wat.ts";
+import { disassemble } from "../../src/wasm/assembler/wat.ts";
 import { layout, place, read } from "./folds.ts";
 
 /* Sums ---------------------------------------------------------------------------------------------------------------- */

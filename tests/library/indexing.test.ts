@@ -15,7 +15,7 @@ import {
 import * as ix from "../../src/library/indexing.ts";
 import * as mask from "../../src/library/mask.ts";
 import { stridedOf } from "../../src/tensor.ts";
-import { emitUnravel } from "../../src/wasm/compress.ts";
+import { emitUnravel } from "../../src/wasm/routines/index/compress.ts";
 import { testReference } from "./reference.ts";
 
 const { assignAt, assignTake, gather, put, putAlongAxis, scatterAdd, take, takeAlongAxis } = ix;

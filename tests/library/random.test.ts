@@ -4,7 +4,7 @@ import type { TypedArray } from "../../src/dtype.ts";
 import { engine } from "../../src/engine.ts";
 import { arange, ready, scope, type Tensor, tensor, zeros } from "../../src/index.ts";
 import * as random from "../../src/library/random.ts";
-import { philox } from "../../src/wasm/random.ts";
+import { philox } from "../../src/wasm/routines/random.ts";
 import { refused } from "../refused.ts";
 import { testReference } from "./reference.ts";
 

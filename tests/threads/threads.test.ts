@@ -12,7 +12,7 @@ import { engine } from "../../src/engine.ts";
 import { arange, configure, explain, kernel, type Tensor, zeros, zip } from "../../src/index.ts";
 import { Heap } from "../../src/memory/heap.ts";
 import { Pool } from "../../src/run/pool.ts";
-import { type FuncBuilder, ModuleBuilder } from "../../src/wasm/assembler.ts";
+import { type FuncBuilder, ModuleBuilder } from "../../src/wasm/assembler/assembler.ts";
 
 beforeAll(() => {
   configure({ threads: 3 });

@@ -310,7 +310,7 @@ test("a call that has no room says what it needs and what there is", async () =>
 
 test("tasks of a routine have room and are of one length, or are refused", async () => {
   const { engine } = await import("../../src/engine.ts");
-  const { emitBulkCopy } = await import("../../src/wasm/bulk.ts");
+  const { emitBulkCopy } = await import("../../src/wasm/program/bulk.ts");
   const { routines } = engine();
   const run = (tasks: readonly (readonly number[])[]) =>
     routines.run("test copy", ({ shared }) => emitBulkCopy(shared), tasks, 0);

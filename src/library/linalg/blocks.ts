@@ -11,7 +11,7 @@ import type { Strided } from "../../run/call.ts";
 import type { EmitRoutine, Task } from "../../run/routine.ts";
 import { liveTensor, stridedOf, type Tensor, wrap } from "../../tensor.ts";
 import { sizeOf } from "../../view/layout.ts";
-import type { LinalgDType } from "../../wasm/linalg-kit.ts";
+import type { LinalgDType } from "../../wasm/routines/linalg/kit.ts";
 
 export type { LinalgDType };
 

@@ -5,7 +5,7 @@ import { fail, list } from "../../errors.ts";
 import { readOptions } from "../../ops/arguments.ts";
 import { stridedOf, type Tensor } from "../../tensor.ts";
 import { unravel } from "../../view/layout.ts";
-import { emitCholesky, emitTriangle } from "../../wasm/linalg-factor.ts";
+import { emitCholesky, emitTriangle } from "../../wasm/routines/linalg/factor.ts";
 import { scoped } from "../scoped.ts";
 import {
   addressOf,

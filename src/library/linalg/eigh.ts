@@ -8,7 +8,7 @@ import { engine } from "../../engine.ts";
 import { describe, fail } from "../../errors.ts";
 import { readOptions } from "../../ops/arguments.ts";
 import { stridedOf, type Tensor } from "../../tensor.ts";
-import { emitTridiagonal } from "../../wasm/linalg-reduce.ts";
+import { emitTridiagonal } from "../../wasm/routines/linalg/reduce.ts";
 import { scoped } from "../scoped.ts";
 import {
   addressOf,

@@ -2,7 +2,7 @@
 import { empty, zeros } from "../../api.ts";
 import type { Strided } from "../../run/call.ts";
 import { stridedOf, type Tensor } from "../../tensor.ts";
-import { emitLuPanel, emitSwapRows, PANEL } from "../../wasm/linalg-factor.ts";
+import { emitLuPanel, emitSwapRows, PANEL } from "../../wasm/routines/linalg/factor.ts";
 import {
   addressOf,
   block,

@@ -4,7 +4,7 @@ import type { DType } from "../../dtype.ts";
 import { describe, fail } from "../../errors.ts";
 import { readOptions } from "../../ops/arguments.ts";
 import { stridedOf, type Tensor } from "../../tensor.ts";
-import { emitQrPanel, PANEL } from "../../wasm/linalg-factor.ts";
+import { emitQrPanel, PANEL } from "../../wasm/routines/linalg/factor.ts";
 import { scoped } from "../scoped.ts";
 import {
   addressOf,

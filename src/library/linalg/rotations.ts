@@ -2,7 +2,7 @@
 import { empty } from "../../api.ts";
 import { engine } from "../../engine.ts";
 import { stridedOf, type Tensor } from "../../tensor.ts";
-import { emitRotations, ROTATION_BYTES } from "../../wasm/linalg-reduce.ts";
+import { emitRotations, ROTATION_BYTES } from "../../wasm/routines/linalg/reduce.ts";
 import { addressOf, runRoutine, type Stack } from "./blocks.ts";
 
 /** Rotations that wait at the most. */

@@ -6,7 +6,7 @@ import { empty, scope } from "../../api.ts";
 import type { DType } from "../../dtype.ts";
 import { readOptions } from "../../ops/arguments.ts";
 import { stridedOf, type Tensor } from "../../tensor.ts";
-import { emitBidiagonal } from "../../wasm/linalg-reduce.ts";
+import { emitBidiagonal } from "../../wasm/routines/linalg/reduce.ts";
 import { scoped } from "../scoped.ts";
 import { diagonalize } from "./bidiagonal.ts";
 import {

@@ -1,5 +1,5 @@
 /** T⁻¹·B for triangular T: halves and products down to small triangles, which a routine solves. */
-import { emitTriangular } from "../../wasm/linalg-factor.ts";
+import { emitTriangular } from "../../wasm/routines/linalg/factor.ts";
 import { addressOf, block, flipped, pieces, runRoutine, type Stack, subtractProduct } from "./blocks.ts";
 
 /** Rows of a triangle that are solved one by one. */

@@ -1,6 +1,6 @@
 /**
  * Sines and arcs. Angles are reduced by Cody and Waite's method: x - n·π, with π in parts so short that n times a part
- * is exact. Beyond its reach, where few arguments are, a scalar function reduces exactly (wasm/slow.ts).
+ * is exact. Beyond its reach, where few arguments are, a scalar function reduces exactly (wasm/program/slow.ts).
  *
  * f32 stays in f32 lanes except for tan. f64 carries what rounding the remainder lost into the kernels. Within 2 ulp
  * everywhere, f64 within 1.5. Coefficients: tests/accuracy/coefficients.py.
