@@ -119,7 +119,7 @@ function contentsOf(of: Strided): Record<string, unknown> {
   void turnEnds.then(() => {
     latest = null;
   });
-  const values = formatValues(dtype, frame, readerOf(of)).split("\n");
+  const values = formatValues(dtype, frame, of.storage.reader(of.dtype)).split("\n");
   const known = { dtype, shape, values, checksum: checksum(wordsOf(elements)) };
   const isAlike = before !== null && before.dtype === dtype && list(before.shape) === list(shape);
   const differs = isAlike ? difference(dtype, shape, elements, before.elements) : null;
@@ -160,7 +160,7 @@ function denseOf(of: Strided): TypedArray {
     return withTemporary(copyTo("compare", of, dtype), denseOf);
   }
   const size = sizeOf(frame.shape);
-  return new dtypes[dtype].Array(storage.heap.buffer, storage.address + frame.offset, size).slice();
+  return storage.cells(dtype, frame.offset, size).slice();
 }
 
 type Words = Uint8Array | Uint16Array | Uint32Array;
@@ -242,16 +242,10 @@ type NestedValues = ScalarOf<DType> | NestedValues[];
 
 function nestedValues(of: Strided): NestedValues {
   const { dtype, frame } = of;
-  const read = readerOf(of);
+  const read = of.storage.reader(of.dtype);
   const level = (d: number, offset: number): NestedValues =>
     d === frame.shape.length
       ? toScalar(read(offset), dtype)
       : Array.from({ length: frame.shape[d] }, (_, i) => level(d + 1, offset + i * frame.strides[d]));
   return level(0, frame.offset);
-}
-
-function readerOf({ dtype, storage }: Strided) {
-  const { read } = dtypes[dtype];
-  const memory = storage.heap.view;
-  return (byteOffset: number) => read(memory, storage.address + byteOffset);
 }

@@ -22,7 +22,6 @@ import {
   type ScalarOf,
   toItem,
   toScalar,
-  type Value,
   type Weakly,
   type Wide,
 } from "./dtype.ts";
@@ -55,6 +54,7 @@ import {
   variance,
 } from "./ops/reductions.ts";
 import { checkWritable, failDisposed, share } from "./ops/strided.ts";
+import { tellCopy } from "./ops/tell.ts";
 import type { Captured, Strided } from "./run/call.ts";
 import { drawView } from "./view/draw.ts";
 import { normalizeIndex, sizeOf } from "./view/layout.ts";
@@ -251,11 +251,7 @@ export class Tensor<out D extends DType = DType> {
         "Use toTypedArray() for a copy of its elements, or contiguous().data.",
       );
     }
-    return new dtypes[dtype].Array(
-      storage.heap.buffer,
-      storage.address + frame.offset,
-      sizeOf(frame.shape),
-    ) as ArrayOf<D>;
+    return storage.cells(dtype, frame.offset, sizeOf(frame.shape));
   }
 
   /* Lifetime -------------------------------------------------------------------------------------------- */
@@ -349,12 +345,11 @@ export class Tensor<out D extends DType = DType> {
     if (view !== null) return viewOf("reshape", this, () => view);
     const of = live("reshape", this);
     const { itemBytes, shape: own } = of.frame;
-    engine().listener?.({
-      kind: "copy",
-      operation: "reshape",
-      bytes: sizeOf(own) * itemBytes,
-      why: `no strides lay ${list(own)} with strides ${list(this.strides)} out as ${list(to)}`,
-    });
+    tellCopy(
+      "reshape",
+      sizeOf(own) * itemBytes,
+      `no strides lay ${list(own)} with strides ${list(this.strides)} out as ${list(to)}`,
+    );
     return wrap({ ...copyTo("reshape", of, of.dtype), frame: views.contiguousView(to, itemBytes) });
   }
   /** As reshape, but never copies: an error where no strides exist. */
@@ -374,15 +369,14 @@ export class Tensor<out D extends DType = DType> {
   /** One element, as a number or a boolean; negative indices count from the end. */
   get(...index: Index[]): ItemOf<D> {
     const of = live("get", this);
-    const address = addressIn("get", of, index);
-    return toItem("get", dtypes[of.dtype].read(of.storage.heap.view, address), of.dtype);
+    return toItem("get", of.storage.read(of.dtype, byteOf("get", of, index)), of.dtype);
   }
   set(index: readonly Index[], value: Scalar): this {
     const place = indexList("set", "the index", index);
     const of = live("set", this);
     checkWritable("set", of);
-    const address = addressIn("set", of, place);
-    dtypes[of.dtype].write(of.storage.heap.view, address, fromScalar("set", value, of.dtype));
+    const at = byteOf("set", of, place);
+    of.storage.write(of.dtype, at, fromScalar("set", value, of.dtype));
     of.storage.version++;
     return this;
   }
@@ -398,8 +392,7 @@ export class Tensor<out D extends DType = DType> {
         "item() is for one element; use get(i, …) or toArray().",
       );
     }
-    const value = dtypes[of.dtype].read(of.storage.heap.view, of.storage.address + of.frame.offset);
-    return toItem("item", value, of.dtype);
+    return toItem("item", of.storage.read(of.dtype, of.frame.offset), of.dtype);
   }
   /** this[…] = source[…], broadcast and converted; overlapping memory behaves as if the source were copied first. */
   assign(source: Tensor | Nested): this {
@@ -725,16 +718,15 @@ export class Tensor<out D extends DType = DType> {
         "Take a slice, or toTypedArray().",
       );
     }
-    const { read } = dtypes[dtype];
-    const memory = storage.heap.view;
+    const read = storage.reader(dtype);
     const { shape, strides } = frame;
     const level = (d: number, p: number): unknown => {
-      if (d === shape.length) return toScalar(read(memory, p), dtype);
+      if (d === shape.length) return toScalar(read(p), dtype);
       const row: unknown[] = new Array(shape[d]);
       for (let i = 0; i < shape[d]; i++) row[i] = level(d + 1, p + i * strides[d]);
       return row;
     };
-    return level(0, storage.address + frame.offset) as Elements<ScalarOf<D>>;
+    return level(0, frame.offset) as Elements<ScalarOf<D>>;
   }
   /** A copy of the elements in row-major order, outside the heap. */
   toTypedArray(): OwnArrayOf<D> {
@@ -760,7 +752,8 @@ export class Tensor<out D extends DType = DType> {
     const of = live("layout", this);
     return drawView(of.frame, {
       elements: of.storage.bytes / of.frame.itemBytes,
-      values: (byteOffset) => formatValues(of.dtype, scalarView(of.frame, byteOffset), readerOf(of)),
+      values: (byteOffset) =>
+        formatValues(of.dtype, scalarView(of.frame, byteOffset), of.storage.reader(of.dtype)),
     });
   }
 
@@ -784,7 +777,7 @@ function printed(t: Tensor, options?: FormatOptions): string {
   live("toString", t);
   const notes = of.readOnly ? ["read-only"] : [];
   const header = formatHeader(of.dtype, of.frame, of.storage, notes);
-  return `${header}\n${formatValues(of.dtype, of.frame, readerOf(of), format)}`;
+  return `${header}\n${formatValues(of.dtype, of.frame, of.storage.reader(of.dtype), format)}`;
 }
 
 /** A tensor around a storage, which it holds from now on. */
@@ -898,7 +891,8 @@ function dense<D extends DType>(operation: string, t: Tensor<D>): Tensor<D> {
   return isArray(of.frame) ? viewOf(operation, t, (frame) => frame) : wrap(copyTo(operation, of, of.dtype));
 }
 
-function addressIn(operation: string, { storage, frame }: Strided, index: readonly Index[]): number {
+/** The byte of its storage at which an element begins. */
+function byteOf(operation: string, { frame }: Strided, index: readonly Index[]): number {
   const { shape, strides } = frame;
   if (index.length !== shape.length) {
     fail(
@@ -908,11 +902,9 @@ function addressIn(operation: string, { storage, frame }: Strided, index: readon
       "Give one index an axis; slice() takes fewer.",
     );
   }
-  let address = storage.address + frame.offset;
-  for (let d = 0; d < shape.length; d++) {
-    address += normalizeIndex(operation, index[d], shape[d], d) * strides[d];
-  }
-  return address;
+  let at = frame.offset;
+  for (let d = 0; d < shape.length; d++) at += normalizeIndex(operation, index[d], shape[d], d) * strides[d];
+  return at;
 }
 
 function assignAny(operation: string, t: Tensor, source: Tensor | Nested): void {
@@ -927,12 +919,6 @@ function assignAny(operation: string, t: Tensor, source: Tensor | Nested): void 
   } finally {
     value.storage.release();
   }
-}
-
-function readerOf({ dtype, storage }: Strided): (byteOffset: number) => Value {
-  const { read } = dtypes[dtype];
-  const memory = storage.heap.view;
-  return (byteOffset) => read(memory, storage.address + byteOffset);
 }
 
 /** `f(2, 3)` and `f([2, 3])` mean the same. */

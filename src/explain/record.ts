@@ -204,31 +204,41 @@ function routineStep(event: Event & { kind: "routine" }): RoutineStep {
 
 /* Values --------------------------------------------------------------------------------------------------- */
 
-type Known = Omit<Snapshot, "read" | "whole">;
+/** An operand while its bytes can still be read. */
+interface Known extends Omit<Snapshot, "read" | "whole" | "storage"> {
+  readonly storage: Seen["storage"];
+}
 
 /** Which bytes a view reaches; of a small storage all of them, so that the view can be shown among its neighbours. */
-function knownOf(name: string, { dtype, frame, storage: { address, bytes } }: Seen): Known {
+function knownOf(name: string, { dtype, frame, storage }: Seen): Known {
+  const { bytes } = storage;
   const { start, end } = bytes <= SMALL_BYTES ? { start: 0, end: bytes } : extent(frame);
-  // Only where the storage is: a report does not keep it alive.
-  return { name, dtype, frame, storage: { address, bytes }, start, end };
+  return { name, dtype, frame, storage, start, end };
 }
+
+/** Only where a storage is: a report does not keep it alive. */
+const whereIs = ({ storage: { address, bytes } }: Known): Snapshot["storage"] => ({ address, bytes });
 
 /** A copy of all bytes, so that later writes do not change the story. */
 function keepAll(known: Known): Snapshot {
-  return { ...known, whole: true, read: copyOf(known, known.start, known.end) };
+  return { ...known, storage: whereIs(known), whole: true, read: copyOf(known, known.start, known.end) };
 }
 
 /** Copies of the first and the last bytes, and of the elements at `bytes`. Nothing is read later: it may be others' by then. */
 function keepSome(known: Known, bytes: ReadonlySet<number>): Snapshot {
   const { start, end, dtype, storage } = known;
-  const { view } = engine().heap;
-  const values = new Map(Array.from(bytes, (p) => [p, dtypes[dtype].read(view, storage.address + p)]));
+  const values = new Map(Array.from(bytes, (p) => [p, storage.read(dtype, p)]));
   const [head, tail] = [copyOf(known, start, start + END_BYTES), copyOf(known, end - END_BYTES, end)];
-  return { ...known, whole: false, read: (p) => values.get(p) ?? head(p) ?? tail(p) };
+  return {
+    ...known,
+    storage: whereIs(known),
+    whole: false,
+    read: (p) => values.get(p) ?? head(p) ?? tail(p),
+  };
 }
 
 function copyOf({ dtype, frame, storage }: Known, start: number, end: number): Snapshot["read"] {
-  const copy = engine().heap.u8.slice(storage.address + start, storage.address + end);
+  const copy = storage.raw(start, end - start).slice();
   const memory = new DataView(copy.buffer, copy.byteOffset, copy.byteLength);
   const { read } = dtypes[dtype];
   return (p) => (p < start || p + frame.itemBytes > end ? null : read(memory, p - start));

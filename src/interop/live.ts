@@ -1,8 +1,3 @@
-/**
- * Typed arrays over a tensor's own memory that were handed out, and whose they are: what comes back in one of them needs
- * no copy. Such an array keeps its tensor from being collected as garbage, not from being disposed.
- */
-import { dtypes } from "../dtype.ts";
 import { fail } from "../errors.ts";
 import { live, type Tensor, viewOf } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
@@ -40,8 +35,7 @@ export function liveParts(op: string, t: Tensor): LiveParts {
       "Take a copy: { copy: true }.",
     );
   }
-  const { buffer } = storage.heap;
-  const data = new dtypes[dtype].Array(buffer, storage.address + start, (end - start) / itemBytes);
+  const data = storage.cells(dtype, start, (end - start) / itemBytes);
   given.set(data, { tensor: t, start, bytes: end - start });
   return {
     data,

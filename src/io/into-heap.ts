@@ -33,7 +33,7 @@ export function takePlace(operation: string, dtype: DType, bytes: number): Place
     stays: heap.shared,
     at(from, length) {
       if (!(from >= 0 && length >= 0 && from + length <= bytes)) unreachable("io reaches beyond its place");
-      return new Uint8Array(heap.buffer, storage.address + from, length);
+      return storage.raw(from, length);
     },
     finish(view) {
       checkReach(operation, view, storage);
@@ -63,15 +63,14 @@ export function hold(operation: string, t: Tensor, keepFortran = false): Held {
   const isDense = isContiguous(fortran ? transpose(frame) : frame);
   const held = isDense ? share(of, frame) : copyTo(operation, of, dtype);
   const bytes = dtypes[dtype].bytes * frame.shape.reduce((a, b) => a * b, 1);
-  const { heap, address } = held.storage;
   return {
     dtype,
     shape: frame.shape,
     fortran,
     bytes,
     at(from, length) {
-      const piece = new Uint8Array(heap.buffer, address + held.frame.offset + from, length);
-      return heap.shared ? piece : piece.slice();
+      const piece = held.storage.raw(held.frame.offset + from, length);
+      return held.storage.heap.shared ? piece : piece.slice();
     },
     release: () => held.storage.release(),
   };

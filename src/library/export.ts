@@ -1,6 +1,5 @@
 /** Copying out: a tensor's elements into memory that belongs to somebody else, with its own byte strides. */
 import { checkDType, type DType, dtypes } from "../dtype.ts";
-import { engine } from "../engine.ts";
 import { fail, list } from "../errors.ts";
 import { checkReach } from "../memory/storage.ts";
 import { numberList, readOptions } from "../ops/arguments.ts";
@@ -67,19 +66,13 @@ export function toBuffer<B extends ArrayBufferLike | ArrayBufferView>(
     const from = stridedOf(live.to(dtype).contiguous());
     // Nobody else's code has run since the bytes were counted, and none runs until they are written.
     const target = bytesOf(op, buffer);
-    const start = from.storage.address + from.frame.offset;
-    copyRows(engine().heap.u8, start, target, to);
+    copyRows(from.storage.raw(from.frame.offset, live.size * itemBytes), target, to);
     return buffer;
   });
 }
 
-/** Dense elements from `p` on to where the view says: a row at a time where rows are dense. */
-function copyRows(
-  heap: Uint8Array,
-  p: number,
-  target: Uint8Array,
-  { shape, strides, offset, itemBytes }: View,
-): void {
+/** Dense elements to where the view says: a row at a time where rows are dense. */
+function copyRows(dense: Uint8Array, target: Uint8Array, { shape, strides, offset, itemBytes }: View): void {
   if (shape.includes(0)) return;
   // Axes at the end that lie as they are read.
   let inner = shape.length;
@@ -87,9 +80,9 @@ function copyRows(
   while (inner > 0 && strides[inner - 1] === run) run *= shape[--inner];
   const index = new Array<number>(inner).fill(0);
   let at = offset;
-  for (let from = p; ; from += run) {
-    if (run <= 8) for (let b = 0; b < run; b++) target[at + b] = heap[from + b];
-    else target.set(heap.subarray(from, from + run), at);
+  for (let from = 0; ; from += run) {
+    if (run <= 8) for (let b = 0; b < run; b++) target[at + b] = dense[from + b];
+    else target.set(dense.subarray(from, from + run), at);
     let d = inner - 1;
     for (; d >= 0; d--) {
       at += strides[d];

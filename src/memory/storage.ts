@@ -3,6 +3,7 @@
  * gate between views and memory: every view passes it once, when it is bound to a storage; kernels never check.
  */
 
+import { type ArrayOf, type DType, dtypes, type Value } from "../dtype.ts";
 import { fail, list, unreachable, written } from "../errors.ts";
 import type { View } from "../view/view.ts";
 import type { Anchor } from "./backstop.ts";
@@ -31,6 +32,32 @@ export class Storage {
 
   get disposed(): boolean {
     return this.#anchor === null;
+  }
+
+  /** The element that begins at byte `at`. */
+  read(dtype: DType, at: number): Value {
+    return dtypes[dtype].read(this.heap.view, this.address + at);
+  }
+
+  write(dtype: DType, at: number, value: Value): void {
+    dtypes[dtype].write(this.heap.view, this.address + at, value);
+  }
+
+  /** The same as a function of `at`, for many elements. Nothing may allocate while it is in use. */
+  reader(dtype: DType): (at: number) => Value {
+    const { read } = dtypes[dtype];
+    const { view } = this.heap;
+    return (at) => read(view, this.address + at);
+  }
+
+  /** Elements as they lie, from byte `from` on; where memory is not shared, until something allocates. */
+  cells<D extends DType>(dtype: D, from: number, count: number): ArrayOf<D> {
+    return new dtypes[dtype].Array(this.heap.buffer, this.address + from, count) as ArrayOf<D>;
+  }
+
+  /** Bytes as they lie. */
+  raw(from: number, length: number): Uint8Array {
+    return new Uint8Array(this.heap.buffer, this.address + from, length);
   }
 
   /** One more tensor uses these bytes. */

@@ -18,12 +18,12 @@ import type { Program } from "../ir/node.ts";
 import { checkReach, createStorage } from "../memory/storage.ts";
 import type { Strided } from "../run/call.ts";
 import { checkShape, MAX_RANK, rowMajorStrides } from "../view/layout.ts";
-import type { LoopNest } from "../view/loops.ts";
 import { selfOverlaps } from "../view/overlap.ts";
 import { resolveShape } from "../view/reshape.ts";
 import { extent, type View } from "../view/view.ts";
 import { checkOptionalDType, entries, numberList, readList, readOptions } from "./arguments.ts";
 import { assign } from "./copy.ts";
+import { execute, programCall, programForm } from "./execute.ts";
 import { allocate, filled, withTemporary } from "./strided.ts";
 
 export type Scalar = number | bigint | boolean;
@@ -173,25 +173,22 @@ function fromTypedArray(op: string, data: TypedArray, options: TensorOptions): S
   const shape = sizes === undefined ? [count] : resolveShape(op, sizes, count);
   const out = allocate(op, dtype, shape);
   if (bits || dtype === own) {
-    engine().heap.u8.set(raw, out.storage.address);
+    out.storage.raw(0, raw.length).set(raw);
     return out;
   }
   return filled(out, () =>
     withTemporary(allocate(op, own, shape), (source) => {
-      engine().heap.u8.set(raw, source.storage.address);
+      source.storage.raw(0, raw.length).set(raw);
       assign(op, out, source);
     }),
   );
 }
 
 function writeAll(out: Strided, values: readonly Value[]): void {
-  const { write, bytes } = dtypes[out.dtype];
-  const memory = engine().heap.view;
-  let p = out.storage.address;
-  for (const v of values) {
-    write(memory, p, v);
-    p += bytes;
-  }
+  const { bytes } = dtypes[out.dtype];
+  values.forEach((v, i) => {
+    out.storage.write(out.dtype, i * bytes, v);
+  });
 }
 
 /** A shape given as a number is a vector's. */
@@ -212,17 +209,14 @@ export function full(op: string, shape: number | readonly number[], value: Scala
 }
 
 function fillDense(out: Strided, value: Value): void {
-  const { write, bytes, Array: Typed } = dtypes[out.dtype];
-  const { address } = out.storage;
-  const n = out.storage.bytes / bytes;
+  const n = out.storage.bytes / dtypes[out.dtype].bytes;
   if (n === 0) return;
   if (n > FEW) {
     fillMany(out, value);
     return;
   }
-  const { heap } = engine();
-  write(heap.view, address, value);
-  const cells = new Typed(heap.buffer, address, n);
+  out.storage.write(out.dtype, 0, value);
+  const cells = out.storage.cells(out.dtype, 0, n);
   if (n > 1) (cells.fill as (x: Value) => unknown).call(cells, cells[0]);
 }
 
@@ -234,7 +228,7 @@ function fillMany(out: Strided, value: Value): void {
   const op = "full";
   filled(out, () =>
     withTemporary(allocate(op, out.dtype, []), (one) => {
-      dtypes[out.dtype].write(engine().heap.view, one.storage.address, value);
+      one.storage.write(out.dtype, 0, value);
       assign(op, out, one);
     }),
   );
@@ -282,11 +276,10 @@ export function bigRange(start: bigint, stop: bigint, step: bigint, dtype: DType
   }
   const out = allocate(op, dtype, [Number(n)]);
   return filled(out, () => {
-    const { write, bytes } = dtypes[dtype];
-    const memory = engine().heap.view;
+    const { bytes } = dtypes[dtype];
     let x = start;
     for (let i = 0; i < n; i++, x += step) {
-      write(memory, out.storage.address + i * bytes, big ? x : convert(x, "i64", dtype));
+      out.storage.write(dtype, i * bytes, big ? x : convert(x, "i64", dtype));
     }
   });
 }
@@ -323,11 +316,10 @@ export function eye(n: number, m: number, k: number, dtype: DType): Strided {
   if (!Number.isSafeInteger(k))
     fail("value", op, `k is ${describe(k)}.`, "0 is the main diagonal, 1 the one above it.");
   const out = allocate(op, dtype, [n, m], undefined, true);
-  const { write, bytes } = dtypes[dtype];
+  const { bytes } = dtypes[dtype];
   const one = fromScalar(op, 1, dtype);
-  const memory = engine().heap.view;
   for (let i = Math.max(0, -k); i < n && i + k < m; i++) {
-    write(memory, out.storage.address + (i * m + i + k) * bytes, one);
+    out.storage.write(dtype, (i * m + i + k) * bytes, one);
   }
   return out;
 }
@@ -349,12 +341,8 @@ function fromSteps(op: string, n: number, dtype: DType, start: number, step: num
 }
 
 function writeNumber(op: string, out: Strided, i: number, x: number): void {
-  const { write, bytes, big } = dtypes[out.dtype];
-  write(
-    engine().heap.view,
-    out.storage.address + i * bytes,
-    fromScalar(op, big ? Math.trunc(x) : x, out.dtype),
-  );
+  const { bytes, big } = dtypes[out.dtype];
+  out.storage.write(out.dtype, i * bytes, fromScalar(op, big ? Math.trunc(x) : x, out.dtype));
 }
 
 /** May a cast do it? 64-bit integers refuse what is not exact, and wrap where a cast saturates. */
@@ -389,20 +377,21 @@ function stepsByKernel(
   step: number,
   down: boolean,
 ): void {
-  const { heap, kernels } = engine();
   const rows = Math.floor(n / COLUMNS);
-  const table = allocate(op, "f64", [COLUMNS + rows + 1]);
-  try {
-    const { address } = table.storage;
-    const cells = new Float64Array(heap.buffer, address, COLUMNS + rows + 1);
+  const program = stepProgram(out.dtype, down);
+  withTemporary(allocate(op, "f64", [COLUMNS + rows + 1]), (table) => {
+    const cells = table.storage.cells("f64", 0, COLUMNS + rows + 1);
     for (let i = 0; i < COLUMNS; i++) cells[i] = i;
     for (let i = 0; i <= rows; i++) cells[COLUMNS + i] = i * COLUMNS;
-    const { itemBytes } = out.frame;
-    const run = (row: number, shape: readonly number[], strides: LoopNest["strides"]) => {
-      const at = [out.storage.address + row * COLUMNS * itemBytes, address, address + 8 * (COLUMNS + row)];
-      const nest = { shape, strides, offsets: at, order: shape.map((_, d) => [d]), flipped: [] };
-      kernels.elementwise(stepProgram(out.dtype, down), nest, [start, step]);
+    const run = (row: number, shape: readonly number[], strides: readonly (readonly number[])[]) => {
+      const offsets = [row * COLUMNS * out.frame.itemBytes, 0, 8 * (COLUMNS + row)];
+      const [to, columns, base] = [out, table, table].map((t, k) => ({
+        ...t,
+        frame: { shape, strides: strides[k], offset: offsets[k], itemBytes: t.frame.itemBytes },
+      }));
+      execute(programForm, programCall(op, program, to, [columns, base], [start, step]));
     };
+    const { itemBytes } = out.frame;
     run(
       0,
       [rows, COLUMNS],
@@ -413,9 +402,7 @@ function stepsByKernel(
       ],
     );
     if (n % COLUMNS > 0) run(rows, [n % COLUMNS], [[itemBytes], [8], [0]]);
-  } finally {
-    table.storage.release();
-  }
+  });
 }
 
 /* Foreign memory --------------------------------------------------------------------------------------- */
@@ -464,7 +451,7 @@ export function fromBuffer(
   // Copy from a multiple of 8 so that elements aligned in the buffer are aligned in the heap.
   const from = start - (start % 8);
   const storage = createStorage(engine().heap, end - from, op);
-  engine().heap.u8.set(bytes.subarray(from, end), storage.address);
+  storage.raw(0, end - from).set(bytes.subarray(from, end));
   const view = { ...foreign, offset: foreign.offset - from };
   return { dtype, storage, frame: view, readOnly: selfOverlaps(view) };
 }

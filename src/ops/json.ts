@@ -3,7 +3,6 @@
  * 64-bit integers, NaN, infinities or -0: these are strings.
  */
 import { checkDType, type DType, dtypes, fromScalar, type Value } from "../dtype.ts";
-import { engine } from "../engine.ts";
 import { describe, fail, isRevoked } from "../errors.ts";
 import type { Strided } from "../run/call.ts";
 import { checkShape, sizeOf } from "../view/layout.ts";
@@ -25,10 +24,9 @@ export function fromJSON(json: string | TensorJSON): Strided {
   const { dtype, shape, data } = checkJSON(typeof json === "string" ? parse(json) : json);
   const out = allocate(op, dtype, shape);
   return filled(out, () => {
-    const { write, bytes } = dtypes[dtype];
-    const { heap } = engine();
+    const { bytes } = dtypes[dtype];
     data.forEach((x, i) => {
-      write(heap.view, out.storage.address + i * bytes, elementOf(x, dtype, i));
+      out.storage.write(dtype, i * bytes, elementOf(x, dtype, i));
     });
   });
 }
