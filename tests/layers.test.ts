@@ -19,6 +19,7 @@ const layers = [
   "optimize",
   "wasm",
   "run",
+  "routines",
   "engine",
   "ops",
   "format",
@@ -106,6 +107,19 @@ describe("the layers of src", () => {
       /^(frontend\/parse\.ts imports acorn|frontend\/\w+\.ts imports estree|(run|io|cli)\/.* imports node:.*)$/;
     expect(packages.filter((line) => !allowed.test(line))).toEqual([]);
     expect(packages).toContain("frontend/parse.ts imports acorn");
+  });
+
+  it("addresses: in memory, run, routines and the back end of njit; explain shows one", () => {
+    const knows = /^(memory|run|routines)\/|^njit\/bind\.ts$|^explain\/(record|iteration)\.ts$/;
+    expect(files.filter((file) => /\bstorage\.address\b/.test(codeOf(file)) && !knows.test(file))).toEqual(
+      [],
+    );
+  });
+
+  it("whoever listens is told in few places", () => {
+    const told = files.flatMap((file) => codeOf(file).match(/\blistener\??\.?\(\{/g) ?? []);
+    expect(told.length).toBeLessThanOrEqual(12);
+    expect(told.length).toBeGreaterThan(2);
   });
 
   it("no code is made from text: neither eval nor new Function", () => {

@@ -5,8 +5,8 @@
  *     npx tsx bench/lab/fold-ladder.ts
  */
 import type { FuncBuilder, Local } from "../../src/wasm/assembler/assembler.ts";
-import { heapModule } from "../../src/wasm/kit.ts";
 import type { PlainOp } from "../../src/wasm/assembler/opcodes.ts";
+import { heapModule } from "../../src/wasm/kit.ts";
 import { median, table } from "../harness.ts";
 
 const BYTES = 1 << 26;

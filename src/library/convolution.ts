@@ -3,19 +3,20 @@
  *
  * A convolution is a matrix product: weights [O, K] times windows [K, P], where K runs over channels and taps and P over
  * the windows of an image. The windows are a view, and no view of two axes: instead of copying them out, lists of byte
- * offsets lead the packing of the product to where they lie (convolution-run.ts).
+ * offsets lead the packing of the product to where they lie (routines/convolution.ts).
  */
 import { scope } from "../api.ts";
 import { type DType, dtypes, type Promote, promote, promoteAll } from "../dtype.ts";
-import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { readList, readOptions } from "../ops/arguments.ts";
+import { runRoutine } from "../ops/execute.ts";
 import { allocate } from "../ops/strided.ts";
+import { tellCopy } from "../ops/tell.ts";
 import { laneBytes, laneDType, laneOf } from "../optimize/gemm.ts";
+import { type ConvPlan, convolutionRoutine, readsWeights } from "../routines/convolution.ts";
 import { type AllThree, liveTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
 import { reshape } from "../view/reshape.ts";
-import { type ConvPlan, runConvolution } from "./convolution-run.ts";
 import { scoped } from "./scoped.ts";
 
 /** One number for every spatial axis, or one for each. */
@@ -134,12 +135,7 @@ export function correlate(a: Tensor, v: Tensor, options: ConvolveOptions = {}): 
 /** From its end to its start, dense. */
 function turned(t: Tensor): Tensor {
   const why = "the longer one slid along, so the sums come from the last to the first";
-  engine().listener?.({
-    kind: "copy",
-    operation: "correlate",
-    bytes: t.size * stridedOf(t).frame.itemBytes,
-    why,
-  });
+  tellCopy("correlate", t.size * stridedOf(t).frame.itemBytes, why);
   return t.flip().clone();
 }
 
@@ -248,12 +244,7 @@ function spread(
     (n, d) => Math.max(0, (n - 1) * stride[d] + 1) + Math.max(0, reach[d]) + Math.max(0, after[d]),
   );
   const wide = wrap(allocate(operation, x.dtype, [...x.shape.slice(0, 2), ...full], undefined, true));
-  engine().listener?.({
-    kind: "copy",
-    operation,
-    bytes: stridedOf(wide).storage.bytes,
-    why: "zeros are put between the elements and around them",
-  });
+  tellCopy(operation, stridedOf(wide).storage.bytes, "zeros are put between the elements and around them");
   const places = sizes.map((n, d) => {
     const first = Math.max(0, reach[d]);
     return [first, first + Math.max(0, (n - 1) * stride[d] + 1), stride[d]] as const;
@@ -437,6 +428,59 @@ function sumWindows(
   if (column !== null) out.assign(column);
   if (out.size > 0 && !isEmpty) runConvolution(operation, plan, out, x, w, column !== null);
   return out.to(dtype);
+}
+
+/** Images that need zeros around them, or another dtype, are copied so many bytes at a time. */
+const STAGE_BYTES = 1 << 22;
+
+/** out = (or, where `accumulate`, +=) the sums of every window of x times w; out is dense and of a dtype of whole lanes. */
+function runConvolution(
+  operation: string,
+  plan: ConvPlan,
+  out: Tensor,
+  x: Tensor,
+  w: Tensor,
+  accumulate: boolean,
+): void {
+  const { batch, channels, outChannels } = plan;
+  const outs = [stridedOf(out)];
+  const staged = x.dtype !== out.dtype || plan.padding.some(([before, after]) => before + after > 0);
+  const imageBytes = channels * sizeOf(plan.padded) * dtypes[out.dtype].bytes;
+  const images = staged ? Math.min(batch, Math.max(1, Math.floor(STAGE_BYTES / imageBytes))) : batch;
+  const stage = staged ? stageFor(operation, plan, out.dtype, images, x) : null;
+  const rows = (t: Tensor) => t.reshape(outChannels, -1);
+  const weights = runRoutine(readsWeights, { operation, params: { plan }, inputs: [], outs })
+    ? denseWeights(operation, rows(w.to(out.dtype)))
+    : rows(w);
+  const params = { plan, accumulate, images, fill: stage?.fill ?? null };
+  const inputs = [stage?.whole ?? x, weights].map((t) => stridedOf(t));
+  runRoutine(convolutionRoutine, { operation, params, inputs, outs });
+}
+
+function denseWeights(operation: string, w: Tensor): Tensor {
+  const why = "the weights are read one after the other, so in dense memory";
+  if (!w.isContiguous) tellCopy(operation, w.size * dtypes[w.dtype].bytes, why);
+  return w.contiguous();
+}
+
+/** A few images with zeros around them; the zeros are written once. */
+function stageFor(operation: string, plan: ConvPlan, dtype: DType, images: number, x: Tensor) {
+  const { channels, padded, padding } = plan;
+  const whole = wrap(allocate(operation, dtype, [images, channels, ...padded], undefined, true));
+  const middle = padding.map(([before], d) => [before, before + x.shape[d + 2]] as const);
+  const why =
+    x.dtype === dtype
+      ? "the padding needs zeros around the input"
+      : `sums are made in ${dtype}, the input is ${x.dtype}`;
+  tellCopy(operation, plan.batch * channels * sizeOf(padded) * dtypes[dtype].bytes, why);
+  const fill = (first: number, count: number) => {
+    const inside = whole.slice([0, count], ":", ...middle);
+    const from = x.slice([first, first + count]);
+    inside.assign(from);
+    inside.dispose();
+    from.dispose();
+  };
+  return { whole, fill };
 }
 
 /** Kernels of one tap at every pixel are plain matrix products; null where this is none. */

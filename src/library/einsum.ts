@@ -5,9 +5,9 @@
  */
 import { any, matmul, mul, sum } from "../api.ts";
 import { type DType, promoteAll } from "../dtype.ts";
-import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { copyTo } from "../ops/copy.ts";
+import { tellCopy } from "../ops/tell.ts";
 import { type Joined, liveTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
 import { reshape } from "../view/reshape.ts";
@@ -345,11 +345,10 @@ function grouped(
     sizeOf(view.shape.slice(batch.length + first.length)),
   ];
   if (reshape(stridedOf(view).frame, shape) !== null) return view.view(shape);
-  engine().listener?.({
-    kind: "copy",
-    operation: "einsum",
-    bytes: view.size * stridedOf(view).frame.itemBytes,
-    why: `no strides lay ${list(view.shape)} with strides ${list(view.strides)} out as ${list(shape)}`,
-  });
+  tellCopy(
+    "einsum",
+    view.size * stridedOf(view).frame.itemBytes,
+    `no strides lay ${list(view.shape)} with strides ${list(view.strides)} out as ${list(shape)}`,
+  );
   return wrap(copyTo("einsum", stridedOf(view), view.dtype)).view(shape);
 }

@@ -1,5 +1,5 @@
 /**
- * How a line of n elements is transformed, decided here and run as passes over many lines (fft-passes.ts):
+ * How a line of n elements is transformed, decided here and run as passes over many lines (routines/fft.ts):
  *
  *     smooth and short    one pass: W lines at a time, all stages in the cache
  *     smooth and long     two passes: n = n1·n2, columns of n1, then rows of n2, with a turn by exp(-2πi·j·k / n) between
@@ -8,28 +8,21 @@
  * Real signals of an even smooth length go as half as many complex numbers.
  */
 import { scope, zeros } from "../api.ts";
-import { dtypes } from "../dtype.ts";
-import { engine } from "../engine.ts";
-import { createStorage } from "../memory/storage.ts";
+import { runRoutine } from "../ops/execute.ts";
 import { allocate } from "../ops/strided.ts";
-import type { RoutineAbout, Task } from "../run/routine.ts";
+import { tellCopy } from "../ops/tell.ts";
+import {
+  complexProductRoutine,
+  type FftParams,
+  factorsOf,
+  fftRoutine,
+  pairUpRoutine,
+  range,
+} from "../routines/fft.ts";
+import { remembered, unit } from "../routines/fft-tables.ts";
 import { stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
-import type { FftLane } from "../wasm/routines/fft/kit.ts";
-import { emitComplexProduct } from "../wasm/routines/fft/lines.ts";
-import { sideKinds } from "../wasm/routines/fft/sides.ts";
 import { imag } from "./complex.ts";
-import {
-  addresses,
-  factorsOf,
-  joined,
-  pairUpLines,
-  range,
-  runPass,
-  type Side,
-  sideOf,
-} from "./fft-passes.ts";
-import { remembered, unit } from "./fft-tables.ts";
 
 /** What goes in and what comes out: all complex numbers, real ones, or the half of a transform that real ones need. */
 export interface Form {
@@ -53,15 +46,6 @@ const complexToComplex = { inverse: false, from: "complex", to: "complex" } as c
 /** Longer lines go in two passes: two buffers of so many cells are what the L2 cache holds. */
 const MOST_CELLS = 2048;
 
-/** For whoever listens. */
-const aboutOf = ({ operation, t, out }: Job): RoutineAbout => ({
-  operation,
-  inputs: [stridedOf(t)],
-  out: stridedOf(out),
-  bytes: null,
-});
-
-const laneOf = ({ t }: Job) => t.dtype as FftLane;
 /** Elements that come out of n, and those that are there to go in. */
 const resultsOf = ({ n, to }: Job) => (to === "half" ? (n >> 1) + 1 : n);
 const haveOf = ({ t, axis, n, from }: Job) => Math.min(t.shape[axis], from === "half" ? (n >> 1) + 1 : n);
@@ -121,7 +105,7 @@ function lengthened(job: Job, n: number, why: string): Tensor {
   const shape = [...t.shape];
   shape[axis] = n;
   const full = wrap(allocate(operation, t.dtype, shape, undefined, true));
-  engine().listener?.({ kind: "copy", operation, bytes: stridedOf(full).storage.bytes, why });
+  tellCopy(operation, stridedOf(full).storage.bytes, why);
   const part = [...new Array(axis).fill(":"), [0, haveOf(job)], "..."];
   full.slice(...part).assign(t.slice(...part));
   return full;
@@ -129,128 +113,83 @@ function lengthened(job: Job, n: number, why: string): Tensor {
 
 /* One pass --------------------------------------------------------------------------------------------- */
 
+function visit(job: Job, params: Omit<FftParams, "mirrored" | "real"> & Partial<FftParams>): void {
+  const { operation, t, out } = job;
+  runRoutine(fftRoutine, {
+    operation,
+    params: { mirrored: 0, real: null, ...params },
+    inputs: [stridedOf(t)],
+    outs: [stridedOf(out)],
+  });
+}
+
 function short(job: Job): void {
-  const { t, out, axis, n, inverse, from, to, scale } = job;
+  const { axis, n, inverse: swap, from, to, scale } = job;
   const have = haveOf(job);
-  runPass(aboutOf(job), {
-    lane: laneOf(job),
+  visit(job, {
     length: n,
-    from: sideOf(t, axis, from === "real", have, inverse),
-    to: sideOf(out, axis, to === "real", resultsOf(job), inverse),
+    from: { axis, isReal: from === "real", count: have, swap },
+    to: { axis, isReal: to === "real", count: resultsOf(job), swap },
     mirrored: from === "half" ? Math.max(0, Math.min(have - 1, (n - 1) >> 1)) : 0,
     scale,
-    twist: null,
-    real: null,
+    isLong: false,
   });
 }
 
 /** Real signals of n = 2h numbers go as h complex ones: the same memory, seen as pairs. */
 function shortReal(job: Job): void {
-  const { t, out, axis, n, inverse, scale } = job;
-  const lane = laneOf(job);
+  const { axis, n, inverse, scale } = job;
   const h = n / 2;
-  const signal = joined(sideOf(inverse ? out : t, axis, true, inverse ? h : haveOf(job) / 2, inverse), lane);
-  const spectrum = sideOf(inverse ? t : out, axis, false, inverse ? haveOf(job) : h + 1, false);
-  runPass(aboutOf(job), {
-    lane,
+  const signal = { axis, isReal: true, count: inverse ? h : haveOf(job) / 2, swap: inverse, joined: true };
+  const spectrum = { axis, isReal: false, count: inverse ? haveOf(job) : h + 1, swap: false };
+  visit(job, {
     length: h,
     from: inverse ? spectrum : signal,
     to: inverse ? signal : spectrum,
-    mirrored: 0,
     scale: inverse ? 2 * scale : scale,
-    twist: null,
     real: inverse ? "before" : "after",
+    isLong: false,
   });
 }
 
 /* Two passes ------------------------------------------------------------------------------------------- */
 
 function long(job: Job): void {
-  const { operation, t, out, axis, n, inverse, from, to, scale } = job;
-  const source = sideOf(t, axis, from === "real", n, inverse);
-  const target = sideOf(out, axis, to === "real", resultsOf(job), inverse);
-  twoVisits(operation, laneOf(job), n, source, target, scale);
+  const { axis, n, inverse: swap, from, to, scale } = job;
+  visit(job, {
+    length: n,
+    from: { axis, isReal: from === "real", count: n, swap },
+    to: { axis, isReal: to === "real", count: resultsOf(job), swap },
+    scale,
+    isLong: true,
+  });
 }
 
 function longReal(job: Job): void {
-  const { operation, t, out, axis, n, inverse, scale } = job;
-  const lane = laneOf(job);
+  const { axis, n, inverse, scale, out } = job;
   const h = n / 2;
+  const signal = { axis, isReal: true, count: h, swap: inverse, joined: true };
   if (!inverse) {
-    const target = sideOf(out, axis, false, h, false);
-    twoVisits(operation, lane, h, joined(sideOf(t, axis, true, h, false), lane), target, scale);
-    pairUpLines(operation, lane, target, h, "after");
+    const to = { axis, isReal: false, count: h, swap: false };
+    visit(job, { length: h, from: signal, to, scale, isLong: true });
+    pairUp(job, out, { side: to, h, when: "after" });
     return;
   }
   scope(() => {
     const spectrum = lengthened(job, h + 1, "two and two of its elements are joined");
-    pairUpLines(operation, lane, sideOf(spectrum, axis, false, h + 1, false), h, "before");
-    const target = joined(sideOf(out, axis, true, h, true), lane);
-    twoVisits(operation, lane, h, sideOf(spectrum, axis, false, h, true), target, 2 * scale);
+    const side = { axis, isReal: false, count: h + 1, swap: false };
+    pairUp(job, spectrum, { side, h, when: "before" });
+    const from = { axis, isReal: false, count: h, swap: true };
+    visit({ ...job, t: spectrum }, { length: h, from, to: signal, scale: 2 * scale, isLong: true });
   });
 }
 
-/**
- * n = n1·n2: element j1·n2 + j2 is column j2 of n1 rows, result k1 + n1·k2 is row k1 of n2. The columns' transforms are
- * turned by exp(-2πi·j2·k1 / n) and laid down as rows, whose transforms go to where they belong: the first to.count.
- */
-function twoVisits(operation: string, lane: FftLane, n: number, from: Side, to: Side, scale: number): void {
-  const n1 = nearestSquare(n);
-  const n2 = n / n1;
-  const { bytes } = dtypes[lane];
-  const pair = 2 * bytes;
-  // Rows a whole number of pages apart would crowd into few sets of the cache.
-  const row = Math.ceil((n2 * pair) / 64) * 64 + 64;
-  const between = createStorage(engine().heap, n1 * row, operation);
-  const middle = { kind: sideKinds.pairs, im: bytes, swap: false };
-  const columns = addresses(between.address, [n2], [pair]);
-  const rows = addresses(between.address, [n1], [row]);
-  const rest = { lane, mirrored: 0, real: null };
-  // Where fewer than n results are wanted, the first rows have one more than the others.
-  const more = to.count % n1;
-  const parts = [
-    { first: 0, last: more, count: Math.ceil(to.count / n1) },
-    { first: more, last: n1, count: Math.floor(to.count / n1) },
-  ].filter(({ first, last, count }) => first < last && count > 0);
-  try {
-    for (let line = 0; line < from.lines.length; line++) {
-      const sources = addresses(from.lines[line], [n2], [from.step]);
-      const targets = addresses(to.lines[line], [n1], [to.step]);
-      runPass(
-        { operation },
-        {
-          ...rest,
-          length: n1,
-          from: { ...from, lines: sources, step: n2 * from.step, count: n1 },
-          to: { ...middle, lines: columns, step: row, count: n1 },
-          scale: 1,
-          twist: { whole: n },
-        },
-      );
-      for (const { first, last, count } of parts) {
-        runPass(
-          { operation },
-          {
-            ...rest,
-            length: n2,
-            from: { ...middle, lines: rows.subarray(first, last), step: pair, count: n2 },
-            to: { ...to, lines: targets.subarray(first, last), step: n1 * to.step, count },
-            scale,
-            twist: null,
-          },
-        );
-      }
-    }
-  } finally {
-    between.release();
-  }
-}
-
-/** The largest divisor of n up to its root. */
-function nearestSquare(n: number): number {
-  let divisor = Math.floor(Math.sqrt(n));
-  while (n % divisor !== 0) divisor--;
-  return divisor;
+function pairUp(
+  { operation }: Job,
+  t: Tensor,
+  params: Parameters<typeof pairUpRoutine.run>[1]["params"],
+): void {
+  runRoutine(pairUpRoutine, { operation, params, inputs: [], outs: [stridedOf(t)] });
 }
 
 /* Other lengths ---------------------------------------------------------------------------------------- */
@@ -308,26 +247,8 @@ function convolved(job: Job): void {
 
 /** The first `count` pairs of every line times the pairs of `by`. */
 function multiplyLines(operation: string, work: Tensor, by: Float64Array, count: number): void {
-  const { heap } = engine();
-  const table = createStorage(heap, 16 * count, operation);
-  try {
-    new Float64Array(heap.buffer, table.address, 2 * count).set(by);
-    const lineBytes = work.shape[work.rank - 2] * 16;
-    const lines = work.size * 8 === 0 ? 0 : (work.size * 8) / lineBytes;
-    const tasks: Task[] = [];
-    for (let line = 0; line < lines; line++) {
-      for (let i = 0; i < count; i += 8192) {
-        const at = stridedOf(work).storage.address + line * lineBytes + 16 * i;
-        tasks.push([at, table.address + 16 * i, Math.min(8192, count - i)]);
-      }
-    }
-    engine().routines.run("complex product", emitComplexProduct, tasks, lines * count, {
-      operation,
-      out: stridedOf(work),
-    });
-  } finally {
-    table.release();
-  }
+  const params = { by, count };
+  runRoutine(complexProductRoutine, { operation, params, inputs: [], outs: [stridedOf(work)] });
 }
 
 /** exp(-πi·j² / n) for j < n. */

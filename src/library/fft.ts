@@ -9,10 +9,10 @@ import { defaultDType } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { checkFlag, readOptions } from "../ops/arguments.ts";
 import { allocate } from "../ops/strided.ts";
+import { range } from "../routines/fft.ts";
 import { liveTensor, type Tensor, wrap } from "../tensor.ts";
 import { conj, floatOf, pairs } from "./complex.ts";
 import { type Form, transform } from "./fft-lengths.ts";
-import { range } from "./fft-passes.ts";
 import { scoped } from "./scoped.ts";
 
 /** Where 1/n goes: with the inverse, half (as a square root) with both, or with the forward transform. */

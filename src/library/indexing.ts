@@ -5,7 +5,6 @@
  */
 import { scope } from "../api.ts";
 import type { DType } from "../dtype.ts";
-import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { Builder } from "../ir/build.ts";
 import type { Program } from "../ir/node.ts";
@@ -13,6 +12,8 @@ import { readOptions, snapshot } from "../ops/arguments.ts";
 import { assign, copyTo } from "../ops/copy.ts";
 import type { Nested } from "../ops/create.ts";
 import { allocate, checkWritable, filled } from "../ops/strided.ts";
+import { tellCopy } from "../ops/tell.ts";
+import type { IndexedAxis, Places } from "../routines/index.ts";
 import type { Strided } from "../run/call.ts";
 import { live, liveTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { broadcastShapes } from "../view/broadcast.ts";
@@ -23,11 +24,9 @@ import type { IndexMode } from "../wasm/routines/index/gather.ts";
 import {
   checkMode,
   gatherTo,
-  type IndexedAxis,
   type Indices,
   indexTensor,
   offsetsOf,
-  type Places,
   placesAt,
   scatterTo,
   valuesTensor,
@@ -191,12 +190,11 @@ export function put<D extends DType>(
   const mode = checkMode(op, options.mode);
   const view = reshape(stridedOf(t).frame, [t.size]);
   if (view === null) {
-    engine().listener?.({
-      kind: "copy",
-      operation: op,
-      bytes: t.size * stridedOf(t).frame.itemBytes,
-      why: "no strides number these elements from 0, so a copy is changed and copied back",
-    });
+    tellCopy(
+      op,
+      t.size * stridedOf(t).frame.itemBytes,
+      "no strides number these elements from 0, so a copy is changed and copied back",
+    );
   }
   const flat: Strided =
     view === null ? copyTo(op, stridedOf(t), t.dtype) : { ...stridedOf(t), frame: view, readOnly: false };

@@ -1,17 +1,15 @@
 /** Joining and repeating: the output is allocated once, and every part is one strided copy into its place. */
 import { checkDType, type DType, isInteger, promoteAll } from "../dtype.ts";
-import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { numberList, readOptions, snapshot } from "../ops/arguments.ts";
 import { assign } from "../ops/copy.ts";
-import { absolute, allocate, filled } from "../ops/strided.ts";
+import { runRoutine } from "../ops/execute.ts";
+import { allocate, filled } from "../ops/strided.ts";
+import { joinRoutine } from "../routines/index.ts";
 import type { Strided } from "../run/call.ts";
-import type { RoutineAbout, Task } from "../run/routine.ts";
 import { isTensor, type Joined, liveTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { checkShape, normalizeAxis, sizeOf } from "../view/layout.ts";
-import { type LoopNest, planLoops } from "../view/loops.ts";
 import { contiguousView, expandDims as expandView, type View } from "../view/view.ts";
-import { emitJoin } from "../wasm/routines/index/gather.ts";
 import { take } from "./indexing.ts";
 import { atleast1d, atleast2d, rangeOf, tensorList } from "./manipulate.ts";
 import { named } from "./scoped.ts";
@@ -122,58 +120,11 @@ function join(
     return { to, from: { ...of[i], frame } };
   });
   const fill = () => {
-    if (!interleaved(parts, { operation: op, inputs: parts.map((p) => p.from), out }))
-      for (const { to, from } of parts) assign(op, to, from);
+    const params = { to: parts.map((p) => p.to.frame) };
+    const asked = { operation: op, params, inputs: parts.map((p) => p.from), outs: [out] };
+    if (!runRoutine(joinRoutine, asked)) for (const { to, from } of parts) assign(op, to, from);
   };
   return wrap(filled(out, fill));
-}
-
-interface Part {
-  readonly to: Strided;
-  readonly from: Strided;
-}
-
-/** Bytes of the output that a task writes at the least, tasks at the most, and parts a task has room for. */
-const TASK_BYTES = 65536;
-const MOST_TASKS = 128;
-const MOST_PARTS = 100;
-/** Shorter runs are better off with the strided copy. */
-const LEAST_RUN = 64;
-
-/**
- * Parts that lie side by side in every row, as runs of bytes, are joined row by row, so that the output is written from
- * its start to its end. False where they are not such.
- */
-function interleaved(parts: readonly Part[], about: RoutineAbout): boolean {
-  if (parts.length < 2 || parts.length > MOST_PARTS) return false;
-  const nests = parts.map(rowsOf);
-  if (!nests.every((nest) => nest !== null)) return false;
-  const rows = nests[0].shape[0];
-  if (nests.some((nest) => nest.shape[0] !== rows)) return false;
-  const rowBytes = nests.reduce((sum, nest) => sum + nest.shape[1], 0);
-  const step = Math.max(1, Math.floor(TASK_BYTES / rowBytes), Math.ceil(rows / MOST_TASKS));
-  const tasks: Task[] = [];
-  for (let i = 0; i < rows; i += step) {
-    const task = [Math.min(step, rows - i), nests.length];
-    for (const { shape, strides, offsets } of nests) {
-      const [[to], [from]] = strides;
-      task.push(shape[1], offsets[0] + i * to, offsets[1] + i * from, to, from);
-    }
-    tasks.push(task);
-  }
-  engine().routines.run("join rows", emitJoin, tasks, 0.1 * rows * rowBytes, about);
-  return true;
-}
-
-/** The copy of a part as rows of so many bytes; null where it is none. */
-function rowsOf({ to, from }: Part): LoopNest | null {
-  if (to.dtype !== from.dtype) return null;
-  const nest = absolute(planLoops([to.frame, from.frame]), [to, from]);
-  const { itemBytes } = to.frame;
-  const [rows, columns] = nest.shape;
-  const isRows = nest.shape.length === 2 && nest.strides.every((s) => s[1] === itemBytes);
-  if (!isRows || columns * itemBytes < LEAST_RUN) return null;
-  return { ...nest, shape: [rows, columns * itemBytes] };
 }
 
 /** Elements in row-major order, tensor after tensor. */
@@ -281,7 +232,7 @@ function repeatEach<D extends DType>(
   allocate(op, t.dtype, t.shape.with(axis, total)).storage.release();
   const index = wrap(allocate(op, "i32", [total]));
   try {
-    const cells = new Int32Array(engine().heap.buffer, stridedOf(index).storage.address, total);
+    const cells = stridedOf(index).storage.cells("i32", 0, total);
     for (let i = 0, at = 0; i < size; at += counts[i++]) cells.fill(i, at, at + counts[i]);
     return take(t, index, { axis });
   } finally {

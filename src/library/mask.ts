@@ -1,29 +1,21 @@
 /** Masks: which elements are true, those elements, and writing to them. NumPy's nonzero, t[mask] and t[mask] = values. */
-import { type DType, dtypes } from "../dtype.ts";
-import { engine } from "../engine.ts";
+import type { DType } from "../dtype.ts";
 import { fail, list } from "../errors.ts";
-import { createStorage } from "../memory/storage.ts";
 import { readOptions, snapshot } from "../ops/arguments.ts";
 import { copyTo } from "../ops/copy.ts";
 import { fromData, type Nested } from "../ops/create.ts";
+import { runRoutine } from "../ops/execute.ts";
 import { allocate, checkWritable, filled, share } from "../ops/strided.ts";
+import { tellCopy } from "../ops/tell.ts";
+import { compressRoutine, countTrueRoutine, positionsRoutine, unravelRoutine } from "../routines/index.ts";
 import type { Strided } from "../run/call.ts";
 import { sameShape } from "../run/plans.ts";
-import type { EmitRoutine, RoutineAbout, Task } from "../run/routine.ts";
 import { live, liveTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { normalizeAxis, sizeOf } from "../view/layout.ts";
-import { planLoops } from "../view/loops.ts";
 import { contiguousView, isContiguous, type View } from "../view/view.ts";
-import { emitCompress, emitCount, emitPositions, emitUnravel } from "../wasm/routines/index/compress.ts";
-import type { ItemBytes } from "../wasm/routines/walk.ts";
 import { take, type Values } from "./indexing.ts";
 import { gatherTo, placesAt, scatterOnce, withValues } from "./offsets.ts";
 import { named } from "./scoped.ts";
-import { TASK_ELEMENTS, walkTasks } from "./walk.ts";
-
-/** Nanoseconds an element of a mask takes, roughly. */
-const COUNT_NS = 0.15;
-const WRITE_NS = 1;
 
 /** The elements of t where the mask is true, in row-major order. The mask covers the leading axes of t. */
 export function booleanMask<D extends DType>(t: Tensor<D>, mask: Tensor): Tensor<D> {
@@ -137,7 +129,7 @@ function truth(op: string, t: Strided): Strided<"bool"> {
   if (t.dtype === "bool" && isContiguous(t.frame)) return share(t as Strided<"bool">, t.frame);
   if (t.dtype === "bool") {
     const why = "the mask is not contiguous, so it is brought into row-major order first";
-    engine().listener?.({ kind: "copy", operation: op, bytes: sizeOf(t.frame.shape), why });
+    tellCopy(op, sizeOf(t.frame.shape), why);
   }
   return copyTo(op, t, "bool");
 }
@@ -175,70 +167,24 @@ const leading = (view: View, rank: number): View => ({
   strides: view.strides.slice(0, rank),
 });
 
-/** Stretches of the mask beside the view: tasks in C order, and before each of them how many are true. */
-function stretches(
-  op: string,
+/** How many elements of a mask are true before each of its stretches, and in all. */
+function countTrue(
+  operation: string,
   mask: Strided<"bool">,
   view: View,
-  base: number,
-): { tasks: Task[]; starts: number[]; count: number } {
-  const nest = planLoops([mask.frame, view], { keepOrder: true });
-  const placed = { ...nest, offsets: [nest.offsets[0] + mask.storage.address, nest.offsets[1] + base] };
-  const tasks = walkTasks(placed);
-  const { heap, routines } = engine();
-  const counts = createStorage(heap, 4 * tasks.length, op);
-  try {
-    routines.run(
-      "count true",
-      emitCount,
-      tasks.map((task, i) => [task[2], task[0] * task[1], counts.address + 4 * i]),
-      sizeOf(mask.frame.shape) * COUNT_NS,
-      { operation: op, inputs: [mask] },
-    );
-    const each = new Uint32Array(heap.buffer, counts.address, tasks.length);
-    const starts: number[] = [];
-    let count = 0;
-    for (let i = 0; i < tasks.length; i++) {
-      starts.push(count);
-      count += each[i];
-    }
-    return { tasks, starts, count };
-  } finally {
-    counts.release();
-  }
-}
-
-/** Writes what the routine writes for true elements: `bytes` each, from `address` on. */
-function writeTrue(
-  about: RoutineAbout,
-  name: string,
-  emit: EmitRoutine,
-  { tasks, starts }: { tasks: readonly Task[]; starts: readonly number[] },
-  address: number,
-  bytes: number,
-): void {
-  const all = tasks.map((task, i) => [...task, address + bytes * starts[i]]);
-  engine().routines.run(name, emit, all, tasks.length * TASK_ELEMENTS * WRITE_NS, about);
+): { readonly starts: readonly number[]; readonly count: number } {
+  const starts = runRoutine(countTrueRoutine, { operation, params: { view }, inputs: [mask], outs: [] });
+  return { starts, count: starts[starts.length - 1] };
 }
 
 function masked<D extends DType>(op: string, t: Strided<D>, mask: Strided<"bool">): Strided<D> {
   const rank = mask.frame.shape.length;
   const view = leading(t.frame, rank);
   if (rank === t.frame.shape.length) {
-    const found = stretches(op, mask, view, t.storage.address);
-    const out = allocate(op, t.dtype, [found.count]);
-    const bytes = dtypes[t.dtype].bytes as ItemBytes;
-    const emit: EmitRoutine = (options) => emitCompress(bytes, options);
-    return filled(out, () =>
-      writeTrue(
-        { operation: op, inputs: [t, mask], out },
-        `compress ${bytes}`,
-        emit,
-        found,
-        out.storage.address,
-        bytes,
-      ),
-    );
+    const { starts, count } = countTrue(op, mask, view);
+    const out = allocate(op, t.dtype, [count]);
+    const asked = { operation: op, params: { view, starts }, inputs: [t, mask], outs: [out] };
+    return filled(out, () => runRoutine(compressRoutine, asked));
   }
   const { offsets, count } = positionsIn(op, t.frame, mask);
   try {
@@ -256,71 +202,41 @@ function positionsIn(
   view: View,
   mask: Strided<"bool">,
 ): { offsets: Strided<"u32">; count: number } {
-  const lead = { ...leading(view, mask.frame.shape.length), offset: 0 };
-  const found = stretches(op, mask, lead, 0);
-  const offsets = allocate(op, "u32", [found.count]);
-  const emit: EmitRoutine = (options) => emitPositions(4, options);
-  filled(offsets, () =>
-    writeTrue(
-      { operation: op, inputs: [mask], out: offsets },
-      "positions 4",
-      emit,
-      found,
-      offsets.storage.address,
-      4,
-    ),
-  );
-  return { offsets, count: found.count };
+  const offsets = positions(op, "u32", { ...leading(view, mask.frame.shape.length), offset: 0 }, mask);
+  return { offsets, count: offsets.frame.shape[0] };
 }
 
 /** The numbers of the true elements in row-major order. */
 function ordinals(op: string, mask: Strided<"bool">): Strided<"i64"> {
-  const found = stretches(op, mask, contiguousView(mask.frame.shape, 1), 0);
-  const out = allocate(op, "i64", [found.count]);
-  const emit: EmitRoutine = (options) => emitPositions(8, options);
-  return filled(out, () =>
-    writeTrue({ operation: op, inputs: [mask], out }, "positions 8", emit, found, out.storage.address, 8),
-  );
+  return positions(op, "i64", contiguousView(mask.frame.shape, 1), mask);
+}
+
+function positions<D extends "u32" | "i64">(
+  operation: string,
+  dtype: D,
+  view: View,
+  mask: Strided<"bool">,
+): Strided<D> {
+  const { starts, count } = countTrue(operation, mask, view);
+  const out = allocate(operation, dtype, [count]);
+  const asked = { operation, params: { view, starts }, inputs: [mask], outs: [out] };
+  return filled(out, () => runRoutine(positionsRoutine, asked));
 }
 
 /** Row-major numbers as indices along the given axes: [count, axes]. */
 function indicesAlong(
-  op: string,
+  operation: string,
   numbers: Strided<"u32">,
   count: number,
   shape: readonly number[],
   axes: readonly number[],
 ): Strided<"i64"> {
-  const out = allocate(op, "i64", [count, axes.length]);
+  const out = allocate(operation, "i64", [count, axes.length]);
   return filled(out, () => {
-    for (const [k, d] of axes.entries()) unravelAxis(op, numbers, out, 8 * k, 8 * axes.length, shape, d);
-  });
-}
-
-/** Indices along one axis, written `step` bytes apart. */
-function unravelAxis(
-  operation: string,
-  numbers: Strided<"u32">,
-  out: Strided<"i64">,
-  start: number,
-  step: number,
-  shape: readonly number[],
-  axis: number,
-): void {
-  const [count] = numbers.frame.shape;
-  const divisor = sizeOf(shape.slice(axis + 1));
-  const steps = { divides: divisor > 1, reduces: axis > 0 };
-  const tasks: Task[] = [];
-  for (let i = 0; i < count; i += TASK_ELEMENTS) {
-    const from = numbers.storage.address + 4 * i;
-    const to = out.storage.address + start + step * i;
-    tasks.push([Math.min(TASK_ELEMENTS, count - i), from, to, step, divisor, shape[axis]]);
-  }
-  const name = `unravel${steps.divides ? " divided" : ""}${steps.reduces ? " reduced" : ""}`;
-  engine().routines.run(name, (options) => emitUnravel(steps, options), tasks, 2 * count, {
-    operation,
-    inputs: [numbers],
-    out,
-    bytes: null,
+    for (const [k, axis] of axes.entries()) {
+      const column = { shape: [count], strides: [8 * axes.length], offset: 8 * k, itemBytes: 8 };
+      const outs = [{ ...out, frame: column }];
+      runRoutine(unravelRoutine, { operation, params: { shape, axis }, inputs: [numbers], outs });
+    }
   });
 }

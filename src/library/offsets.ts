@@ -3,34 +3,29 @@
  * tensors comes down to one picture: a walk over some shape W in which the indexed tensor steps by its strides along the
  * axes that are not indexed (and by 0 along the others), and an offset is added that the index decides.
  */
-import { type DType, dtypes, isInteger } from "../dtype.ts";
-import { engine } from "../engine.ts";
+import { type DType, isInteger } from "../dtype.ts";
 import { describe, fail, list } from "../errors.ts";
 import type { Program } from "../ir/node.ts";
-import { createStorage } from "../memory/storage.ts";
 import { snapshot } from "../ops/arguments.ts";
 import { copyTo } from "../ops/copy.ts";
 import { fromData, fromScalars, type Nested, readNested, type Scalar } from "../ops/create.ts";
-import { absolute, filled } from "../ops/strided.ts";
+import { runRoutine } from "../ops/execute.ts";
+import { allocate, filled } from "../ops/strided.ts";
+import { tellCopy } from "../ops/tell.ts";
+import {
+  gatherRoutine,
+  type IndexedAxis,
+  offsetsRoutine,
+  type Places,
+  scatterRoutine,
+} from "../routines/index.ts";
 import type { Strided } from "../run/call.ts";
 import { sameShape } from "../run/plans.ts";
-import type { EmitRoutine, RoutineAbout } from "../run/routine.ts";
 import { isTensor, live, type Tensor } from "../tensor.ts";
 import { sizeOf, unravel } from "../view/layout.ts";
-import { type LoopNest, planLoops } from "../view/loops.ts";
 import { overlaps } from "../view/overlap.ts";
 import { broadcastTo, contiguousView, type View } from "../view/view.ts";
-import { emitMoves, emitOffsets, emitRows, type IndexMode } from "../wasm/routines/index/gather.ts";
-import { emitFold } from "../wasm/routines/index/scatter.ts";
-import type { ItemBytes } from "../wasm/routines/walk.ts";
-import { isEmptyNest, separateTasks, walkTasks } from "./walk.ts";
-
-/** What one index tensor chooses from: an axis, its size, and the bytes from one index to the next. */
-export interface IndexedAxis {
-  readonly axis: number;
-  readonly size: number;
-  readonly step: number;
-}
+import type { IndexMode } from "../wasm/routines/index/gather.ts";
 
 /** Indices as callers give them: a tensor of integers, a number, or nested arrays of numbers. */
 export type Indices = Tensor | Nested;
@@ -98,30 +93,17 @@ export function offsetsOf(
   axes: readonly IndexedAxis[],
   mode: IndexMode = "raise",
 ): Strided<"u32"> {
-  const { heap, routines } = engine();
-  const count = sizeOf(shape);
   for (const [k, { axis, size }] of axes.entries()) {
     if (size === 0 && sizeOf(indices[k].frame.shape) > 0) failEmpty(operation, axis);
   }
-  // The flag lies behind the last offset.
-  const storage = createStorage(heap, 4 * count + 4, operation);
-  const offsets = { dtype: "u32", storage, frame: contiguousView(shape, 4), readOnly: false } as const;
-  const flag = storage.address + 4 * count;
-  heap.view.setInt32(flag, 0, true);
+  const offsets = allocate(operation, "u32", shape);
+  let fine = true;
   filled(offsets, () => {
-    for (const [k, index] of indices.entries()) {
-      const view = sameShape(index.frame.shape, shape) ? index.frame : broadcastTo(index.frame, shape);
-      const nest = absolute(planLoops([offsets.frame, view]), [offsets, index]);
-      const { size, step } = axes[k];
-      const own = [size % 2 ** 32, Math.floor(size / 2 ** 32), step, flag];
-      const added = k > 0;
-      const name = `offsets ${index.dtype} ${mode}${added ? " added" : ""}`;
-      const emit: EmitRoutine = (options) => emitOffsets(index.dtype, mode, added, options);
-      routines.run(name, emit, walkTasks(nest, own), count, { operation, inputs: [index], out: offsets });
-    }
+    const params = { axes, mode };
+    fine = runRoutine(offsetsRoutine, { operation, params, inputs: indices, outs: [offsets] });
   });
-  if (heap.view.getInt32(flag, true) !== 0) {
-    storage.release();
+  if (!fine) {
+    offsets.storage.release();
     failIndex(operation, indices, axes);
   }
   return offsets;
@@ -140,14 +122,12 @@ function failEmpty(operation: string, axis: number): never {
 function failIndex(operation: string, indices: readonly Strided[], axes: readonly IndexedAxis[]): never {
   for (const [k, index] of indices.entries()) {
     const { axis, size } = axes[k];
-    const { read } = dtypes[index.dtype];
     const { shape, strides, offset } = index.frame;
-    const memory = engine().heap.view;
+    const read = index.storage.reader(index.dtype);
     const count = sizeOf(shape);
     for (let i = 0; i < count; i++) {
       const place = unravel(i, shape);
-      const at = place.reduce((p, x, d) => p + x * strides[d], index.storage.address + offset);
-      const value = read(memory, at);
+      const value = read(place.reduce((p, x, d) => p + x * strides[d], offset));
       if (value >= -size && value < size) continue;
       fail(
         "index",
@@ -161,14 +141,6 @@ function failIndex(operation: string, indices: readonly Strided[], axes: readonl
 }
 
 /* The walk --------------------------------------------------------------------------------------------- */
-
-/** Where elements are, on a walk over `shape`: both views have that shape. */
-export interface Places {
-  readonly shape: readonly number[];
-  /** The indexed tensor, without what the index decides. */
-  readonly indexed: View;
-  readonly offsets: View;
-}
 
 /** Index axes take the place of `replaced` axes of the view, from `axis` on. */
 export function placesAt(view: View, axis: number, replaced: number, indexShape: readonly number[]): Places {
@@ -188,10 +160,6 @@ export function placesAt(view: View, axis: number, replaced: number, indexShape:
   };
 }
 
-/** About how many nanoseconds one thread needs for n elements, in steps of a row or of an element. */
-const MOVE_NS = 1;
-const ROW_TASK_BYTES = 65536;
-
 /** out[w] = t[place w] */
 export function gatherTo(
   operation: string,
@@ -200,9 +168,7 @@ export function gatherTo(
   offsets: Strided,
   places: Places,
 ): void {
-  const views = [out.frame, places.indexed, places.offsets];
-  const nest = widestInside(absolute(planLoops(views), [out, t, offsets]));
-  moveAll(nest, t.frame.itemBytes as ItemBytes, "gather", aboutMoves(operation, t, out, offsets, out));
+  runRoutine(gatherRoutine, { operation, params: places, inputs: [t, offsets], outs: [out] });
 }
 
 /** t[place w] = values[w], for places that all differ. */
@@ -213,50 +179,8 @@ export function scatterOnce(
   offsets: Strided,
   places: Places,
 ): void {
-  const views = [values.frame, places.indexed, places.offsets];
-  const nest = widestInside(absolute(planLoops(views), [values, t, offsets]));
-  moveAll(nest, t.frame.itemBytes as ItemBytes, "scatter", aboutMoves(operation, values, t, offsets, values));
-}
-
-/** As many elements as `moved` has are read and written, whatever the operands hold. */
-function aboutMoves(
-  operation: string,
-  from: Strided,
-  out: Strided,
-  offsets: Strided,
-  moved: Strided,
-): RoutineAbout {
-  const bytes = 2 * sizeOf(moved.frame.shape) * moved.frame.itemBytes + 4 * sizeOf(offsets.frame.shape);
-  return { operation, inputs: [from, offsets], out, bytes };
-}
-
-function moveAll(
-  nest: LoopNest,
-  bytes: ItemBytes,
-  direction: "gather" | "scatter",
-  about: RoutineAbout,
-): void {
-  if (isEmptyNest(nest)) return;
-  const { routines } = engine();
-  const size = sizeOf(nest.shape);
-  if (hasRows(nest, bytes)) {
-    const emit: EmitRoutine = (options) => emitRows(direction, options);
-    routines.run(
-      `${direction} rows`,
-      emit,
-      walkTasks(inBytes(nest, bytes), [], ROW_TASK_BYTES),
-      size * bytes * 0.1,
-      about,
-    );
-    return;
-  }
-  routines.run(
-    `${direction} ${bytes}`,
-    (options) => emitMoves(bytes, direction, options),
-    walkTasks(nest),
-    size * MOVE_NS,
-    about,
-  );
+  const params = { places, fold: null, once: true };
+  runRoutine(scatterRoutine, { operation, params, inputs: [values, offsets], outs: [t] });
 }
 
 /** t[place w] = values[w], or fold(t[place w], values[w]), in C order of w where places are equal. */
@@ -268,59 +192,8 @@ export function scatterTo(
   places: Places,
   fold: Program | null,
 ): void {
-  const views = [values.frame, places.indexed, places.offsets];
-  const nest = absolute(planLoops(views, { keepOrder: true }), [values, t, offsets]);
-  if (isEmptyNest(nest)) return;
-  const { routines } = engine();
-  const bytes = t.frame.itemBytes as ItemBytes;
-  const rows = fold === null && hasRows(nest, bytes);
-  const walked = rows ? inBytes(nest, bytes) : nest;
-  const nanoseconds = sizeOf(nest.shape) * MOVE_NS * (fold === null ? 1 : 2);
-  const separate = routines.isShared(nanoseconds) ? separateTasks(walked, 1, 2 * routines.threads) : null;
-  const emit: EmitRoutine = (options) => {
-    if (fold !== null) return emitFold(fold, options);
-    return rows ? emitRows("scatter", options) : emitMoves(bytes, "scatter", options);
-  };
-  const name = fold !== null ? `scatter add ${t.dtype}` : rows ? "scatter rows" : `scatter ${bytes}`;
-  // Without separate pieces, one thread does them in their order.
-  const about = aboutMoves(operation, values, t, offsets, values);
-  if (separate !== null) routines.run(name, emit, separate, nanoseconds, about);
-  else routines.run(name, emit, walkTasks(walked, [], rows ? ROW_TASK_BYTES : undefined), 0, about);
-}
-
-/** Are the innermost loop's elements one run of bytes on both sides, with one offset for all of them? */
-function hasRows(nest: LoopNest, bytes: number): boolean {
-  const d = nest.shape.length - 1;
-  if (d < 0) return false;
-  const [dense, indexed, offsets] = nest.strides;
-  return offsets[d] === 0 && dense[d] === bytes && indexed[d] === bytes && nest.shape[d] > 1;
-}
-
-/** The nest with its innermost loop over bytes. */
-function inBytes(nest: LoopNest, bytes: number): LoopNest {
-  const d = nest.shape.length - 1;
-  return {
-    ...nest,
-    shape: [...nest.shape.slice(0, d), nest.shape[d] * bytes],
-    strides: nest.strides.map((s) => [...s.slice(0, d), s[d] / bytes]),
-  };
-}
-
-/** The longest of the outer loops next to the innermost: what is left around the two is walked outside of them. */
-function widestInside(nest: LoopNest): LoopNest {
-  const rank = nest.shape.length;
-  if (rank < 3) return nest;
-  let widest = rank - 2;
-  for (let d = 0; d < rank - 2; d++) if (nest.shape[d] > nest.shape[widest]) widest = d;
-  if (widest === rank - 2) return nest;
-  const order = nest.shape.map((_, d) => d).filter((d) => d !== widest);
-  order.splice(rank - 2, 0, widest);
-  return {
-    ...nest,
-    shape: order.map((d) => nest.shape[d]),
-    strides: nest.strides.map((s) => order.map((d) => s[d])),
-    order: order.map((d) => nest.order[d]),
-  };
+  const params = { places, fold, once: false };
+  runRoutine(scatterRoutine, { operation, params, inputs: [values, offsets], outs: [t] });
 }
 
 /* Values ----------------------------------------------------------------------------------------------- */
@@ -347,7 +220,7 @@ export function withValues(
         ? "the values overlap the destination, so they are copied first"
         : `the values are ${source.dtype}, so they are converted to ${t.dtype} first`;
       const bytes = sizeOf(source.frame.shape) * t.frame.itemBytes;
-      engine().listener?.({ kind: "copy", operation, bytes, why });
+      tellCopy(operation, bytes, why);
       const copy = copyTo(operation, source, t.dtype);
       if (made) source.storage.release();
       source = copy;

@@ -5,9 +5,9 @@
  */
 import { full, scope } from "../api.ts";
 import { type DType, dtypes, type Floated, isFloat } from "../dtype.ts";
-import { engine } from "../engine.ts";
 import { fail, list } from "../errors.ts";
 import { checkFlag, readOptions, snapshot } from "../ops/arguments.ts";
+import { tellCopy } from "../ops/tell.ts";
 import { liveTensor, stridedOf, type Tensor } from "../tensor.ts";
 import { type PerAxis, perAxis } from "./convolution.ts";
 
@@ -218,12 +218,11 @@ function padded(operation: string, x: Tensor, axes: readonly PoolAxis[], fill: n
   const first = x.rank - axes.length;
   const shape = [...x.shape.slice(0, first), ...axes.map((a) => a.before + a.size + a.after)];
   const out = full(shape, fill, { dtype: x.dtype });
-  engine().listener?.({
-    kind: "copy",
+  tellCopy(
     operation,
-    bytes: stridedOf(out).storage.bytes,
-    why: "windows reach beyond the input, so it is copied with a margin",
-  });
+    stridedOf(out).storage.bytes,
+    "windows reach beyond the input, so it is copied with a margin",
+  );
   const middle = axes.map(({ before, size }) => [before, before + size] as const);
   out.slice(...new Array(first).fill(":"), ...middle).assign(x);
   return out;

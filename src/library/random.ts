@@ -8,24 +8,17 @@
 import { scope } from "../api.ts";
 import type { DefaultDType } from "../defaults.ts";
 import { checkDType, type DType, dtypes, type FloatDType, isFloat, isInteger } from "../dtype.ts";
-import { defaultDType, engine } from "../engine.ts";
+import { defaultDType } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { checkFlag, readOptions, snapshot } from "../ops/arguments.ts";
 import { fromData, type Nested, shapeOf } from "../ops/create.ts";
+import { runRoutine } from "../ops/execute.ts";
 import { allocate, checkWritable, filled } from "../ops/strided.ts";
+import { drawRoutine, shuffleRoutine } from "../routines/random.ts";
 import type { Strided } from "../run/call.ts";
-import type { Task } from "../run/routine.ts";
 import { isTensor, live, liveTensor, namedOp, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { normalizeAxis, sizeOf } from "../view/layout.ts";
-import {
-  type Distribution,
-  type DrawDType,
-  emitDraw,
-  emitShuffle,
-  GROUP_WORDS,
-  philox,
-  randomTask,
-} from "../wasm/routines/random.ts";
+import { type Distribution, type DrawDType, GROUP_WORDS, philox } from "../wasm/routines/random.ts";
 import { take } from "./indexing.ts";
 import { searchsorted } from "./search.ts";
 import { argsort } from "./sort.ts";
@@ -77,17 +70,8 @@ export interface ChoiceOptions extends ShuffleOptions {
   readonly p?: Tensor | readonly number[];
 }
 
-/** Groups of 16 words in a task: 16,384 words. */
-const PIECE = 1024;
 /** Blocks of four words in a stream: the counter's upper bits are for second attempts. */
 const STREAM_GROUPS = 2 ** 46;
-const nanosecondsPerWord: Record<Distribution, number> = {
-  bits: 1.5,
-  below: 4,
-  uniform: 2,
-  normal: 5,
-  exponential: 5,
-};
 
 const methodNames = [
   "spawn",
@@ -349,19 +333,8 @@ class RandomGenerator {
     const items = allocate(op, "u32", [n]);
     return wrap(
       filled(items, () => {
-        for (const piece of this.#pieces(start, Math.ceil(n / GROUP_WORDS))) {
-          const first = (piece.group - start) * GROUP_WORDS;
-          const task = this.#task(stridedOf(words).storage.address + 4 * first, piece);
-          task[randomTask.groups] = Math.min(piece.groups * GROUP_WORDS, n - first);
-          task[randomTask.params] = first;
-          task[randomTask.items] = items.storage.address;
-          engine().routines.run("random shuffle", emitShuffle, [task], 0, {
-            operation: op,
-            inputs: [stridedOf(words)],
-            out: items,
-            bytes: null,
-          });
-        }
+        const params = { ...this.#place, start };
+        runRoutine(shuffleRoutine, { operation: op, params, inputs: [stridedOf(words)], outs: [items] });
       }),
     ) as Tensor<"u32">;
   }
@@ -405,53 +378,21 @@ class RandomGenerator {
       if (this.#at + groups > STREAM_GROUPS)
         fail("value", op, "this generator's stream is used up.", "Go on with one of spawn(n).");
       const own = bound === 0n ? params.flatMap((x) => wordsOf(dtype, x)) : wordsOfBits(bound);
-      const tasks = this.#pieces(this.#at, groups).map((piece) => {
-        const task = this.#task(out.storage.address + 4 * GROUP_WORDS * (piece.group - this.#at), piece);
-        own.forEach((word, i) => {
-          task[randomTask.params + i] = word;
-        });
-        return task;
+      const place = { ...this.#place, start: this.#at };
+      runRoutine(drawRoutine, {
+        operation: op,
+        params: { ...place, distribution, own },
+        inputs: [],
+        outs: [out],
       });
-      const nanoseconds = words * nanosecondsPerWord[distribution];
-      engine().routines.run(
-        `random ${distribution} ${dtype}`,
-        emitDraw(distribution, dtype),
-        tasks,
-        nanoseconds,
-        { operation: op, out },
-      );
       this.#at += groups;
     });
   }
 
-  /** Runs of groups whose block numbers agree in the upper half, so that no counter carries. */
-  #pieces(start: number, count: number): Piece[] {
-    const pieces: Piece[] = [];
-    for (let group = start; group < start + count; ) {
-      const block = 4 * group;
-      const low = block % 2 ** 32;
-      const groups = Math.min(PIECE, start + count - group, (2 ** 32 - low) / 4);
-      pieces.push({ group, groups, low, high: Math.floor(block / 2 ** 32) });
-      group += groups;
-    }
-    return pieces;
+  /** Which stream the words are of. */
+  get #place(): { readonly stream: readonly number[]; readonly key: readonly number[] } {
+    return { stream: this.#stream, key: this.#key };
   }
-
-  #task(address: number, { groups, low, high }: Piece): number[] {
-    const task: number[] = new Array(randomTask.words).fill(0);
-    const head = [address, groups, low, high, ...this.#stream, ...this.#key];
-    head.forEach((word, i) => {
-      task[i] = word | 0;
-    });
-    return task satisfies Task as number[];
-  }
-}
-
-interface Piece {
-  readonly group: number;
-  readonly groups: number;
-  readonly low: number;
-  readonly high: number;
 }
 
 /* Making generators ------------------------------------------------------------------------------------- */

@@ -1,14 +1,13 @@
 /** Searching in sorted tensors: where values belong, and which interval they fall into. */
 import { tensor } from "../api.ts";
 import { type DType, dtypes, isInteger, promote } from "../dtype.ts";
-import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { checkFlag, readOptions } from "../ops/arguments.ts";
-import { allocate, filled } from "../ops/strided.ts";
-import type { Strided } from "../run/call.ts";
-import type { Task } from "../run/routine.ts";
+import { runRoutine } from "../ops/execute.ts";
+import { allocate } from "../ops/strided.ts";
+import { searchRoutine } from "../routines/sorted.ts";
 import { liveTensor, namedReduction, type Operand, stridedOf, type Tensor, wrap } from "../tensor.ts";
-import { emitKeys, emitSearch, type Search } from "../wasm/routines/sort/search.ts";
+import type { Search } from "../wasm/routines/sort/search.ts";
 import { scoped } from "./scoped.ts";
 import { denseCopy, gatherLines } from "./sort.ts";
 
@@ -111,63 +110,15 @@ export const densePositions = (positions: Tensor): Tensor<"i64"> => positions.to
 
 /* The search ------------------------------------------------------------------------------------------------------- */
 
-const PIECE = 16384;
-
 /** Looks every element of x up in a sorted vector; both become their common dtype. Call it in a scope. */
 export function lookUp(op: string, sorted: Tensor, x: Tensor, search: Search): Tensor {
   const dtype = promote(sorted.dtype, x.dtype);
   const among = denseCopy(op, sorted.to(dtype), "sorted elements are read from dense memory");
   const wanted = denseCopy(op, x.to(dtype), "elements are looked up in the order of memory");
   const out = wrap(allocate(op, search === "has" ? "bool" : "i64", x.shape));
-  const n = x.size;
-  const count = among.size;
-  if (n === 0) return out;
-  if (count === 0) return out.fill(search === "has" ? false : 0n);
-  const keys = wrap(filledKeys(op, among, dtype));
-  const { bytes } = dtypes[dtype];
-  const outBytes = stridedOf(out).frame.itemBytes;
-  const tasks: Task[] = [];
-  for (let i = 0; i < n; i += PIECE) {
-    tasks.push([
-      stridedOf(keys).storage.address,
-      count,
-      stridedOf(wanted).storage.address + stridedOf(wanted).frame.offset + i * bytes,
-      stridedOf(out).storage.address + i * outBytes,
-      Math.min(PIECE, n - i),
-    ]);
-  }
-  engine().routines.run(
-    `sorted search ${search} ${dtype}`,
-    ({ shared }) => emitSearch(dtype, search, shared),
-    tasks,
-    n * 2 * Math.log2(count + 1),
-    { operation: op, inputs: [stridedOf(among), stridedOf(wanted)], out: stridedOf(out) },
-  );
+  if (x.size === 0) return out;
+  if (among.size === 0) return out.fill(search === "has" ? false : 0n);
+  const inputs = [stridedOf(among), stridedOf(wanted)];
+  runRoutine(searchRoutine, { operation: op, params: { search }, inputs, outs: [stridedOf(out)] });
   return out;
-}
-
-/** The keys of a dense vector, as unsigned integers of its width. */
-function filledKeys(op: string, dense: Tensor, dtype: DType): Strided {
-  const { bytes } = dtypes[dtype];
-  const unsigned = { 1: "u8", 2: "u16", 4: "u32", 8: "u64" } as const;
-  const keys = allocate(op, unsigned[bytes], dense.shape);
-  const tasks: Task[] = [];
-  for (let i = 0; i < dense.size; i += PIECE) {
-    const at = i * bytes;
-    const from = stridedOf(dense).storage.address + stridedOf(dense).frame.offset + at;
-    tasks.push([from, keys.storage.address + at, Math.min(PIECE, dense.size - i)]);
-  }
-  return filled(keys, () =>
-    engine().routines.run(
-      `sorted keys ${dtype}`,
-      ({ shared }) => emitKeys(dtype, shared),
-      tasks,
-      dense.size,
-      {
-        operation: op,
-        inputs: [stridedOf(dense)],
-        out: keys,
-      },
-    ),
-  );
 }

@@ -1,11 +1,11 @@
 /** Tensors as sets: distinct elements, membership, and the operations of sets. -0 and 0 are one element. */
 import { arange, ones, scope } from "../api.ts";
-import { type DType, dtypes, promote } from "../dtype.ts";
-import { engine } from "../engine.ts";
+import { type DType, promote } from "../dtype.ts";
 import { describe, fail } from "../errors.ts";
 import { checkFlag, readOptions } from "../ops/arguments.ts";
+import { runRoutine } from "../ops/execute.ts";
 import { allocate } from "../ops/strided.ts";
-import type { Task } from "../run/routine.ts";
+import { pickRoutine, runsRoutine } from "../routines/sorted.ts";
 import {
   isTensor,
   liveTensor,
@@ -16,10 +16,9 @@ import {
   wrap,
 } from "../tensor.ts";
 import { normalizeAxis, sizeOf } from "../view/layout.ts";
-import { emitCompress, emitRuns } from "../wasm/routines/sort/search.ts";
 import { scoped } from "./scoped.ts";
 import { lookUp, operandFor } from "./search.ts";
-import { denseCopy, gatherLines, orderBy, sortLines, withScratch } from "./sort.ts";
+import { denseCopy, gatherLines, orderBy, sortLines } from "./sort.ts";
 
 export interface UniqueOptions {
   /** Give `indices`: where each distinct element first is, in the flattened tensor. */
@@ -197,40 +196,28 @@ function flatOf(op: string, t: Tensor): Tensor {
   return denseCopy(op, t.reshape(-1), "elements are read from dense memory");
 }
 
-const PIECE = 16384;
-
 /** Where the runs of equal elements begin, and for each element's first place the number of its run. */
 function runsOf(
-  op: string,
+  operation: string,
   sorted: Tensor,
   { inverseIndices, equalNan }: Wanted,
   positions: Tensor | null,
 ): { readonly starts: Tensor<"i64">; readonly inverse: Tensor<"i64"> | null } {
-  const n = sorted.size;
-  const { bytes } = dtypes[sorted.dtype];
-  const { heap, routines } = engine();
-  const name = `sorted runs ${sorted.dtype}${equalNan ? "" : " NaNs apart"}`;
-  const from = stridedOf(sorted).storage.address + stridedOf(sorted).frame.offset;
-  /** One walk through all elements; gives the number of runs. */
-  const walk = (starts: number, where: number, inverse: number): number =>
-    withScratch(op, 64, (state) => {
-      heap.view.setInt32(state, 0, true);
-      const tasks: Task[] = [];
-      for (let i = 0; i < n; i += PIECE) {
-        const at = where === 0 ? 0 : where + 8 * i;
-        tasks.push([from + i * bytes, Math.min(PIECE, n - i), i, state, starts, at, inverse]);
-      }
-      // In order, so in this thread.
-      routines.run(name, ({ shared }) => emitRuns(sorted.dtype, equalNan, shared), tasks, 0, {
-        operation: op,
-        inputs: [stridedOf(sorted)],
-      });
-      return heap.view.getInt32(state, true) >>> 0;
-    });
-  const starts = wrap(allocate(op, "i64", [walk(0, 0, 0)]));
-  const inverse = inverseIndices ? wrap(allocate(op, "i64", [n])) : null;
-  const where = inverse === null ? 0 : stridedOf(positions!).storage.address;
-  walk(stridedOf(starts).storage.address, where, inverse === null ? 0 : stridedOf(inverse).storage.address);
+  const asked = { operation, params: { equalNan }, inputs: [stridedOf(sorted)], outs: [] };
+  const starts = wrap(allocate(operation, "i64", [runRoutine(runsRoutine, asked)]));
+  const inverse = inverseIndices ? wrap(allocate(operation, "i64", [sorted.size])) : null;
+  const [inputs, outs] =
+    inverse === null
+      ? [[sorted], [starts]]
+      : [
+          [sorted, positions!],
+          [starts, inverse],
+        ];
+  runRoutine(runsRoutine, {
+    ...asked,
+    inputs: inputs.map((t) => stridedOf(t)),
+    outs: outs.map((t) => stridedOf(t)),
+  });
   return { starts, inverse };
 }
 
@@ -345,27 +332,8 @@ function join(a: Tensor, b: Tensor): Tensor {
 /** The elements of a dense vector where the mask is true. */
 function compress(op: string, x: Tensor, mask: Tensor): Tensor {
   const count = Number(namedReduction("countNonzero", mask).item());
-  const { bytes } = dtypes[x.dtype];
   const out = wrap(allocate(op, x.dtype, [count]));
-  withScratch(op, 64, (state) => {
-    const { heap, routines } = engine();
-    heap.view.setUint32(state, stridedOf(out).storage.address, true);
-    const tasks: Task[] = [];
-    for (let i = 0; i < x.size; i += PIECE) {
-      const from = stridedOf(x).storage.address + stridedOf(x).frame.offset + i * bytes;
-      tasks.push([
-        from,
-        stridedOf(mask).storage.address + stridedOf(mask).frame.offset + i,
-        Math.min(PIECE, x.size - i),
-        state,
-      ]);
-    }
-    // In order, so in this thread.
-    routines.run(`sorted compress ${bytes}`, ({ shared }) => emitCompress(bytes, shared), tasks, 0, {
-      operation: op,
-      inputs: [stridedOf(x), stridedOf(mask)],
-      out: stridedOf(out),
-    });
-  });
+  const inputs = [stridedOf(x), stridedOf(mask)];
+  runRoutine(pickRoutine, { operation: op, params: {}, inputs, outs: [stridedOf(out)] });
   return out;
 }

@@ -1,27 +1,18 @@
 /**
  * Sorting along an axis: values, positions, and the first few of either. The order is NumPy's: NaNs come last (first when
- * descending), -0 and 0 are equal, and equal elements keep their order, always. The work is in wasm/routines/sort/sort.ts.
+ * descending), -0 and 0 are equal, and equal elements keep their order, always. The work is in routines/sort.ts.
  */
-import { type DType, dtypes } from "../dtype.ts";
-import { engine } from "../engine.ts";
+import type { DType } from "../dtype.ts";
 import { describe, fail, list } from "../errors.ts";
 import { checkFlag, readList, readOptions } from "../ops/arguments.ts";
+import { runRoutine } from "../ops/execute.ts";
 import { allocate, filled } from "../ops/strided.ts";
-import type { EmitRoutine, RoutineAbout, Task } from "../run/routine.ts";
+import { tellCopy } from "../ops/tell.ts";
+import { sortRoutine } from "../routines/sort.ts";
+import { gatherLinesRoutine } from "../routines/sorted.ts";
 import { isTensor, liveTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { normalizeAxis, sizeOf } from "../view/layout.ts";
-import {
-  countBytes,
-  digitBits,
-  emitSort,
-  keyShift,
-  recordBytes,
-  SORT_WORDS,
-  sortSteps,
-  sortTask,
-} from "../wasm/routines/sort/sort.ts";
-import { emitGather } from "../wasm/routines/sort/search.ts";
-import { digitsOf, type SortForm, SPECIAL, UNSORTED } from "../wasm/routines/sort/steps.ts";
+import type { SortForm } from "../wasm/routines/sort/steps.ts";
 import { scoped } from "./scoped.ts";
 
 export interface SortOptions {
@@ -165,7 +156,7 @@ export function along<R>(
 export function denseCopy<D extends DType>(operation: string, t: Tensor<D>, why: string): Tensor<D> {
   const { frame } = stridedOf(t);
   const isArray = t.isContiguous && frame.offset % frame.itemBytes === 0;
-  if (!isArray) engine().listener?.({ kind: "copy", operation, bytes: t.size * frame.itemBytes, why });
+  if (!isArray) tellCopy(operation, t.size * frame.itemBytes, why);
   return t.contiguous();
 }
 
@@ -177,13 +168,6 @@ export interface LineOptions {
   readonly keep?: number;
 }
 
-/** Nanoseconds an element takes, roughly. */
-const COST_NS = 10;
-/** A line this long is sorted by several threads at once, where there are not enough lines. */
-const LONG = 1 << 16;
-/** Elements of one task at the most: threads must not vanish into one for long. */
-const TASK = 1 << 21;
-
 /** Each line (along the last axis) of a dense tensor, sorted into a new one; positions are i64. */
 export function sortLines(
   operation: string,
@@ -193,275 +177,22 @@ export function sortLines(
 ): Tensor {
   const dense = stridedOf(of);
   const { shape } = dense.frame;
-  const n = shape[shape.length - 1];
-  const lines = sizeOf(shape.slice(0, -1));
-  const wanted = keep ?? n;
+  const wanted = keep ?? shape[shape.length - 1];
   const dtype = form === "values" ? dense.dtype : "i64";
   const out = allocate(operation, dtype, [...shape.slice(0, -1), wanted]);
-  if (lines * wanted === 0) return wrap(out);
-  const job: Job = {
-    operation,
-    about: { operation, inputs: [dense], out, bytes: null },
-    dtype: dense.dtype,
-    form,
-    source: dense.storage.address + dense.frame.offset,
-    target: out.storage.address,
-    n,
-    lines,
-    keep: wanted,
-    down: descending ? -1 : 0,
-  };
-  filled(out, () => {
-    const { routines } = engine();
-    const isLong = n >= LONG && (lines < routines.threads || n > TASK);
-    const shared = routines.isShared(n * COST_NS) && isLong && wanted === n;
-    if (shared) for (let i = 0; i < lines; i++) sortLong(job, i);
-    else sortGroups(job);
-  });
-  return wrap(out);
-}
-
-interface Job {
-  readonly operation: string;
-  readonly about: RoutineAbout;
-  readonly dtype: DType;
-  readonly form: SortForm;
-  readonly source: number;
-  readonly target: number;
-  readonly n: number;
-  readonly lines: number;
-  readonly keep: number;
-  readonly down: number;
-}
-
-const nameOf = (job: Job): string => `sort ${job.dtype} ${job.form}`;
-const itemBytes = (job: Job): number => dtypes[job.dtype].bytes;
-const resultBytes = (job: Job): number => (job.form === "values" ? itemBytes(job) : 8);
-
-function runTasks(job: Job, tasks: readonly Task[], nanoseconds: number): void {
-  const emit: EmitRoutine = (options) => emitSort(job.dtype, job.form, options);
-  engine().routines.run(nameOf(job), emit, tasks, nanoseconds, job.about);
-}
-
-function taskOf(words: Partial<Record<keyof typeof sortTask, number>>): Task {
-  const task = new Array<number>(SORT_WORDS).fill(0);
-  for (const name of Object.keys(words) as (keyof typeof sortTask)[]) task[sortTask[name]] = words[name]!;
-  return task;
-}
-
-const up64 = (bytes: number): number => 64 * Math.ceil(bytes / 64);
-
-/** A block of the heap for as long as `body` runs. */
-export function withScratch<R>(operation: string, bytes: number, body: (address: number) => R): R {
-  const { heap } = engine();
-  const address = heap.alloc(bytes, operation);
-  try {
-    return body(address);
-  } finally {
-    heap.free(address);
-  }
-}
-
-/** What the counts of a line's digits need, with a word for flags. */
-const countsBytesOf = (job: Job): number => up64(countBytes(job.dtype, bitsOf(job)) + 4);
-const bitsOf = (job: Job): number => digitBits(job.dtype, job.form, job.n, job.keep);
-
-/** Whole lines, a group of them a task; groups that run at the same time have buffers of their own. */
-function sortGroups(job: Job): void {
-  const { routines } = engine();
-  const { n, lines } = job;
-  const cost = n * lines * COST_NS;
-  const shared = lines > 1 && n <= TASK && routines.isShared(cost);
-  const slots = shared ? Math.min(lines, 4 * routines.threads) : 1;
-  const perTask = Math.max(1, Math.min(Math.ceil(lines / slots), Math.floor(TASK / n)));
-  const buffer = up64(n * recordBytes(job.dtype, job.form));
-  const slotBytes = 2 * buffer + countsBytesOf(job);
-  withScratch(job.operation, slots * slotBytes, (scratch) => {
-    for (let first = 0; first < lines; ) {
-      const tasks: Task[] = [];
-      for (; first < lines && tasks.length < slots; first += perTask) {
-        const front = scratch + tasks.length * slotBytes;
-        tasks.push(
-          taskOf({
-            step: sortSteps.lines,
-            source: job.source + first * n * itemBytes(job),
-            target: job.target + first * job.keep * resultBytes(job),
-            front,
-            back: front + buffer,
-            counts: front + 2 * buffer,
-            n,
-            lines: Math.min(perTask, lines - first),
-            down: job.down,
-            keep: job.keep,
-          }),
-        );
-      }
-      runTasks(job, tasks, shared ? cost : 0);
-    }
-  });
-}
-
-/* One long line, shared -------------------------------------------------------------------------------------------- */
-
-/** A long line, cut into pieces, and where everything lies. */
-interface Long {
-  readonly job: Job;
-  readonly source: number;
-  readonly target: number;
-  /** Elements of a piece; the last one may have fewer. */
-  readonly each: number;
-  readonly pieces: number;
-  readonly bits: number;
-  /** Two buffers of records, and the counts of each piece. */
-  readonly buffers: readonly [number, number];
-  readonly countsAt: (piece: number) => number;
-}
-
-/**
- * All threads at one line, digit by digit: each counts its own piece, the sums say where each piece's share of each
- * bucket begins, and each deals its piece out. Any number of pieces gives the same order.
- */
-function sortLong(job: Job, line: number): void {
-  const { n, dtype, form } = job;
-  const each = Math.ceil(n / Math.max(2 * engine().routines.threads, Math.ceil(n / TASK)));
-  const pieces = Math.ceil(n / each);
-  const buffer = up64(n * recordBytes(dtype, form));
-  const countsBytes = countsBytesOf(job);
-  withScratch(job.operation, 2 * buffer + pieces * countsBytes, (scratch) =>
-    sortPieces({
-      job,
-      source: job.source + line * n * itemBytes(job),
-      target: job.target + line * n * resultBytes(job),
-      each,
-      pieces,
-      bits: bitsOf(job),
-      buffers: [scratch, scratch + buffer],
-      countsAt: (p) => scratch + 2 * buffer + p * countsBytes,
-    }),
+  if (sizeOf(out.frame.shape) === 0) return wrap(out);
+  const params = { form, descending };
+  return wrap(
+    filled(out, () => runRoutine(sortRoutine, { operation, params, inputs: [dense], outs: [out] })),
   );
 }
 
-function sortPieces(l: Long): void {
-  const { job, bits, source, target } = l;
-  const { n, dtype, form } = job;
-  const digits = digitsOf(dtype, bits);
-  const size = 2 ** bits;
-  let [front, back] = l.buffers;
-  runStep(l, "keys", front);
-  const counts = Array.from({ length: l.pieces }, (_, p) => {
-    return new Uint32Array(engine().heap.buffer, l.countsAt(p), digits * size + 1);
-  });
-  const flags = counts.reduce((all, c) => all | c[digits * size], 0);
-  const isSorted = (flags & UNSORTED) === 0;
-  if (isSorted && form === "values") {
-    engine().kernels.copyBytes(target, source, n * itemBytes(job));
-    return;
-  }
-  const numbers = isSorted ? [] : Array.from({ length: digits }, (_, d) => d);
-  numbers
-    .filter((d) => !isConstant(counts, d, size, n))
-    .forEach((d, turn) => {
-      const shift = keyShift(dtype, form) + d * bits;
-      // The first time the keys' own counts hold; then the pieces have other elements.
-      const digit = turn === 0 ? d : 0;
-      if (turn > 0) runStep(l, "count", front, shift);
-      placeBuckets(counts, digit * size, size, back, recordBytes(dtype, form));
-      runStep(l, "deal", front, shift, digit);
-      [front, back] = [back, front];
-    });
-  runStep(l, "finish", front);
-  if (form === "values" && (flags & SPECIAL) !== 0) {
-    const task = taskOf({ step: sortSteps.restore, source, target, front, n, down: job.down });
-    runTasks(job, [task], 0);
-  }
-}
-
-/** One step of all pieces, whose records lie at `front`; `digit` says whose counts are meant. */
-function runStep(l: Long, step: keyof typeof sortSteps, front: number, shift = 0, digit = 0): void {
-  const { job, bits, each } = l;
-  const tasks = Array.from({ length: l.pieces }, (_, p) => {
-    const first = p * each;
-    return taskOf({
-      step: sortSteps[step],
-      source: l.source + first * itemBytes(job),
-      target: l.target + first * resultBytes(job),
-      front: front + first * recordBytes(job.dtype, job.form),
-      counts: l.countsAt(p) + 4 * digit * 2 ** bits,
-      n: Math.min(each, job.n - first),
-      lines: first,
-      down: job.down,
-      shift,
-      bits,
-    });
-  });
-  runTasks(job, tasks, job.n * COST_NS);
-}
-
-/** Do all keys have the same digit? */
-function isConstant(counts: readonly Uint32Array[], digit: number, size: number, n: number): boolean {
-  for (let b = digit * size; b < (digit + 1) * size; b++) {
-    if (counts[0][b] === 0) continue;
-    let all = 0;
-    for (const c of counts) all += c[b];
-    return all === n;
-  }
-  return false;
-}
-
-/** Counts → addresses: bucket by bucket, and in each bucket piece by piece. */
-function placeBuckets(
-  counts: readonly Uint32Array[],
-  from: number,
-  size: number,
-  base: number,
-  record: number,
-): void {
-  let at = base;
-  for (let b = from; b < from + size; b++) {
-    for (const c of counts) {
-      const count = c[b];
-      c[b] = at;
-      at += count * record;
-    }
-  }
-}
-
-/* Gathering -------------------------------------------------------------------------------------------------------- */
-
 /** dense[…, positions[…, j]] along the last axis; the positions are in range, which the caller knows. */
 export function gatherLines(operation: string, from: Tensor, at: Tensor): Tensor {
-  const [dense, positions] = [stridedOf(from), stridedOf(at)];
-  const { shape } = positions.frame;
-  const k = shape[shape.length - 1];
-  const lines = sizeOf(shape.slice(0, -1));
-  const n = dense.frame.shape[dense.frame.shape.length - 1];
-  const { bytes } = dtypes[dense.dtype];
-  const out = allocate(operation, dense.dtype, shape);
-  if (k * lines === 0) return wrap(out);
-  filled(out, () => {
-    const tasks: Task[] = [];
-    const piece = 16384;
-    // Many short lines are one task; a long one is cut.
-    const perTask = Math.max(1, Math.floor(piece / k));
-    for (let line = 0; line < lines; line += perTask) {
-      for (let j = 0; j < k; j += piece) {
-        tasks.push([
-          dense.storage.address + dense.frame.offset + line * n * bytes,
-          positions.storage.address + positions.frame.offset + 8 * (line * k + j),
-          out.storage.address + bytes * (line * k + j),
-          Math.min(piece, k - j),
-          Math.min(perTask, lines - line),
-          n * bytes,
-        ]);
-      }
-    }
-    engine().routines.run(
-      `sorted gather ${bytes}`,
-      ({ shared }) => emitGather(bytes, shared),
-      tasks,
-      k * lines * 2,
-      { operation, inputs: [dense, positions], out },
-    );
-  });
-  return wrap(out);
+  const inputs = [stridedOf(from), stridedOf(at)];
+  const out = allocate(operation, inputs[0].dtype, inputs[1].frame.shape);
+  if (sizeOf(out.frame.shape) === 0) return wrap(out);
+  return wrap(
+    filled(out, () => runRoutine(gatherLinesRoutine, { operation, params: {}, inputs, outs: [out] })),
+  );
 }

@@ -18,12 +18,13 @@ import {
 import { engine } from "../engine.ts";
 import { describe, fail, list, shown } from "../errors.ts";
 import { axisList, checkFlag, readList, readOptions } from "../ops/arguments.ts";
+import { runRoutine } from "../ops/execute.ts";
 import type { AxisOptions, CumulativeOptions } from "../ops/reductions.ts";
 import { allocate } from "../ops/strided.ts";
-import type { Task } from "../run/routine.ts";
+import { countRoutine } from "../routines/sorted.ts";
+import type { Strided } from "../run/call.ts";
 import { isTensor, liveTensor, type Operand, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { normalizeAxes, normalizeAxis, sizeOf } from "../view/layout.ts";
-import { emitBincount } from "../wasm/routines/sort/search.ts";
 import { scoped } from "./scoped.ts";
 import { densePositions, lookUp, operandFor, vector } from "./search.ts";
 import { denseCopy, gatherLines, sortLines } from "./sort.ts";
@@ -323,50 +324,20 @@ export function bincount(t: Tensor, options: BincountOptions = {}): Tensor {
   });
 }
 
-const PIECE = 16384;
 /** Counts of this many kinds are kept apart for each thread and added at the end. */
 const FEW = 1 << 16;
 
 /** The positions are checked: 0 … length - 1. */
 function countPositions(op: string, at: Tensor<"i64">, length: number, weights: Tensor | null): Tensor {
   const { routines } = engine();
-  const n = at.size;
-  const nanoseconds = 2 * n;
   // Sums of floats depend on their order, so weights are added in one thread.
-  const apart = weights === null && length <= FEW && routines.isShared(nanoseconds);
+  const apart = weights === null && length <= FEW && routines.isShared(2 * at.size);
   const parts = apart ? 2 * routines.threads : 1;
   const dtype = weights === null ? "i64" : "f64";
   const counts = wrap(allocate(op, dtype, [parts, length], undefined, true));
-  const dense = weights?.to("f64").contiguous();
-  const each = Math.ceil(n / parts);
-  const inOrder: Task[][] = Array.from({ length: parts }, () => []);
-  for (let p = 0; p < parts; p++) {
-    for (let i = p * each; i < Math.min(n, (p + 1) * each); i += PIECE) {
-      inOrder[p].push([
-        stridedOf(at).storage.address + stridedOf(at).frame.offset + 8 * i,
-        Math.min(PIECE, n - i, (p + 1) * each - i),
-        stridedOf(counts).storage.address + 8 * p * length,
-        dense === undefined ? 0 : stridedOf(dense).storage.address + stridedOf(dense).frame.offset + 8 * i,
-      ]);
-    }
-  }
-  const emit = (options: { readonly shared: boolean }) => emitBincount(weights !== null, options.shared);
-  const name = weights === null ? "bincount" : "bincount weighted";
-  const read = dense === undefined ? [at] : [at, dense];
-  const about = {
-    operation: op,
-    inputs: read.map((t) => stridedOf(t as Tensor)),
-    out: stridedOf(counts as Tensor),
-    bytes: null,
-  };
-  if (parts === 1) routines.run(name, emit, inOrder[0], 0, about);
-  else {
-    // Tasks that run together must not share counts: one of each part at a time.
-    for (let k = 0; k < inOrder[0].length; k++) {
-      const tasks = inOrder.flatMap((p) => (k < p.length ? [p[k]] : []));
-      routines.run(name, emit, tasks, tasks.length * PIECE * 2, about);
-    }
-  }
+  const inputs: Strided[] = [stridedOf(at)];
+  if (weights !== null) inputs.push(stridedOf(weights.to("f64").contiguous()));
+  runRoutine(countRoutine, { operation: op, params: {}, inputs, outs: [stridedOf(counts as Tensor)] });
   return parts === 1 ? counts.reshape(length) : counts.sum({ axis: 0 });
 }
 

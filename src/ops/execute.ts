@@ -18,6 +18,7 @@ import {
   type Plan,
   type Strided,
 } from "../run/call.ts";
+import type { Asked, Routine } from "../run/routine.ts";
 import { sizeOf } from "../view/layout.ts";
 import { overlaps, sameElements } from "../view/overlap.ts";
 import { broadcastTo } from "../view/view.ts";
@@ -238,4 +239,13 @@ function copyOf(from: DType, to: DType): Pick<Call, "what" | "facts"> {
     row.set(as, copy);
   }
   return copy;
+}
+
+/* Routines -------------------------------------------------------------------------------------------------- */
+
+/** Asks the device for work written by hand. */
+export function runRoutine<P, R>(routine: Routine<P, R>, asked: Asked<P>): R {
+  const result = routine.run(engine(), asked);
+  for (const { storage } of asked.outs) storage.version++;
+  return result;
 }

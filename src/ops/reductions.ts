@@ -1,19 +1,16 @@
 /** The named reductions and scans: one row each, over reduce and scan. */
 import { type DType, dtypes, isFloat } from "../dtype.ts";
-import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { TemplateBuilder } from "../frontend/template.ts";
 import type { Id, Program } from "../ir/node.ts";
 import type { Ending } from "../optimize/reduce.ts";
 import * as programs from "../optimize/reduce-programs.ts";
+import { softmaxRoutine } from "../routines/softmax.ts";
 import type { Strided } from "../run/call.ts";
-import { sizeOf } from "../view/layout.ts";
-import { type LoopNest, planLoops } from "../view/loops.ts";
 import { contiguousView, type View } from "../view/view.ts";
-import { detectFeatures } from "../wasm/assembler/features.ts";
-import { emitSoftmax, type SoftmaxKind } from "../wasm/routines/softmax.ts";
+import type { SoftmaxKind } from "../wasm/routines/softmax.ts";
 import { checkOptionalDType, readOptions } from "./arguments.ts";
-import { execute, programCall, programForm } from "./execute.ts";
+import { execute, programCall, programForm, runRoutine } from "./execute.ts";
 import { foldOf, runFold } from "./fold.ts";
 import { Callable, Definition } from "./function.ts";
 import {
@@ -26,7 +23,7 @@ import {
   splitShape,
   wideDType,
 } from "./reduce.ts";
-import { absolute, allocate, checkAlive, filled } from "./strided.ts";
+import { allocate, checkAlive, filled } from "./strided.ts";
 
 export interface AxisOptions {
   /** The axis or axes to fold; default all. */
@@ -393,66 +390,16 @@ function normalized(name: "softmax" | "logSoftmax", t: Strided, options: Softmax
 }
 
 /** Rows that lie densely are done one by one, each from the cache; false where that is not so. */
-function filledByRows(kind: SoftmaxKind, t: Strided, split: Split, out: Strided, outView: View): boolean {
-  const { dtype } = t;
-  const e = engine();
+function filledByRows(kind: SoftmaxKind, t: Strided, split: Split, out: Strided, frame: View): boolean {
   const folded = split.isFolded.flatMap((f, d) => (f ? [d] : []));
-  if ((dtype !== "f32" && dtype !== "f64") || out.dtype !== dtype || folded.length !== 1) return false;
-  if (!e.kernels.simd || !detectFeatures().simd) return false;
-  const [axis] = folded;
-  const n = t.frame.shape[axis];
-  if (t.frame.strides[axis] !== t.frame.itemBytes || n === 0 || t.frame.shape.includes(0)) return false;
-  if (kind !== "logsumexp" && outView.strides[axis] !== outView.itemBytes) return false;
-  const kept = (view: View): View => ({
-    ...view,
-    shape: view.shape.filter((_, d) => d !== axis),
-    strides: view.strides.filter((_, d) => d !== axis),
-  });
-  const nest = absolute(planLoops([kept(outView), kept(t.frame)]), [out, t]);
-  const tasks = rowTasks(nest, n, e.routines.threads);
-  if (tasks === null) return false;
+  if (folded.length !== 1) return false;
+  let done = false;
   filled(out, () => {
-    const nanoseconds = sizeOf(t.frame.shape) * (dtype === "f32" ? 1.5 : 3);
-    const emit = ({ shared, fma }: { shared: boolean; fma: boolean }) =>
-      emitSoftmax(
-        { kind, dtype, exp: programs.lowered("exp", dtype, fma), log: programs.lowered("log", dtype, fma) },
-        { shared, fma },
-      );
-    const about = { operation: kind, inputs: [t], out: { ...out, frame: outView } };
-    e.routines.run(`${kind} ${dtype}`, emit, tasks, nanoseconds, about);
+    const params = { kind, axis: folded[0] };
+    const asked = { operation: kind, params, inputs: [t], outs: [{ ...out, frame }] };
+    done = runRoutine(softmaxRoutine, asked);
   });
-  return true;
-}
-
-/** Elements that make a task worth handing over; rows are dealt out in several rounds. */
-const ROW_TASK = 16384;
-
-/** Words of `softmaxWords` for runs of rows; null where there would be too many. */
-function rowTasks(nest: LoopNest, n: number, threads: number): number[][] | null {
-  const { shape, strides, offsets } = nest;
-  const inner = shape.length - 1;
-  const rows = inner < 0 ? 1 : shape[inner];
-  const runs = shape.slice(0, -1).reduce((a, b) => a * b, 1);
-  if (runs > 1000) return null;
-  const [outStride, xStride] = inner < 0 ? [0, 0] : [strides[0][inner], strides[1][inner]];
-  const fair = Math.ceil(rows / Math.max(1, Math.ceil((8 * threads) / runs)));
-  const step = Math.max(1, Math.min(rows, Math.max(fair, Math.ceil(ROW_TASK / n))));
-  const tasks: number[][] = [];
-  for (let run = 0; run < runs; run++) {
-    let [out, x] = offsets;
-    let rest = run;
-    for (let d = inner - 1; d >= 0; d--) {
-      const i = rest % shape[d];
-      rest = Math.floor(rest / shape[d]);
-      out += i * strides[0][d];
-      x += i * strides[1][d];
-    }
-    for (let row = 0; row < rows; row += step) {
-      const count = Math.min(step, rows - row);
-      tasks.push([count, n, out + row * outStride, x + row * xStride, outStride, xStride]);
-    }
-  }
-  return tasks;
+  return done;
 }
 
 /** A view of the kept axes, as one of the whole shape. */

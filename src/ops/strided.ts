@@ -8,7 +8,6 @@ import { fail } from "../errors.ts";
 import { createStorage } from "../memory/storage.ts";
 import type { Strided } from "../run/call.ts";
 import { checkShape, sizeOf } from "../view/layout.ts";
-import type { LoopNest } from "../view/loops.ts";
 import { contiguousView, type View } from "../view/view.ts";
 
 /** A new dense tensor of any content, laid out as `view` says (C order if it is not given). */
@@ -83,9 +82,4 @@ export function checkWritable(operation: string, t: Strided): void {
     "the destination is a read-only view: several of its indices share one element.",
     "Broadcast and window views are read-only. Write to the tensor they view, or to a copy made with clone().",
   );
-}
-
-/** A loop nest's offsets as addresses in the heap, for the operands in the nest's order. */
-export function absolute(nest: LoopNest, operands: readonly Strided[]): LoopNest {
-  return { ...nest, offsets: nest.offsets.map((o, i) => o + operands[i].storage.address) };
 }

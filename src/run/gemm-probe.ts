@@ -8,8 +8,8 @@
 import { unreachable } from "../errors.ts";
 import type { Heap } from "../memory/heap.ts";
 import { type GemmLane, type GemmTile, isWide, laneBytes, laneDType } from "../optimize/gemm.ts";
-import { emitBlockGemm, type PackedGemm } from "../wasm/product/gemm.ts";
 import { compileModule } from "../wasm/assembler/module.ts";
+import { emitBlockGemm, type PackedGemm } from "../wasm/product/gemm.ts";
 import { workspaceOf } from "./descriptors.ts";
 
 export interface TileProbe {

@@ -29,6 +29,7 @@ import {
 } from "../optimize/gemm.ts";
 import type { ModuleBuilder } from "../wasm/assembler/assembler.ts";
 import { detectFeatures } from "../wasm/assembler/features.ts";
+import { compileModule } from "../wasm/assembler/module.ts";
 import {
   type DirectGemm,
   emitDirectGemm,
@@ -37,7 +38,6 @@ import {
   type PackedGemm,
 } from "../wasm/product/gemm.ts";
 import { emitVectorGemm, type VectorGemm } from "../wasm/product/vector.ts";
-import { compileModule } from "../wasm/assembler/module.ts";
 import { workspaceOf } from "./descriptors.ts";
 import { type TileProbe, TileRace } from "./gemm-probe.ts";
 import type { Pool } from "./pool.ts";

@@ -21,10 +21,10 @@ import {
   togetherClasses,
 } from "../optimize/vectorize.ts";
 import type { LoopNest } from "../view/loops.ts";
-import { emitBulkCopy } from "../wasm/program/bulk.ts";
-import { descriptor, emitElementwise } from "../wasm/program/elementwise.ts";
 import { detectFeatures } from "../wasm/assembler/features.ts";
 import { compileModule } from "../wasm/assembler/module.ts";
+import { emitBulkCopy } from "../wasm/program/bulk.ts";
+import { descriptor, emitElementwise } from "../wasm/program/elementwise.ts";
 import { emitTile } from "../wasm/program/tile.ts";
 import { emitTogether } from "../wasm/program/together.ts";
 import { checkDescriptor, Scratch, TaskQueue, TEMPLATE } from "./descriptors.ts";

@@ -10,9 +10,52 @@ import type { View } from "../view/view.ts";
 import type { ModuleBuilder } from "../wasm/assembler/assembler.ts";
 import { detectFeatures } from "../wasm/assembler/features.ts";
 import type { RoutineOptions } from "../wasm/routines/routine.ts";
+import type { Strided } from "./call.ts";
 import { Scratch, TaskQueue } from "./descriptors.ts";
+import type { GemmKernels } from "./gemm.ts";
 import { instantiate, type KernelCache } from "./kernel.ts";
 import type { Pool, PoolKernel } from "./pool.ts";
+
+/** What a routine works with. */
+export interface Device {
+  readonly heap: Heap;
+  readonly routines: Routines;
+  readonly kernels: KernelCache;
+  readonly products: GemmKernels;
+}
+
+/** What is asked of a routine: numbers and names, what it reads, what it writes. */
+export interface Asked<P> {
+  /** As the user called it. */
+  readonly operation: string;
+  readonly params: P;
+  readonly inputs: readonly Strided[];
+  readonly outs: readonly Strided[];
+}
+
+/**
+ * Work that is asked for by name. The library knows what it means; how it is cut into tasks, and for which code, is the
+ * business of the device: see src/routines. Outputs are made by the caller, in memory that is in nobody's way.
+ */
+export interface Routine<P, R = void> {
+  readonly name: string;
+  run(device: Device, asked: Asked<P>): R;
+}
+
+/** A block of the heap for as long as `body` runs. */
+export function withScratch<R>(
+  { heap }: Device,
+  operation: string,
+  bytes: number,
+  body: (address: number) => R,
+): R {
+  const address = heap.alloc(bytes, operation);
+  try {
+    return body(address);
+  } finally {
+    heap.free(address);
+  }
+}
 
 export type EmitRoutine = (options: RoutineOptions) => ModuleBuilder;
 

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { type DType, dtypes } from "../../src/dtype.ts";
 import { engine } from "../../src/engine.ts";
 import { arange, explain, kernel, memory, ready, scope, softmax, type Tensor } from "../../src/index.ts";
-import { absolute } from "../../src/ops/strided.ts";
+import { absolute } from "../../src/routines/walk.ts";
 import type { Strided } from "../../src/run/call.ts";
 import { stridedOf } from "../../src/tensor.ts";
 import { planLoops } from "../../src/view/loops.ts";

@@ -10,7 +10,7 @@ import { Builder } from "../../src/ir/build.ts";
 import { evaluator } from "../../src/ir/eval.ts";
 import type { Program } from "../../src/ir/node.ts";
 import { type OpName, ops } from "../../src/ir/ops.ts";
-import { absolute } from "../../src/ops/strided.ts";
+import { absolute } from "../../src/routines/walk.ts";
 import type { Strided } from "../../src/run/call.ts";
 import { interpretElementwise } from "../../src/run/interpret.ts";
 import { planLoops } from "../../src/view/loops.ts";

@@ -4,7 +4,7 @@ import { type DType, dtypes, type Value } from "../../src/dtype.ts";
 import { engine } from "../../src/engine.ts";
 import { evaluator } from "../../src/ir/eval.ts";
 import { printProgram } from "../../src/ir/print.ts";
-import { absolute } from "../../src/ops/strided.ts";
+import { absolute } from "../../src/routines/walk.ts";
 import type { Strided } from "../../src/run/call.ts";
 import { interpretElementwise } from "../../src/run/interpret.ts";
 import { planLoops } from "../../src/view/loops.ts";

@@ -6,9 +6,11 @@ import { empty, zeros } from "../../api.ts";
 import { type DType, dtypes } from "../../dtype.ts";
 import { engine } from "../../engine.ts";
 import { describe, fail, list } from "../../errors.ts";
+import { runRoutine } from "../../ops/execute.ts";
 import { accumulateProduct, replaceByProduct } from "../../ops/matmul.ts";
+import { tellCopy as tell } from "../../ops/tell.ts";
 import type { Strided } from "../../run/call.ts";
-import type { EmitRoutine, Task } from "../../run/routine.ts";
+import type { Routine } from "../../run/routine.ts";
 import { liveTensor, stridedOf, type Tensor, wrap } from "../../tensor.ts";
 import { sizeOf } from "../../view/layout.ts";
 import type { LinalgDType } from "../../wasm/routines/linalg/kit.ts";
@@ -104,19 +106,14 @@ export function newStack(
 export function copyStack(operation: string, t: Tensor, dtype: LinalgDType): Tensor<LinalgDType> {
   const [rows, columns] = t.shape.slice(-2);
   const made = newStack(dtype, [sizeOf(batchOf(t)), rows, columns]);
-  engine().listener?.({
-    kind: "copy",
-    operation,
-    bytes: t.size * dtypes[dtype].bytes,
-    why: "it works on its matrices in place, so on a copy",
-  });
+  tell(operation, t.size * dtypes[dtype].bytes, "it works on its matrices in place, so on a copy");
   asBatches(made, batchOf(t)).assign(t);
   return made;
 }
 
 /** Tells whoever listens why `t` is about to be copied to. */
 export function tellCopy(operation: string, t: Tensor, why: string): void {
-  engine().listener?.({ kind: "copy", operation, bytes: t.size * stridedOf(t).frame.itemBytes, why });
+  tell(operation, t.size * stridedOf(t).frame.itemBytes, why);
 }
 
 /** A result as it is handed out: dense, where it was worked on with gaps between rows or lies the other way. */
@@ -168,9 +165,6 @@ export function matrixOf(t: Stack, index: number): Stack {
   return { ...t, frame: { ...frame, shape: [1, frame.shape[1], frame.shape[2]], offset } };
 }
 
-export const addressOf = (t: Strided, index = 0): number =>
-  t.storage.address + t.frame.offset + index * t.frame.strides[0];
-
 /** A tensor of a stack's view, for elementwise operations; held by this scope. */
 export function asTensor(t: Stack): Tensor<LinalgDType> {
   t.storage.retain();
@@ -198,32 +192,12 @@ export function productOf(a: Stack, b: Stack): Tensor<LinalgDType> {
 
 /* Routines --------------------------------------------------------------------------------------------------- */
 
-type Emitter = (dtype: LinalgDType) => EmitRoutine;
-
-/** Runs a routine of wasm/linalg-*.ts on all tasks; `on` is what it works on, for whoever listens. */
-export function runRoutine(
-  name: string,
-  emit: Emitter,
-  dtype: LinalgDType,
-  tasks: readonly Task[],
-  nanoseconds: number,
-  on: readonly Strided[],
+/** Asks for a step of an algorithm; for whoever listens it is a part of what the user called. */
+export function step<P>(
+  routine: Routine<P>,
+  params: P,
+  inputs: readonly Strided[],
+  outs: readonly Strided[],
 ): void {
-  const { routines, group } = engine();
-  const about = { operation: group ?? name, inputs: on, bytes: null };
-  routines.run(`linalg ${name} ${dtype}`, emit(dtype), tasks, nanoseconds, about);
-}
-
-/** One task for each matrix of a batch. */
-export const eachMatrix = (count: number, task: (index: number) => Task): Task[] =>
-  Array.from({ length: count }, (_, i) => task(i));
-
-/** Cuts `total` in pieces worth a task, as [start, size]. */
-export function pieces(total: number, step: number, nanoseconds: number): [number, number][] {
-  const { routines } = engine();
-  const wanted = routines.isShared(nanoseconds) ? 2 * routines.threads : 1;
-  const size = Math.max(step, step * Math.ceil(total / wanted / step));
-  const out: [number, number][] = [];
-  for (let start = 0; start < total; start += size) out.push([start, Math.min(size, total - start)]);
-  return out;
+  runRoutine(routine, { operation: engine().group ?? routine.name, params, inputs, outs });
 }

@@ -3,24 +3,22 @@ import { zeros } from "../../api.ts";
 import type { DType } from "../../dtype.ts";
 import { fail, list } from "../../errors.ts";
 import { readOptions } from "../../ops/arguments.ts";
+import { choleskyRoutine, triangleRoutine } from "../../routines/linalg.ts";
 import { stridedOf, type Tensor } from "../../tensor.ts";
 import { unravel } from "../../view/layout.ts";
-import { emitCholesky, emitTriangle } from "../../wasm/routines/linalg/factor.ts";
 import { scoped } from "../scoped.ts";
 import {
-  addressOf,
   asBatches,
   batchOf,
   block,
   copyStack,
   denseResult,
-  eachMatrix,
   flagOption,
   type LinalgOf,
   linalgDType,
-  runRoutine,
   type Stack,
   squareArgument,
+  step,
   subtractProduct,
   transposed,
 } from "./blocks.ts";
@@ -59,16 +57,7 @@ export function cholesky<D extends DType>(a: Tensor<D>, options: CholeskyOptions
 function factor(a: Stack, info: Tensor, from: number, to: number): void {
   const n = to - from;
   if (n <= LEAF) {
-    const own = block(a, from, to, from, to);
-    const [batch] = a.frame.shape;
-    const tasks = eachMatrix(batch, (i) => [
-      addressOf(own, i),
-      own.frame.strides[1],
-      n,
-      addressOf(stridedOf(info), i),
-      from,
-    ]);
-    runRoutine("cholesky", emitCholesky, a.dtype, tasks, batch * n * n * n * 0.2, [a]);
+    step(choleskyRoutine, { from }, [], [block(a, from, to, from, to), stridedOf(info)]);
     return;
   }
   const middle = from + LEAF * Math.ceil(n / 2 / LEAF);
@@ -107,15 +96,7 @@ function checkPositive(info: Tensor<"i32">, batch: readonly number[]): void {
 }
 
 /** What lies below the diagonals becomes 0. */
-export function clearLower(t: Stack): void {
-  const [batch, rows, columns] = t.frame.shape;
-  const tasks = eachMatrix(batch, (i) => [addressOf(t, i), t.frame.strides[1], rows, columns, 0]);
-  runRoutine("triangle", emitTriangle, t.dtype, tasks, batch * rows * (20 + columns * 0.1), [t]);
-}
+export const clearLower = (t: Stack): void => step(triangleRoutine, { mirror: false }, [], [t]);
 
 /** What lies above the diagonals becomes the mirror image of what lies below. */
-export function mirrorLower(t: Stack): void {
-  const [batch, n] = t.frame.shape;
-  const tasks = eachMatrix(batch, (i) => [addressOf(t, i), t.frame.strides[1], n, n, 1]);
-  runRoutine("triangle", emitTriangle, t.dtype, tasks, batch * n * n, [t]);
-}
+export const mirrorLower = (t: Stack): void => step(triangleRoutine, { mirror: true }, [], [t]);

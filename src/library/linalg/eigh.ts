@@ -4,29 +4,26 @@
  */
 import { empty, scope } from "../../api.ts";
 import type { DType } from "../../dtype.ts";
-import { engine } from "../../engine.ts";
 import { describe, fail } from "../../errors.ts";
 import { readOptions } from "../../ops/arguments.ts";
+import { reductionSpace, tridiagonalRoutine } from "../../routines/linalg.ts";
 import { stridedOf, type Tensor } from "../../tensor.ts";
-import { emitTridiagonal } from "../../wasm/routines/linalg/reduce.ts";
 import { scoped } from "../scoped.ts";
 import {
-  addressOf,
   asBatches,
   batchOf,
   block,
   copyStack,
   denseResult,
-  eachMatrix,
   epsilonOf,
   type LinalgDType,
   type LinalgOf,
   linalgDType,
   matrixOf,
   newStack,
-  runRoutine,
   setIdentity,
   squareArgument,
+  step,
   transposed,
 } from "./blocks.ts";
 import { mirrorLower } from "./cholesky.ts";
@@ -114,30 +111,16 @@ interface Tridiagonal {
   readonly tau: Float64Array;
 }
 
-/** Matrices of at most this many rows are shared among threads, a matrix a task. */
-const SHARED_ROWS = 256;
-
 function tridiagonal(work: Tensor<LinalgDType>): Tridiagonal {
   const [batch, n] = work.shape;
   const out = empty([3, batch, n], { dtype: "f64" });
-  const bytes = stridedOf(work).frame.itemBytes;
-  const room = 64 * Math.ceil((2 * n * bytes + 16) / 64);
-  const space = empty([batch, room], { dtype: "u8" });
-  const each = 8 * batch * n;
-  const tasks = eachMatrix(batch, (i) => {
-    const d = addressOf(stridedOf(out)) + 8 * i * n;
-    return [
-      addressOf(stridedOf(work), i),
-      stridedOf(work).frame.strides[1],
-      n,
-      d,
-      d + each,
-      d + 2 * each,
-      addressOf(stridedOf(space), i),
-    ];
-  });
-  const nanoseconds = n <= SHARED_ROWS ? batch * (n * n * n * 0.5 + 500) : 0;
-  runRoutine("tridiagonal", emitTridiagonal, work.dtype, tasks, nanoseconds, [stridedOf(work)]);
+  const space = empty([batch, reductionSpace(n, stridedOf(work).frame.itemBytes)], { dtype: "u8" });
+  step(
+    tridiagonalRoutine,
+    {},
+    [],
+    [work, out, space].map((t) => stridedOf(t as Tensor)),
+  );
   const values = out.toTypedArray();
   const part = (k: number) => values.slice(k * batch * n, (k + 1) * batch * n);
   return { d: part(0), e: part(1), tau: part(2) };
@@ -277,9 +260,8 @@ export function sortedOrder(values: Float64Array, compare: (x: number, y: number
 /** Row i becomes what row order[i] was. */
 export function reorderRows(t: ReturnType<typeof matrixOf>, order: readonly number[]): void {
   const [, , columns] = t.frame.shape;
-  const bytes = columns * t.frame.itemBytes;
-  const memory = engine().heap.u8;
-  const at = (row: number) => addressOf(t) + row * t.frame.strides[1];
-  const copies = order.map((row) => memory.slice(at(row), at(row) + bytes));
-  copies.forEach((copy, row) => void memory.set(copy, at(row)));
+  const row = (i: number) =>
+    t.storage.raw(t.frame.offset + i * t.frame.strides[1], columns * t.frame.itemBytes);
+  const copies = order.map((i) => row(i).slice());
+  copies.forEach((copy, i) => void row(i).set(copy));
 }

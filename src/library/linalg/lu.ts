@@ -1,20 +1,10 @@
 /** P·A = L·U with partial pivoting: columns are halved down to panels; what lies between is matrix products. */
 import { empty, zeros } from "../../api.ts";
+import { luPanelRoutine, swapRowsRoutine } from "../../routines/linalg.ts";
 import type { Strided } from "../../run/call.ts";
 import { stridedOf, type Tensor } from "../../tensor.ts";
-import { emitLuPanel, emitSwapRows, PANEL } from "../../wasm/routines/linalg/factor.ts";
-import {
-  addressOf,
-  block,
-  copyStack,
-  eachMatrix,
-  type LinalgDType,
-  newStack,
-  pieces,
-  runRoutine,
-  type Stack,
-  subtractProduct,
-} from "./blocks.ts";
+import { PANEL } from "../../wasm/routines/linalg/factor.ts";
+import { block, copyStack, type LinalgDType, newStack, type Stack, step, subtractProduct } from "./blocks.ts";
 import { solveLower, solveUpper } from "./triangular.ts";
 
 export interface Lu {
@@ -61,20 +51,8 @@ function factorColumns(lu: Lu, buffer: Stack, from: number, to: number): void {
 }
 
 function factorPanel({ factors, pivots, info }: Lu, buffer: Stack, from: number, to: number): void {
-  const [batch, n] = factors.shape;
-  const [columns, rows] = [to - from, n - from];
-  const panel = block(stridedOf(factors), from, n, from, to);
-  const tasks = eachMatrix(batch, (i) => [
-    addressOf(panel, i),
-    panel.frame.strides[1],
-    rows,
-    columns,
-    addressOf(buffer, i),
-    addressOf(stridedOf(pivots), i) + 4 * from,
-    addressOf(stridedOf(info), i),
-    from,
-  ]);
-  runRoutine("lu panel", emitLuPanel, factors.dtype, tasks, batch * rows * columns * 6, [stridedOf(factors)]);
+  const panel = block(stridedOf(factors), from, factors.shape[1], from, to);
+  step(luPanelRoutine, { from }, [], [panel, stridedOf(pivots), stridedOf(info), buffer]);
 }
 
 /** The exchanges of rows `from` to `to`, in columns c0 to c1. pivots of one matrix serve all if its stride is 0. */
@@ -84,18 +62,7 @@ function swapRows(
   [from, to]: readonly [number, number],
   [c0, c1]: readonly [number, number],
 ): void {
-  const [batch] = t.frame.shape;
-  const [, row, column] = t.frame.strides;
-  const nanoseconds = batch * (to - from) * (c1 - c0) * 0.5;
-  const cuts = pieces(c1 - c0, 128, nanoseconds);
-  const tasks: number[][] = [];
-  for (let i = 0; i < batch; i++) {
-    for (const [start, size] of cuts) {
-      const at = addressOf(t, i) + (c0 + start) * column;
-      tasks.push([at, row, addressOf(pivots, i) + 4 * from, from, to - from, size]);
-    }
-  }
-  runRoutine("swap rows", emitSwapRows, t.dtype, tasks, nanoseconds, [t]);
+  step(swapRowsRoutine, { from, to }, [pivots], [block(t, 0, t.frame.shape[1], c0, c1)]);
 }
 
 /** b = A⁻¹·b for the factored A; the factors of one matrix serve all of b's. */

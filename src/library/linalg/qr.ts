@@ -3,26 +3,25 @@ import { empty, scope } from "../../api.ts";
 import type { DType } from "../../dtype.ts";
 import { describe, fail } from "../../errors.ts";
 import { readOptions } from "../../ops/arguments.ts";
+import { qrPanelRoutine } from "../../routines/linalg.ts";
 import { stridedOf, type Tensor } from "../../tensor.ts";
-import { emitQrPanel, PANEL } from "../../wasm/routines/linalg/factor.ts";
+import { PANEL } from "../../wasm/routines/linalg/factor.ts";
 import { scoped } from "../scoped.ts";
 import {
-  addressOf,
   asBatches,
   asTensor,
   batchOf,
   block,
   copyStack,
   denseResult,
-  eachMatrix,
   type LinalgDType,
   type LinalgOf,
   linalgDType,
   matrixArgument,
   newStack,
-  runRoutine,
   type Stack,
   setIdentity,
+  step,
 } from "./blocks.ts";
 import { clearLower } from "./cholesky.ts";
 import { applyReflections, type Reflections, reflectionsOf, TOGETHER } from "./reflections.ts";
@@ -97,22 +96,12 @@ function together({ r, v, tau }: Qr, from: number, to: number): Reflections {
 /** Columns `from` to `to`, panel by panel. */
 function factorColumns(qr: Qr, buffer: Stack, from: number, to: number): void {
   const { r, v, tau } = qr;
-  const [batch, m] = r.shape;
+  const m = r.shape[1];
   for (let at = from; at < to; at += PANEL) {
     const end = Math.min(to, at + PANEL);
     const panel = block(stridedOf(r), at, m, at, end);
     const vectors = block(stridedOf(v), at, m, at, end);
-    const tasks = eachMatrix(batch, (i) => [
-      addressOf(panel, i),
-      panel.frame.strides[1],
-      m - at,
-      end - at,
-      addressOf(buffer, i),
-      addressOf(vectors, i),
-      vectors.frame.strides[1],
-      addressOf(stridedOf(tau), i) + 8 * at,
-    ]);
-    runRoutine("qr panel", emitQrPanel, r.dtype, tasks, batch * (m - at) * (end - at) * 12, [stridedOf(r)]);
+    step(qrPanelRoutine, { from: at }, [], [panel, vectors, stridedOf(tau), buffer]);
     if (end < to)
       scope(() => applyReflections(together(qr, at, end), block(stridedOf(r), at, m, end, to), true));
   }

@@ -5,19 +5,17 @@
 import { empty, scope } from "../../api.ts";
 import type { DType } from "../../dtype.ts";
 import { readOptions } from "../../ops/arguments.ts";
+import { bidiagonalRoutine, reductionSpace } from "../../routines/linalg.ts";
 import { stridedOf, type Tensor } from "../../tensor.ts";
-import { emitBidiagonal } from "../../wasm/routines/linalg/reduce.ts";
 import { scoped } from "../scoped.ts";
 import { diagonalize } from "./bidiagonal.ts";
 import {
-  addressOf,
   asBatches,
   asTensor,
   batchOf,
   block,
   copyStack,
   denseResult,
-  eachMatrix,
   epsilonOf,
   flagOption,
   type LinalgDType,
@@ -26,9 +24,9 @@ import {
   matrixArgument,
   matrixOf,
   newStack,
-  runRoutine,
   type Stack,
   setIdentity,
+  step,
   tellCopy,
   transposed,
 } from "./blocks.ts";
@@ -203,34 +201,15 @@ function reduce(operation: string, t: Tensor): Reduced {
   return { dtype, qr, left, right, d: part(0), e: part(1), tauLeft: part(2), tauRight: part(3), factors };
 }
 
-/** Matrices of at most this many rows are shared among threads, a matrix a task. */
-const SHARED_ROWS = 200;
-
 function bidiagonal(right: Tensor<LinalgDType>, left: Tensor<LinalgDType>, out: Tensor<"f64">): void {
   const [count, n] = right.shape;
-  const room = 64 * Math.ceil((2 * n * stridedOf(right).frame.itemBytes + 16) / 64);
-  const space = empty([count, room], { dtype: "u8" });
-  const each = 8 * count * n;
-  const tasks = eachMatrix(count, (i) => {
-    const d = addressOf(stridedOf(out)) + 8 * i * n;
-    return [
-      addressOf(stridedOf(right), i),
-      stridedOf(right).frame.strides[1],
-      n,
-      addressOf(stridedOf(left), i),
-      stridedOf(left).frame.strides[1],
-      d,
-      d + each,
-      d + 2 * each,
-      d + 3 * each,
-      addressOf(stridedOf(space), i),
-    ];
-  });
-  const nanoseconds = n <= SHARED_ROWS ? count * (n * n * n + 500) : 0;
-  runRoutine("bidiagonal", emitBidiagonal, right.dtype, tasks, nanoseconds, [
-    stridedOf(right),
-    stridedOf(left),
-  ]);
+  const space = empty([count, reductionSpace(n, stridedOf(right).frame.itemBytes)], { dtype: "u8" });
+  step(
+    bidiagonalRoutine,
+    {},
+    [],
+    [right, left, out, space].map((t) => stridedOf(t as Tensor)),
+  );
 }
 
 /** For each matrix, in a scope of its own. */

@@ -1,6 +1,6 @@
 /** T⁻¹·B for triangular T: halves and products down to small triangles, which a routine solves. */
-import { emitTriangular } from "../../wasm/routines/linalg/factor.ts";
-import { addressOf, block, flipped, pieces, runRoutine, type Stack, subtractProduct } from "./blocks.ts";
+import { triangularRoutine } from "../../routines/linalg.ts";
+import { block, flipped, type Stack, step, subtractProduct } from "./blocks.ts";
 
 /** Rows of a triangle that are solved one by one. */
 const LEAF = 32;
@@ -14,7 +14,7 @@ export interface TriangularOptions {
 export function solveLower(t: Stack, b: Stack, { unit = false }: TriangularOptions = {}): void {
   const n = t.frame.shape[1];
   if (n <= LEAF) {
-    solveLeaf(t, b, unit);
+    step(triangularRoutine, { unit }, [t], [b]);
     return;
   }
   const half = LEAF * Math.ceil(n / 2 / LEAF);
@@ -28,19 +28,4 @@ export function solveLower(t: Stack, b: Stack, { unit = false }: TriangularOptio
 /** b = t⁻¹·b, t upper triangular: a lower one, read from its end. */
 export function solveUpper(t: Stack, b: Stack, options: TriangularOptions = {}): void {
   if (t.frame.shape[1] > 0) solveLower(flipped(t, true), flipped(b, false), options);
-}
-
-function solveLeaf(t: Stack, b: Stack, unit: boolean): void {
-  const [batch, n, columns] = b.frame.shape;
-  const [, tRow, tColumn] = t.frame.strides;
-  const nanoseconds = batch * columns * n * n * 0.15;
-  const cuts = pieces(columns, 64, nanoseconds);
-  const tasks: number[][] = [];
-  for (let i = 0; i < batch; i++) {
-    for (const [start, size] of cuts) {
-      const at = addressOf(b, i) + start * b.frame.strides[2];
-      tasks.push([addressOf(t, i), tRow, tColumn, n, at, b.frame.strides[1], size, unit ? 1 : 0]);
-    }
-  }
-  runRoutine("triangular", emitTriangular, b.dtype, tasks, nanoseconds, [t, b]);
 }

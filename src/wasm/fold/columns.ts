@@ -7,9 +7,10 @@ import { dtypes } from "../../dtype.ts";
 import type { InputNode } from "../../ir/node.ts";
 import { levelsOf, unrollOf } from "../../optimize/reduce-plan.ts";
 import { type FuncBuilder, f32x4, type Local } from "../assembler/assembler.ts";
+import type { PlainOp } from "../assembler/opcodes.ts";
 import { countedLoop, loadWord } from "../kit.ts";
 import { shapeOf } from "../program/lower.ts";
-import type { PlainOp } from "../assembler/opcodes.ts";
+import { loadScalar, storeScalar } from "../program/scalar.ts";
 import {
   advanceLanes,
   codeContext,
@@ -27,7 +28,6 @@ import {
   storeGroup,
   Unit,
 } from "./kit.ts";
-import { loadScalar, storeScalar } from "../program/scalar.ts";
 
 /** The operands of a piece, as both functions see them. */
 interface Columns {

@@ -15,6 +15,7 @@ import { unreachable } from "../../errors.ts";
 import type { FoldKernelPlan } from "../../optimize/reduce-plan.ts";
 import type { FuncBuilder, Local, ModuleBuilder } from "../assembler/assembler.ts";
 import { countedLoop, heapModule, loadWord } from "../kit.ts";
+import { loadScalar, storeScalar } from "../program/scalar.ts";
 import { emitColumns, emitFirst } from "./columns.ts";
 import {
   codeContext,
@@ -29,7 +30,6 @@ import {
   Unit,
 } from "./kit.ts";
 import { emitRows } from "./rows.ts";
-import { loadScalar, storeScalar } from "../program/scalar.ts";
 
 export interface FoldOptions {
   readonly simd: boolean;

@@ -7,9 +7,11 @@ import { type DType, dtypes } from "../../dtype.ts";
 import type { InputNode } from "../../ir/node.ts";
 import { levelsOf, unrollOf } from "../../optimize/reduce-plan.ts";
 import { type FuncBuilder, i32x4, type Local } from "../assembler/assembler.ts";
+import type { LaneOp, PlainOp } from "../assembler/opcodes.ts";
 import { countedLoop, loadWord } from "../kit.ts";
 import { shapeOf } from "../program/lower.ts";
-import type { LaneOp, PlainOp } from "../assembler/opcodes.ts";
+import { loadScalar, pushConst, ScalarCode, storeScalar } from "../program/scalar.ts";
+import { VectorCode } from "../program/vector.ts";
 import {
   advanceLanes,
   codeContext,
@@ -26,8 +28,6 @@ import {
   type Stream,
   Unit,
 } from "./kit.ts";
-import { loadScalar, pushConst, ScalarCode, storeScalar } from "../program/scalar.ts";
-import { VectorCode } from "../program/vector.ts";
 
 /** piece(d, n, m, start, cell, out, in0, in1, …) */
 export function emitRows(c: FoldContext): FuncBuilder {

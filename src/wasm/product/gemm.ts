@@ -8,10 +8,10 @@
 import { type DType, dtypes } from "../../dtype.ts";
 import { type GemmLane, type GemmTile, laneDType, laneOf, SUBTRACT } from "../../optimize/gemm.ts";
 import type { Callable, FuncBuilder, Local, ModuleBuilder } from "../assembler/assembler.ts";
+import { heapModule } from "../kit.ts";
 import { bump, type LaneRow, laneRows, repeat } from "./lanes.ts";
 import { emitPack, emitStore } from "./pack.ts";
 import { emitDirectTile, emitPackedTile } from "./tile.ts";
-import { heapModule } from "../kit.ts";
 
 export interface GemmModuleOptions {
   readonly dtypes: readonly [out: DType, a: DType, b: DType];

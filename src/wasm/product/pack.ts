@@ -10,11 +10,11 @@ import { unreachable } from "../../errors.ts";
 import { Builder } from "../../ir/build.ts";
 import { optimize } from "../../optimize/pipeline.ts";
 import type { FuncBuilder, Local, ModuleBuilder } from "../assembler/assembler.ts";
-import { bump, type LaneRow, repeat } from "./lanes.ts";
 import { boolMask, loadLanes, packed, storeLanes } from "../program/memory.ts";
 import { type CodeContext, loadScalar, ScalarCode, storeScalar } from "../program/scalar.ts";
 import { transpose32, transpose64 } from "../program/transpose.ts";
 import { VectorCode } from "../program/vector.ts";
+import { bump, type LaneRow, repeat } from "./lanes.ts";
 
 /** Four elements of one dtype → four of another; constants are set once, where the converter is made. */
 export class Converter {

@@ -7,8 +7,8 @@
  */
 import { type GemmTile, SUBTRACT } from "../../optimize/gemm.ts";
 import type { FuncBuilder, Local, ModuleBuilder } from "../assembler/assembler.ts";
-import { bump, type LaneRow, multiplyAdd } from "./lanes.ts";
 import type { PlainOp } from "../assembler/opcodes.ts";
+import { bump, type LaneRow, multiplyAdd } from "./lanes.ts";
 
 /** Parameters: k, a, b, c, cRow, accumulate. k > 0. */
 export function emitPackedTile(m: ModuleBuilder, lane: LaneRow, tile: GemmTile): FuncBuilder {

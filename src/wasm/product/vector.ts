@@ -8,11 +8,11 @@
 import { type DType, dtypes } from "../../dtype.ts";
 import { laneDType, laneOf, rowsTogether, SUBTRACT } from "../../optimize/gemm.ts";
 import type { Callable, FuncBuilder, Local, ModuleBuilder } from "../assembler/assembler.ts";
+import type { LaneOp, PlainOp } from "../assembler/opcodes.ts";
+import { countedLoop, heapModule } from "../kit.ts";
 import type { GemmModuleOptions, Store } from "./gemm.ts";
 import { bump, type LaneRow, laneRows, multiplyAdd, repeat } from "./lanes.ts";
 import { Converter, emitPack, emitStore } from "./pack.ts";
-import { countedLoop, heapModule } from "../kit.ts";
-import type { LaneOp, PlainOp } from "../assembler/opcodes.ts";
 
 /** What emitVectorGemm exports. Addresses and strides are bytes. */
 export interface VectorGemm {

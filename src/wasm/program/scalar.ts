@@ -3,10 +3,10 @@ import { type DType, dtypes, type Value } from "../../dtype.ts";
 import { unreachable } from "../../errors.ts";
 import type { Id, Node, Program } from "../../ir/node.ts";
 import type { Callable, FuncBuilder, Local } from "../assembler/assembler.ts";
+import type { LoadOp, PlainOp, StoreOp } from "../assembler/opcodes.ts";
 import type { Lifetimes } from "./lifetimes.ts";
 import { type Lanes, rowOf } from "./lower.ts";
 import { givesClean, wantsClean } from "./narrow.ts";
-import type { LoadOp, PlainOp, StoreOp } from "../assembler/opcodes.ts";
 
 /** Functions that `rare` nodes call, by name and lane. */
 export type SlowFunctions = (name: string, lane: string) => Callable;

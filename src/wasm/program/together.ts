@@ -8,6 +8,7 @@
 import type { Id, InputNode } from "../../ir/node.ts";
 import { type KernelPlan, TOGETHER } from "../../optimize/vectorize.ts";
 import type { ModuleBuilder } from "../assembler/assembler.ts";
+import { countedLoop } from "../kit.ts";
 import {
   type ElementwiseOptions,
   emitOnce,
@@ -17,7 +18,6 @@ import {
   storeVectors,
   unrollsOf,
 } from "./elementwise.ts";
-import { countedLoop } from "../kit.ts";
 import { lifetimesOf } from "./lifetimes.ts";
 import { boolMask, loadSplat } from "./memory.ts";
 import { loadScalar, ScalarCode, storeScalar } from "./scalar.ts";

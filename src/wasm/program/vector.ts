@@ -8,10 +8,10 @@ import { unreachable } from "../../errors.ts";
 import type { ConstNode, Id, Node, RareNode } from "../../ir/node.ts";
 import { ops } from "../../ir/ops.ts";
 import { type FuncBuilder, f32x4, f64x2, i32x4, i64x2, type Local } from "../assembler/assembler.ts";
+import type { LaneOp, PlainOp } from "../assembler/opcodes.ts";
 import type { Lifetimes } from "./lifetimes.ts";
 import { rowOf, shapeOf, shiftBy } from "./lower.ts";
 import { givesClean, isNarrow, wantsClean } from "./narrow.ts";
-import type { LaneOp, PlainOp } from "../assembler/opcodes.ts";
 import { type CodeContext, lanesOf, workingDType } from "./scalar.ts";
 
 interface VectorValue {

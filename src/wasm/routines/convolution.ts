@@ -12,45 +12,54 @@
 import type { DType } from "../../dtype.ts";
 import { type GemmLane, type GemmTile, laneDType } from "../../optimize/gemm.ts";
 import type { Callable, FuncBuilder, Local, ModuleBuilder } from "../assembler/assembler.ts";
+import type { LoadLaneOp, LoadOp, PlainOp, StoreOp } from "../assembler/opcodes.ts";
+import { heapModule } from "../kit.ts";
 import { bump, type LaneRow, laneRows, multiplyAdd, repeat } from "../product/lanes.ts";
 import { emitPack } from "../product/pack.ts";
 import { emitPackedTile } from "../product/tile.ts";
-import { heapModule } from "../kit.ts";
-import type { LoadLaneOp, LoadOp, PlainOp, StoreOp } from "../assembler/opcodes.ts";
+import { task } from "../task.ts";
 import type { RoutineOptions } from "./routine.ts";
 
-/** Words of a task: what all its pieces share. */
-export const convolutionTask = {
-  pieces: 0,
-  count: 1,
+/** What all pieces of a task share. */
+export const convolutionTask = task({
+  pieces: "ptr",
+  count: "i32",
   /** Room for `depth` steps of every panel of a piece, and for one tile. */
-  panels: 2,
-  tile: 3,
-  taps: 4,
-  k: 5,
+  panels: "ptr",
+  tile: "ptr",
+  taps: "ptr",
+  k: "i32",
   /** Steps of k at a time. */
-  depth: 6,
+  depth: "i32",
   /** Channels that a group makes, and bytes from one to the next. */
-  rows: 7,
-  outRow: 8,
+  rows: "i32",
+  outRow: "i32",
   /** 1: add to what is there. */
-  accumulate: 9,
+  accumulate: "i32",
   /** Rows of weights at a time. */
-  block: 10,
-  length: 11,
-} as const;
+  block: "i32",
+});
 
-/** Words of a piece: some windows of one image and group. */
-export const convolutionPiece = {
-  bases: 0,
-  windows: 1,
-  image: 2,
-  weights: 3,
-  out: 4,
-  length: 5,
-} as const;
+/** Some windows of one image and group. */
+export const convolutionPiece = task({
+  bases: "ptr",
+  windows: "i32",
+  image: "ptr",
+  weights: "ptr",
+  out: "ptr",
+});
 
-/** Weights in panels of mr rows: [dst, src, bytes from row to row, from step to step, rows, steps]. */
+/** Bytes from row to row and from step to step. */
+export const weightsTask = task({
+  to: "ptr",
+  from: "ptr",
+  row: "i32",
+  step: "i32",
+  rows: "i32",
+  steps: "i32",
+});
+
+/** Weights in panels of mr rows. */
 export function emitConvolutionWeights(
   from: DType,
   lane: GemmLane,
@@ -60,7 +69,9 @@ export function emitConvolutionWeights(
   const module = heapModule(shared);
   const pack = emitPack(module, "pack", from, laneDType(lane), laneRows[lane], tile.mr);
   const f = module.func("run", { task: "i32" }, [], { export: true });
-  for (let w = 0; w < 6; w++) f.get(f.params[0]).load("i32.load", 4 * w);
+  for (const name of ["to", "from", "row", "step", "rows", "steps"] as const) {
+    weightsTask.push(f, f.params[0], name);
+  }
   f.call(pack);
   return module;
 }
@@ -96,31 +107,11 @@ function emitRun(m: ModuleBuilder, piece: Callable): void {
   const [task] = f.params;
   const at = f.local("i32", "at");
   const count = f.local("i32", "count");
-  f.get(task)
-    .load("i32.load", 4 * convolutionTask.pieces)
-    .set(at);
-  f.get(task)
-    .load("i32.load", 4 * convolutionTask.count)
-    .set(count);
+  convolutionTask.push(f, task, "pieces").set(at);
+  convolutionTask.push(f, task, "count").set(count);
   repeat(f, count, () => {
     f.get(task).get(at).call(piece);
-    bump(f, at, 4 * convolutionPiece.length);
-  });
-}
-
-/** Locals with the words of a task and a piece, by name. */
-function words<T extends Readonly<Record<string, number>>>(
-  f: FuncBuilder,
-  at: Local,
-  layout: T,
-  names: readonly (keyof T & string)[],
-): Local[] {
-  return names.map((name) => {
-    const local = f.local("i32", name);
-    f.get(at)
-      .load("i32.load", 4 * layout[name])
-      .set(local);
-    return local;
+    bump(f, at, 4 * convolutionPiece.words);
   });
 }
 
@@ -133,24 +124,18 @@ function emitPiece(
 ): Callable {
   const f = m.func("piece", { task: "i32", piece: "i32" });
   const [task, piece] = f.params;
-  const [panels, tile, taps, k, most, rows, outRow, accumulate, block] = words(f, task, convolutionTask, [
-    "panels",
-    "tile",
-    "taps",
-    "k",
-    "depth",
-    "rows",
-    "outRow",
-    "accumulate",
-    "block",
-  ]);
-  const [bases, windows, image, weights, out] = words(f, piece, convolutionPiece, [
-    "bases",
-    "windows",
-    "image",
-    "weights",
-    "out",
-  ]);
+  const {
+    panels,
+    tile,
+    taps,
+    k,
+    depth: most,
+    rows,
+    outRow,
+    accumulate,
+    block,
+  } = convolutionTask.load(f, task);
+  const { bases, windows, image, weights, out } = convolutionPiece.load(f, piece);
   const [depth, left, from, to, paddedRows] = ["depth", "left", "from", "to", "paddedRows"].map((name) =>
     f.local("i32", name),
   );
@@ -412,21 +397,8 @@ function emitDirectPiece(
 ): Callable {
   const f = m.func("piece", { task: "i32", piece: "i32" });
   const [task, piece] = f.params;
-  const [tile, taps, k, rows, outRow, accumulate] = words(f, task, convolutionTask, [
-    "tile",
-    "taps",
-    "k",
-    "rows",
-    "outRow",
-    "accumulate",
-  ]);
-  const [bases, windows, image, weights, out] = words(f, piece, convolutionPiece, [
-    "bases",
-    "windows",
-    "image",
-    "weights",
-    "out",
-  ]);
+  const { tile, taps, k, rows, outRow, accumulate } = convolutionTask.load(f, task);
+  const { bases, windows, image, weights, out } = convolutionPiece.load(f, piece);
   const [left, from, to, whole] = ["left", "from", "to", "whole"].map((name) => f.local("i32", name));
   repeat(f, rows, () => {
     f.get(windows).set(left).get(bases).set(from).get(out).set(to);

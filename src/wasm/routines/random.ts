@@ -24,6 +24,7 @@ import { type CodeContext, loadScalar, ScalarCode, storeScalar } from "../progra
 import { slowFunctions } from "../program/slow.ts";
 import { transpose32 } from "../program/transpose.ts";
 import { VectorCode } from "../program/vector.ts";
+import { task } from "../task.ts";
 
 /** How the host runs: what run/routine.ts says of it. */
 interface Host {
@@ -36,22 +37,33 @@ export type Distribution = "bits" | "below" | "uniform" | "normal" | "exponentia
 /** 32-bit numbers take a word each, 64-bit ones two. */
 export type DrawDType = "u32" | "u64" | "f32" | "f64";
 
-/** Words of a task, and the bytes of a group. */
-export const randomTask = {
-  at: 0,
-  groups: 1,
-  /** Counter: block number (low, high), then the stream. */
-  counter: 2,
-  stream: 4,
-  key: 6,
-  /** Parameters, two words each. */
-  params: 8,
-  /** A shuffle's numbers; it has one parameter only. */
-  items: 12,
+export const randomTask = task({
+  at: "ptr",
+  groups: "i32",
+  /** The counter: block number, then the stream; and the key. */
+  low: "i32",
+  high: "i32",
+  stream0: "i32",
+  stream1: "i32",
+  key0: "i32",
+  key1: "i32",
+  /** Three parameters of two words, or the first of a shuffle's numbers. */
+  own0: "i32",
+  own1: "i32",
+  own2: "i32",
+  own3: "i32",
+  own4: "i32",
+  own5: "i32",
+  /** A shuffle's numbers. */
+  items: "ptr",
+  spare: "i32",
   /** Four words that the routine may write to. */
-  scratch: 14,
-  words: 18,
-} as const;
+  scratch0: "i32",
+  scratch1: "i32",
+  scratch2: "i32",
+  scratch3: "i32",
+});
+const fields = randomTask.at;
 export const GROUP_WORDS = 16;
 const GROUP_BYTES = 4 * GROUP_WORDS;
 /** The upper half of the counter's second word: a word that was refused is drawn anew from another block there. */
@@ -319,7 +331,7 @@ function emitNumbers(module: ModuleBuilder, simd: boolean, d: Float, transform: 
     isFixed[id] = node.op !== "input" && node.args.every((a) => isFixed[a]);
     if (!isFixed[id]) return;
     scalar.emit(id, () => {
-      if (node.op === "param") loadScalar(f.get(task), d, 4 * (randomTask.params + 2 * node.index));
+      if (node.op === "param") loadScalar(f.get(task), d, 4 * (fields.own0 + 2 * node.index));
     });
   });
   const each = (visit: (id: Id) => void) => {
@@ -388,13 +400,13 @@ function emitNumbers(module: ModuleBuilder, simd: boolean, d: Float, transform: 
 /** Pushes the counter and the key of word `index` of the task, at an attempt. */
 function pushPlace(f: FuncBuilder, task: Local, index: Local, attempt: Local): void {
   const word = (w: number) => f.get(task).load("i32.load", 4 * w);
-  word(randomTask.counter).get(index).i32(2).op("i32.shr_u").op("i32.add");
-  word(randomTask.counter + 1)
+  word(fields.low).get(index).i32(2).op("i32.shr_u").op("i32.add");
+  word(fields.low + 1)
     .get(attempt)
     .i32(ATTEMPT_SHIFT)
     .op("i32.shl")
     .op("i32.or");
-  for (let w = 2; w < 6; w++) word(randomTask.counter + w);
+  for (let w = 2; w < 6; w++) word(fields.low + w);
 }
 
 /** below(d, index, word, bound): the word made a number below the bound. */
@@ -412,12 +424,12 @@ function emitBelow(module: ModuleBuilder, block: Callable): FuncBuilder {
       f.op("i32.lt_u").if(() => {
         f.get(attempt).i32(1).op("i32.add").set(attempt);
         f.get(task)
-          .i32(4 * randomTask.scratch)
+          .i32(4 * fields.scratch0)
           .op("i32.add");
         pushPlace(f, task, index, attempt);
         f.call(block);
         f.get(task).get(index).i32(3).op("i32.and").i32(2).op("i32.shl").op("i32.add");
-        f.load("i32.load", 4 * randomTask.scratch).set(word);
+        f.load("i32.load", 4 * fields.scratch0).set(word);
         f.br(again);
       });
     });
@@ -433,7 +445,7 @@ function emitBounded(module: ModuleBuilder, simd: boolean, block: FuncBuilder): 
   const index = f.local("i32", "index");
   const bound = f.local("i32", "bound");
   f.get(task)
-    .load("i32.load", 4 * randomTask.params)
+    .load("i32.load", 4 * fields.own0)
     .set(bound);
   f.get(groups).i32(4).op("i32.shl").set(groups);
   const single = (lane: number) => {
@@ -475,7 +487,7 @@ function emitWideBounded(module: ModuleBuilder, block: FuncBuilder): FuncBuilder
   const attempt = f.local("i32", "attempt");
   const [bound, mask, value] = ["bound", "mask", "value"].map((name) => f.local("i64", name));
   f.get(task)
-    .load("i64.load", 4 * randomTask.params)
+    .load("i64.load", 4 * fields.own0)
     .tee(bound)
     .i64(1)
     .op("i64.sub")
@@ -491,12 +503,12 @@ function emitWideBounded(module: ModuleBuilder, block: FuncBuilder): FuncBuilder
         f.get(value).get(bound).op("i64.lt_u").brIf(done);
         f.get(attempt).i32(1).op("i32.add").set(attempt);
         f.get(task)
-          .i32(4 * randomTask.scratch)
+          .i32(4 * fields.scratch0)
           .op("i32.add");
         pushPlace(f, task, index, attempt);
         f.call(block);
         f.get(task).get(index).i32(2).op("i32.and").i32(2).op("i32.shl").op("i32.add");
-        f.load("i64.load", 4 * randomTask.scratch);
+        f.load("i64.load", 4 * fields.scratch0);
         f.get(mask).op("i64.and").set(value);
         f.br(again);
       });
@@ -527,38 +539,28 @@ export const emitDraw =
     const f = module.func("run", { d: "i32" }, [], { export: true });
     const [task] = f.params;
     const word = (w: number) => f.get(task).load("i32.load", 4 * w);
-    word(randomTask.at);
-    for (let w = randomTask.counter; w < randomTask.params; w++) word(w);
-    word(randomTask.groups).call(words);
+    word(fields.at);
+    for (let w = fields.low; w < fields.own0; w++) word(w);
+    word(fields.groups).call(words);
     if (numbers !== null) {
       f.get(task);
-      word(randomTask.at);
-      word(randomTask.groups).call(numbers);
+      word(fields.at);
+      word(fields.groups).call(numbers);
     }
     return module;
   };
 
 /**
  * One piece of a shuffle of the numbers 0, 1, 2, …, as Fisher and Yates do it: number i takes the place of one of those
- * up to it, chosen by word i, which moves to place i. The words at `at` belong to numbers from `params` on. Pieces go in
+ * up to it, chosen by word i, which moves to place i. The words at `at` belong to numbers from `own0` on. Pieces go in
  * order, the first from 0.
  */
 export function emitShuffle({ shared }: Host): ModuleBuilder {
   const module = heapModule(shared);
   const below = emitBelow(module, emitBlock(module));
-  const f = module.func("run", { d: "i32" }, [], { export: true });
+  const { f, words } = randomTask.open(module);
   const [task] = f.params;
-  const word = (w: number, name: string) => {
-    const local = f.local("i32", name);
-    f.get(task)
-      .load("i32.load", 4 * w)
-      .set(local);
-    return local;
-  };
-  const at = word(randomTask.at, "at");
-  const count = word(randomTask.groups, "count");
-  const first = word(randomTask.params, "first");
-  const items = word(randomTask.items, "items");
+  const { at, groups: count, own0: first, items } = words;
   const [index, here, there] = ["index", "here", "there"].map((name) => f.local("i32", name));
   f.loop((next) => {
     f.get(items).get(first).get(index).op("i32.add").i32(2).op("i32.shl").op("i32.add").set(here);

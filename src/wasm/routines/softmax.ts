@@ -2,8 +2,6 @@
  * Softmax, its logarithm, and log Σ exp, row by row: the largest element, the exponentials and their sum, the result. A
  * row stays in the cache between these, so memory is read once and written once.
  *
- *     i32 rows, n, out, x, outStride, xStride    rows are dense, strides lead from row to row
- *
  * Exponentials are summed in their own dtype for 256 elements a lane at the most, and these sums in f64.
  */
 import type { Program } from "../../ir/node.ts";
@@ -15,11 +13,12 @@ import {
   type Local,
   type ModuleBuilder,
 } from "../assembler/assembler.ts";
-import { countedLoop, heapModule, loadWord } from "../kit.ts";
+import { countedLoop, heapModule } from "../kit.ts";
 
 import { ScalarCode } from "../program/scalar.ts";
 import { slowFunctions } from "../program/slow.ts";
 import { VectorCode } from "../program/vector.ts";
+import { task } from "../task.ts";
 
 export type SoftmaxKind = "softmax" | "logSoftmax" | "logsumexp";
 
@@ -31,7 +30,15 @@ export interface SoftmaxPlan {
   readonly log: Program;
 }
 
-export const softmaxWords = { rows: 0, n: 1, out: 2, x: 3, outStride: 4, xStride: 5 } as const;
+/** Rows are dense, strides lead from row to row. */
+export const softmaxTask = task({
+  rows: "i32",
+  n: "i32",
+  out: "ptr",
+  x: "ptr",
+  outStride: "i32",
+  xStride: "i32",
+});
 
 /** Elements a function handles a call: V8 replaces slow first code only between calls. */
 const PIECE = 16384;
@@ -61,10 +68,8 @@ export function emitSoftmax(plan: SoftmaxPlan, options: { shared: boolean; fma: 
   const sum = emitSum(c);
   const finish = kind === "logsumexp" ? null : emitFinish(c);
   const log = kind === "softmax" ? null : emitLog(c);
-  const f = module.func("run", { d: "i32" }, [], { export: true });
-  const word = (name: keyof typeof softmaxWords) => loadWord(f, f.params[0], softmaxWords[name], name);
-  const [rows, n, out, x] = [word("rows"), word("n"), word("out"), word("x")];
-  const [outStride, xStride] = [word("outStride"), word("xStride")];
+  const { f, words } = softmaxTask.open(module);
+  const { rows, n, out, x, outStride, xStride } = words;
   const base = f.local(dtype, "base");
   const total = f.local("f64", "total");
   const scale = f.local(dtype, "scale");

@@ -1,7 +1,7 @@
 /** What happens to cells between the ways in and out, beside the stages. */
 import type { Callable } from "../../assembler/assembler.ts";
-import { CELL, type Complex, complex, constant, HALF, type Kit, release, splatF64 } from "./kit.ts";
 import { bump, repeat } from "../../product/lanes.ts";
+import { CELL, type Complex, complex, constant, HALF, type Kit, release, splatF64 } from "./kit.ts";
 
 /** conjugate(at, n): half a cell of each of n cells, negated; `at` says which half. */
 export function emitConjugate(kit: Kit): Callable {

@@ -11,57 +11,54 @@
  * Transforms are forward; an inverse one is the same with real and imaginary parts swapped on the way in and out.
  */
 import type { Callable, FuncBuilder, Label, Local, ModuleBuilder } from "../../assembler/assembler.ts";
+import { heapModule } from "../../kit.ts";
+import { bump, repeat } from "../../product/lanes.ts";
+import { task } from "../../task.ts";
+import type { RoutineOptions } from "../routine.ts";
 import { emitConjugate, emitPairUp, emitScale, emitTwist } from "./between.ts";
 import { CELL, type FftLane, HALF, Kit } from "./kit.ts";
 import { emitAdjacent, emitMove } from "./sides.ts";
 import { emitStage } from "./stages.ts";
-import { bump, repeat } from "../../product/lanes.ts";
-import { heapModule } from "../../kit.ts";
-import type { RoutineOptions } from "../routine.ts";
 
-/** Words of a task. `from` and `to` are tables with the address of every line's first element. */
-export const fftTask = {
+/** `from` and `to` are tables with the address of every line's first element. */
+export const fftTask = task({
   /** Two buffers of `length` cells and one more. */
-  workspace: 0,
-  lines: 1,
-  length: 2,
+  workspace: "ptr",
+  lines: "i32",
+  length: "i32",
   /** One word: how many; then for each stage its radix, m, and where its factors lie. */
-  stages: 3,
-  from: 4,
-  fromKind: 5,
+  stages: "ptr",
+  from: "ptr",
+  fromKind: "i32",
   /** Bytes from element to element, and from a real part to its imaginary one. */
-  fromStep: 6,
-  fromIm: 7,
+  fromStep: "i32",
+  fromIm: "i32",
   /** Elements that are there; the rest is 0. */
-  fromCount: 8,
+  fromCount: "i32",
   /** Elements 1 … mirrored once more, conjugated, from the end backwards: the half that real signals leave out. */
-  mirrored: 9,
+  mirrored: "i32",
   /** 1: imaginary and real parts change places. */
-  fromSwap: 10,
-  to: 11,
-  toKind: 12,
-  toStep: 13,
-  toIm: 14,
-  toCount: 15,
-  toSwap: 16,
+  fromSwap: "i32",
+  to: "ptr",
+  toKind: "i32",
+  toStep: "i32",
+  toIm: "i32",
+  toCount: "i32",
+  toSwap: "i32",
   /** 0, or a table of factors for each cell; see `twist`. */
-  twist: 17,
+  twist: "ptr",
   /** The ordinal of the first line, and the length of the whole transform. */
-  line: 18,
-  whole: 19,
+  line: "i32",
+  whole: "i32",
   /** Tables of f64 pairs: exp(-2πi·e / whole) = coarse[e >> shift] · fine[e & (2^shift - 1)]. */
-  coarse: 20,
-  fine: 21,
-  shift: 22,
-  /** f64, at an even word. */
-  scale: 24,
+  coarse: "ptr",
+  fine: "ptr",
+  shift: "i32",
+  scale: "f64",
   /** 0, or tables of factors for real signals; see `emitPairUp`. */
-  before: 26,
-  after: 27,
-} as const;
-
-/** Words of a task, with its scale. */
-export const FFT_WORDS = 28;
+  before: "ptr",
+  after: "ptr",
+});
 
 /** The routine, with butterflies for these radices only. */
 export function emitFft(
@@ -82,14 +79,12 @@ export function emitFft(
     f.local("i32", name),
   );
   for (const [local, word] of [
-    [lines, fftTask.lines],
-    [from, fftTask.from],
-    [to, fftTask.to],
-    [line, fftTask.line],
+    [lines, "lines"],
+    [from, "from"],
+    [to, "to"],
+    [line, "line"],
   ] as const) {
-    f.get(task)
-      .load("i32.load", 4 * word)
-      .set(local);
+    fftTask.push(f, task, word).set(local);
   }
   f.loop((next) => {
     f.get(lines).i32(kit.lines).get(lines).i32(kit.lines).op("i32.lt_s").select().set(count);
@@ -117,7 +112,7 @@ function emitBlock(
   const f = kit.func("block", "task from to line count");
   const [task, from, to, line, count] = f.params;
   const local = (name: string) => f.local("i32", name);
-  const word = (name: keyof typeof fftTask) => f.get(task).load("i32.load", 4 * fftTask[name]);
+  const word = (name: keyof typeof fftTask.at) => fftTask.push(f, task, name);
   const [src, dst, n, run, left, at, table, mirrored, spare] = "src dst n run left at table mirrored spare"
     .split(" ")
     .map(local);
@@ -178,16 +173,13 @@ function emitBlock(
     f.call(twist);
   });
   pairUp("after", after);
-  f.get(task)
-    .load("f64.load", 4 * fftTask.scale)
+  word("scale")
     .f64(1)
     .op("f64.ne")
     .if(() => {
       f.get(src);
       word("toCount");
-      f.get(task)
-        .load("f64.load", 4 * fftTask.scale)
-        .call(scale);
+      word("scale").call(scale);
     });
   f.get(src).i32(CELL);
   word("toSwap");
@@ -210,7 +202,7 @@ interface MirrorLocals {
 
 /** Elements 1 … mirrored of every line, from cell n - 1 backwards, conjugated. */
 function emitMirror(f: FuncBuilder, load: Callable, conjugate: Callable, l: MirrorLocals): void {
-  const word = (name: keyof typeof fftTask) => f.get(l.task).load("i32.load", 4 * fftTask[name]);
+  const word = (name: keyof typeof fftTask.at) => fftTask.push(f, l.task, name);
   // The lines' second elements: their addresses are made in the other buffer, which is free.
   const t = f.local("i32", "t");
   f.i32(0).set(t);

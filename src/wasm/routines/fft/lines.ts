@@ -1,22 +1,25 @@
 /** Work on long lines of pairs where they lie, beside the passes of fft.ts: products, and the parting of real signals. */
-import { type Callable, type FuncBuilder, f64x2, type Local, type ModuleBuilder } from "../../assembler/assembler.ts";
-import { type FftLane, pick, rows } from "./kit.ts";
-import { bump, repeat } from "../../product/lanes.ts";
+import {
+  type Callable,
+  type FuncBuilder,
+  f64x2,
+  type Local,
+  type ModuleBuilder,
+} from "../../assembler/assembler.ts";
 import { heapModule } from "../../kit.ts";
+import { bump, repeat } from "../../product/lanes.ts";
+import { task } from "../../task.ts";
 import type { RoutineOptions } from "../routine.ts";
+import { type FftLane, pick, rows } from "./kit.ts";
 
-/** run([at, by, count]): `count` pairs of f64 at `at`, each times its own pair at `by`. */
+export const complexProductTask = task({ at: "ptr", by: "ptr", n: "i32" });
+
+/** n pairs of f64 at `at`, each times its own pair at `by`. */
 export function emitComplexProduct({ shared, simd }: RoutineOptions): ModuleBuilder {
   const module = heapModule(shared);
   const row = rows.f64;
-  const f = module.func("run", { task: "i32" }, [], { export: true });
-  const [at, by, count] = ["at", "by", "count"].map((name, w) => {
-    const local = f.local("i32", name);
-    f.get(f.params[0])
-      .load("i32.load", 4 * w)
-      .set(local);
-    return local;
-  });
+  const { f, words } = complexProductTask.open(module);
+  const { at, by, n: count } = words;
   const [x, sign] = [f.local("v128"), f.local("v128")];
   if (simd) f.v128(f64x2(-1, 1)).set(sign);
   repeat(f, count, () => {
@@ -50,9 +53,21 @@ function scalar(f: FuncBuilder, at: Local, offset: number): Local {
   return local;
 }
 
+export const pairUpTask = task({
+  line: "ptr",
+  step: "i32",
+  im: "i32",
+  h: "i32",
+  first: "i32",
+  count: "i32",
+  coarse: "ptr",
+  fine: "ptr",
+  shift: "i32",
+});
+
 /**
- * emitPairUp for one long line of pairs, element by element, in f64: run([at, step, im, h, k, count, coarse, fine, shift])
- * does `count` of them from k on. The factor g is made of the tables that `emitTwist` reads.
+ * emitPairUp for one long line of pairs, element by element, in f64: `count` of them from the `first` on. The factor g is
+ * made of the tables that `emitTwist` reads.
  */
 export function emitPairUpLines(
   lane: FftLane,
@@ -60,12 +75,10 @@ export function emitPairUpLines(
   { shared }: RoutineOptions,
 ): ModuleBuilder {
   const module = heapModule(shared);
-  const names = "at step im h k count coarse fine shift".split(" ");
+  const names = Object.keys(pairUpTask.at) as (keyof typeof pairUpTask.at)[];
   const one = emitPairUpLine(module, lane, when, names);
   const f = module.func("run", { task: "i32" }, [], { export: true });
-  names.forEach((_, w) => {
-    f.get(f.params[0]).load("i32.load", 4 * w);
-  });
+  for (const name of names) pairUpTask.push(f, f.params[0], name);
   f.call(one);
   return module;
 }

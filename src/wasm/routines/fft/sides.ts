@@ -1,8 +1,8 @@
 /** The ways between lines of elements, wherever they lie, and cells: loads in one direction, stores in the other. */
 import type { Callable, FuncBuilder, Local } from "../../assembler/assembler.ts";
-import { HALF, type Kit, pick, rows } from "./kit.ts";
-import { bump, repeat } from "../../product/lanes.ts";
 import type { LoadLaneOp, LoadOp, StoreLaneOp } from "../../assembler/opcodes.ts";
+import { bump, repeat } from "../../product/lanes.ts";
+import { HALF, type Kit, pick, rows } from "./kit.ts";
 
 /** How the parts of one side's elements lie: real ones alone, or the imaginary part right behind the real one, or apart. */
 export const sideKinds = { real: 0, pairs: 1, apart: 2 } as const;

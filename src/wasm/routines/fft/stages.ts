@@ -1,7 +1,7 @@
 /** The stages of a transform: butterflies of every radix, each from one buffer of cells to the other (see fft.ts). */
 import type { Callable, FuncBuilder, Local } from "../../assembler/assembler.ts";
-import { CELL, type Complex, complex, constant, type Kit, release } from "./kit.ts";
 import { bump, repeat } from "../../product/lanes.ts";
+import { CELL, type Complex, complex, constant, type Kit, release } from "./kit.ts";
 
 /** Radices that have a butterfly; lengths with other prime factors are convolutions (see library/fft-lengths.ts). */
 export const RADICES = [4, 2, 3, 5, 7, 11, 13] as const;

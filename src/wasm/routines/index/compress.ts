@@ -5,19 +5,16 @@
  */
 import type { FuncBuilder, Local, ModuleBuilder } from "../../assembler/assembler.ts";
 import { heapModule } from "../../kit.ts";
+import { task } from "../../task.ts";
 import { advance, countdown, type EmitOptions, type ItemBytes, itemMoves, walkWords } from "../walk.ts";
 
-/** Task: i32 address of the mask, bytes, where to put the count. */
+/** `result` is where to put the count. */
+export const countTrueTask = task({ mask: "ptr", bytes: "i32", result: "ptr" });
+
 export function emitCount({ shared, simd }: EmitOptions): ModuleBuilder {
   const module = heapModule(shared);
-  const f = module.func("run", { task: "i32" }, [], { export: true });
-  const [mask, left, result] = [0, 1, 2].map((word) => {
-    const local = f.local("i32");
-    f.get(f.params[0])
-      .load("i32.load", 4 * word)
-      .set(local);
-    return local;
-  });
+  const { f, words } = countTrueTask.open(module);
+  const { mask, bytes: left, result } = words;
   const count = f.local("i32", "count");
   const zero = f.local("v128", "zero");
   const addTo = () => f.get(count).op("i32.add").set(count);
@@ -125,20 +122,24 @@ export interface UnravelSteps {
   readonly reduces: boolean;
 }
 
-/** i64 index = (position / divisor) mod size. Task: i32 n, positions, indices, step of the indices, divisor, size. */
+/** From positions to indices, `step` bytes apart. */
+export const unravelTask = task({
+  n: "i32",
+  from: "ptr",
+  to: "ptr",
+  step: "i32",
+  divisor: "i32",
+  size: "i32",
+});
+
+/** i64 index = (position / divisor) mod size. */
 export function emitUnravel(
   { divides, reduces }: UnravelSteps,
   { shared }: Pick<EmitOptions, "shared">,
 ): ModuleBuilder {
   const module = heapModule(shared);
-  const f = module.func("run", { task: "i32" }, [], { export: true });
-  const [n, from, to, step, divisor, size] = [0, 1, 2, 3, 4, 5].map((word) => {
-    const local = f.local("i32");
-    f.get(f.params[0])
-      .load("i32.load", 4 * word)
-      .set(local);
-    return local;
-  });
+  const { f, words } = unravelTask.open(module);
+  const { n, from, to, step, divisor, size } = words;
   const inverse = (of: Local) => {
     const local = f.local("f64");
     f.f64(1).get(of).op("f64.convert_i32_u").op("f64.div").set(local);

@@ -9,8 +9,9 @@
  *     emitTriangle     zeros below the diagonal, or a mirror of what is there
  */
 import type { FuncBuilder, Local, ModuleBuilder } from "../../assembler/assembler.ts";
-import { bump, repeat } from "../../product/lanes.ts";
 import { heapModule } from "../../kit.ts";
+import { bump, repeat } from "../../product/lanes.ts";
+import { task } from "../../task.ts";
 import {
   emitAxpy,
   emitReflect,
@@ -24,7 +25,6 @@ import {
   narrow,
   product,
   storeWide,
-  taskFunction,
   wideOf,
 } from "./kit.ts";
 
@@ -127,7 +127,16 @@ function emitEliminate(m: ModuleBuilder, lanes: Lanes): FuncBuilder {
 }
 
 /** buffer: (rows + 1) × PANEL elements. pivots and `first` count rows of the whole matrix; info: 1 + the first zero pivot's. */
-export const luPanelWords = ["a", "aRow", "rows", "columns", "buffer", "pivots", "info", "first"] as const;
+export const luPanelTask = task({
+  a: "ptr",
+  aRow: "i32",
+  rows: "i32",
+  columns: "i32",
+  buffer: "ptr",
+  pivots: "ptr",
+  info: "ptr",
+  first: "i32",
+});
 
 export const emitLuPanel =
   (dtype: LinalgDType) =>
@@ -141,7 +150,7 @@ export const emitLuPanel =
       emitEliminate(m, lanes),
       emitSwap(m, lanes),
     ];
-    const { f, word } = taskFunction(m, luPanelWords);
+    const { f, words: word } = luPanelTask.open(m);
     const { a, aRow, rows, columns, buffer, pivots, info, first } = word;
     const [j, row, column, found, below] = ["j", "row", "column", "found", "below"].map((name) =>
       f.local("i32", name),
@@ -190,7 +199,14 @@ function zeroOf(f: FuncBuilder, { dtype }: Lanes): void {
 }
 
 /** Exchanges row first + j with row pivots[j], one after the other, in `columns` elements from `a` (of row 0) on. */
-export const swapRowsWords = ["a", "aRow", "pivots", "first", "count", "columns"] as const;
+export const swapRowsTask = task({
+  a: "ptr",
+  aRow: "i32",
+  pivots: "ptr",
+  first: "i32",
+  count: "i32",
+  columns: "i32",
+});
 
 export const emitSwapRows =
   (dtype: LinalgDType) =>
@@ -198,7 +214,7 @@ export const emitSwapRows =
     const m = heapModule(options.shared);
     const lanes = lanesOf(dtype, options.simd);
     const swap = emitSwap(m, lanes);
-    const { f, word } = taskFunction(m, swapRowsWords);
+    const { f, words: word } = swapRowsTask.open(m);
     const { a, aRow, pivots, first, count, columns } = word;
     const with_ = f.local("i32", "with");
     repeat(f, count, () => {
@@ -220,7 +236,16 @@ export const emitSwapRows =
  * B = T⁻¹·B, T lower triangular of n rows, its strides free (negative ones walk an upper triangle from its end), B's
  * rows contiguous. `unit`: ones on the diagonal, which are not read.
  */
-export const triangularWords = ["t", "tRow", "tColumn", "n", "b", "bRow", "columns", "unit"] as const;
+export const triangularTask = task({
+  t: "ptr",
+  tRow: "i32",
+  tColumn: "i32",
+  n: "i32",
+  b: "ptr",
+  bRow: "i32",
+  columns: "i32",
+  unit: "i32",
+});
 
 export const emitTriangular =
   (dtype: LinalgDType) =>
@@ -229,7 +254,7 @@ export const emitTriangular =
     const lanes = lanesOf(dtype, options.simd);
     const strips = [4, 1].map((registers) => emitStrip(m, lanes, registers));
     const single = lanes.many > 1 ? emitStrip(m, lanesOf(dtype, false), 1) : null;
-    const { f, word } = taskFunction(m, triangularWords);
+    const { f, words: word } = triangularTask.open(m);
     const { t, tRow, tColumn, n, b, bRow, columns, unit } = word;
     const pass = (strip: FuncBuilder, elements: number) =>
       f.block((done) => {
@@ -303,7 +328,7 @@ function emitStrip(m: ModuleBuilder, lanes: Lanes, registers: number): FuncBuild
 }
 
 /** A = Uᵀ·U in place, the upper triangle only. info: 1 + the first pivot that is not positive (and no further work). */
-export const choleskyWords = ["a", "aRow", "n", "info", "first"] as const;
+export const choleskyTask = task({ a: "ptr", aRow: "i32", n: "i32", info: "ptr", first: "i32" });
 
 export const emitCholesky =
   (dtype: LinalgDType) =>
@@ -312,7 +337,7 @@ export const emitCholesky =
     const lanes = lanesOf(dtype, options.simd);
     const [axpy, scale] = [emitAxpy(m, lanes), emitScale(m, lanes)];
     const { one } = lanes;
-    const { f, word } = taskFunction(m, choleskyWords);
+    const { f, words: word } = choleskyTask.open(m);
     const { a, aRow, n, info, first } = word;
     const [left, rest, from, to] = ["left", "rest", "from", "to"].map((name) => f.local("i32", name));
     const pivot = f.local(lanes.dtype, "pivot");
@@ -359,7 +384,16 @@ function oneOf(f: FuncBuilder, { dtype }: Lanes): void {
  * Householder vectors of a panel. R replaces its upper triangle; v gets the vectors, ones and zeros included; tau one f64
  * each. buffer: (rows + 1) × PANEL elements and 16 bytes.
  */
-export const qrPanelWords = ["a", "aRow", "rows", "columns", "buffer", "v", "vRow", "tau"] as const;
+export const qrPanelTask = task({
+  a: "ptr",
+  aRow: "i32",
+  rows: "i32",
+  columns: "i32",
+  buffer: "ptr",
+  v: "ptr",
+  vRow: "i32",
+  tau: "ptr",
+});
 
 export const emitQrPanel =
   (dtype: LinalgDType) =>
@@ -374,7 +408,7 @@ export const emitQrPanel =
       emitGather(m, lanes),
       emitUpdate(m, lanes),
     ];
-    const { f, word } = taskFunction(m, qrPanelWords);
+    const { f, words: word } = qrPanelTask.open(m);
     const { a, aRow, rows, columns, buffer, tau } = word;
     const [row, column, below, sums, pair, steps] = ["row", "column", "below", "sums", "pair", "steps"].map(
       (name) => f.local("i32", name),
@@ -410,7 +444,7 @@ export const emitQrPanel =
 function emitQrResult(
   f: FuncBuilder,
   lanes: Lanes,
-  word: Readonly<Record<(typeof qrPanelWords)[number], Local>>,
+  word: Readonly<Record<keyof typeof qrPanelTask.at, Local>>,
   copyRows: FuncBuilder,
 ): void {
   const { a, aRow, rows, columns, buffer, v, vRow } = word;
@@ -488,14 +522,14 @@ function emitUpdate(m: ModuleBuilder, lanes: Lanes): FuncBuilder {
 }
 
 /** The strict lower triangle of a (rows × columns) becomes zero, or (`mirror`, square) the upper becomes its mirror image. */
-export const triangleWords = ["a", "aRow", "rows", "columns", "mirror"] as const;
+export const triangleTask = task({ a: "ptr", aRow: "i32", rows: "i32", columns: "i32", mirror: "i32" });
 
 export const emitTriangle =
   (dtype: LinalgDType) =>
   (options: LinalgOptions): ModuleBuilder => {
     const m = heapModule(options.shared);
     const lanes = lanesOf(dtype, false);
-    const { f, word } = taskFunction(m, triangleWords);
+    const { f, words: word } = triangleTask.open(m);
     const { a, aRow, rows, columns, mirror } = word;
     const [i, at, from, count] = ["i", "at", "from", "count"].map((name) => f.local("i32", name));
     f.get(a).set(at);

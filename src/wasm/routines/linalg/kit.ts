@@ -3,8 +3,8 @@
  * where it is not, one code for both, and the few loops over rows that all of them are made of.
  */
 import type { FuncBuilder, Local, ModuleBuilder } from "../../assembler/assembler.ts";
-import { bump, repeat } from "../../product/lanes.ts";
 import type { LaneOp, LoadOp, PlainOp, StoreOp } from "../../assembler/opcodes.ts";
+import { bump, repeat } from "../../product/lanes.ts";
 
 export type LinalgDType = "f32" | "f64";
 
@@ -74,22 +74,6 @@ export function lanesOf(dtype: LinalgDType, simd: boolean): Lanes {
     gt: op("gt"),
     ne: op("ne"),
   };
-}
-
-/** `run(d)`: a function of the task at d, whose words become locals of these names. */
-export function taskFunction<Name extends string>(
-  m: ModuleBuilder,
-  names: readonly Name[],
-): { readonly f: FuncBuilder; readonly word: Readonly<Record<Name, Local>> } {
-  const f = m.func("run", { d: "i32" }, [], { export: true });
-  const word = {} as Record<Name, Local>;
-  names.forEach((name, i) => {
-    word[name] = f.local("i32", name);
-    f.get(f.params[0])
-      .load("i32.load", 4 * i)
-      .set(word[name]);
-  });
-  return { f, word };
 }
 
 /** A scalar on the stack becomes all lanes of a wide register. */

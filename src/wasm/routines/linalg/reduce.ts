@@ -9,8 +9,9 @@
  * reads the rows.
  */
 import type { FuncBuilder, Local, ModuleBuilder } from "../../assembler/assembler.ts";
-import { bump, repeat } from "../../product/lanes.ts";
 import { heapModule } from "../../kit.ts";
+import { bump, repeat } from "../../product/lanes.ts";
+import { task } from "../../task.ts";
 import {
   emitAxpy,
   emitDot,
@@ -23,7 +24,6 @@ import {
   narrow,
   Sums,
   stream,
-  taskFunction,
   widen,
   wideOf,
 } from "./kit.ts";
@@ -32,7 +32,15 @@ import {
  * a: symmetric, both triangles. Becomes Vᵀ: row k is the vector of reflection k, zeros and the 1 at k + 1 included.
  * d, e, tau: n f64 each. space: 2·n elements and 16 bytes.
  */
-export const tridiagonalWords = ["a", "aRow", "n", "d", "e", "tau", "space"] as const;
+export const tridiagonalTask = task({
+  a: "ptr",
+  aRow: "i32",
+  n: "i32",
+  d: "ptr",
+  e: "ptr",
+  tau: "ptr",
+  space: "ptr",
+});
 
 export const emitTridiagonal =
   (dtype: LinalgDType) =>
@@ -42,7 +50,7 @@ export const emitTridiagonal =
     const { bytes, one } = lanes;
     const [axpy, dot, reflect] = [emitAxpy(m, lanes), emitDot(m, lanes), emitReflect(m, lanes)];
     const rowStep = emitSymmetricRow(m, lanes);
-    const { f, word } = taskFunction(m, tridiagonalWords);
+    const { f, words: word } = tridiagonalTask.open(m);
     const { a, aRow, n, d, e, tau, space } = word;
     const i32 = (name: string) => f.local("i32", name);
     /* All of these point at element k + 1 (`row`, `v`, `w`, `p`) of what they name. */
@@ -160,18 +168,18 @@ function emitSymmetricRow(m: ModuleBuilder, lanes: Lanes): FuncBuilder {
  * a: n × n. Becomes the vectors of the reflections from the right, as above; `left` gets those from the left, row k from
  * element k on. d, e, tauLeft, tauRight: n f64 each. space: 2·n elements and 16 bytes.
  */
-export const bidiagonalWords = [
-  "a",
-  "aRow",
-  "n",
-  "left",
-  "leftRow",
-  "d",
-  "e",
-  "tauLeft",
-  "tauRight",
-  "space",
-] as const;
+export const bidiagonalTask = task({
+  a: "ptr",
+  aRow: "i32",
+  n: "i32",
+  left: "ptr",
+  leftRow: "i32",
+  d: "ptr",
+  e: "ptr",
+  tauLeft: "ptr",
+  tauRight: "ptr",
+  space: "ptr",
+});
 
 export const emitBidiagonal =
   (dtype: LinalgDType) =>
@@ -181,7 +189,7 @@ export const emitBidiagonal =
     const { bytes, one } = lanes;
     const [axpy, scale, reflect] = [emitAxpy(m, lanes), emitScale(m, lanes), emitReflect(m, lanes)];
     const [before, after] = [emitRowBefore(m, lanes), emitRowAfter(m, lanes)];
-    const { f, word } = taskFunction(m, bidiagonalWords);
+    const { f, words: word } = bidiagonalTask.open(m);
     const { a, aRow, n, left, leftRow, d, e, tauLeft, tauRight, space } = word;
     const i32 = (name: string) => f.local("i32", name);
     /* row: element k of row k of a. u: the same element of the last vector from the right. v: element k of left's row k.
@@ -325,7 +333,7 @@ function emitRowAfter(m: ModuleBuilder, lanes: Lanes): FuncBuilder {
 export const ROTATION_BYTES = 24;
 
 /** (row i, row j) = (c·i + s·j, c·j - s·i), one rotation after the other, in `columns` elements from `a` (of row 0) on. */
-export const rotationWords = ["a", "aRow", "columns", "list", "count"] as const;
+export const rotationTask = task({ a: "ptr", aRow: "i32", columns: "i32", list: "ptr", count: "i32" });
 
 export const emitRotations =
   (dtype: LinalgDType) =>
@@ -333,7 +341,7 @@ export const emitRotations =
     const m = heapModule(options.shared);
     const lanes = lanesOf(dtype, options.simd);
     const rotate = emitRotate(m, lanes);
-    const { f, word } = taskFunction(m, rotationWords);
+    const { f, words: word } = rotationTask.open(m);
     const { a, aRow, columns, list, count } = word;
     repeat(f, count, () => {
       f.get(columns);

@@ -5,14 +5,37 @@
 import { type DType, dtypes } from "../../../dtype.ts";
 import type { ModuleBuilder } from "../../assembler/assembler.ts";
 import { heapModule } from "../../kit.ts";
+import { task } from "../../task.ts";
 import { constant, keyLane, loadBits, nanKey, pushKey, storeBits } from "./keys.ts";
-import { bump, taskFunction, times } from "./kit.ts";
+import { bump, times } from "./kit.ts";
 
 export type ItemBytes = 1 | 2 | 4 | 8;
 
-/** to[i] = from[at[i]] for i64 positions, in `lines` lines. Task: from, at, to, n, lines, bytes between lines of from. */
+export const gatherLinesTask = task({
+  from: "ptr",
+  at: "ptr",
+  to: "ptr",
+  n: "i32",
+  lines: "i32",
+  step: "i32",
+});
+export const keysTask = task({ from: "ptr", to: "ptr", n: "i32" });
+export const searchTask = task({ keys: "ptr", count: "i32", from: "ptr", to: "ptr", n: "i32" });
+export const runsTask = task({
+  from: "ptr",
+  n: "i32",
+  first: "i32",
+  state: "ptr",
+  starts: "ptr",
+  where: "ptr",
+  inverse: "ptr",
+});
+export const pickTask = task({ from: "ptr", mask: "ptr", n: "i32", state: "ptr" });
+export const countTask = task({ at: "ptr", n: "i32", counts: "ptr", weights: "ptr" });
+
+/** to[i] = from[at[i]] for i64 positions, in `lines` lines. */
 export function emitGather(bytes: ItemBytes, shared: boolean): ModuleBuilder {
-  const { f, words } = taskFunction(heapModule(shared), ["from", "at", "to", "n", "lines", "step"]);
+  const { f, words } = gatherLinesTask.open(heapModule(shared));
   const { from, at, to, n, lines, step } = words;
   const left = f.local("i32", "left");
   times(f, lines, () => {
@@ -30,10 +53,10 @@ export function emitGather(bytes: ItemBytes, shared: boolean): ModuleBuilder {
   return f.module;
 }
 
-/** Elements → keys. Task: from, to, n. */
+/** Elements → keys. */
 export function emitKeys(dtype: DType, shared: boolean): ModuleBuilder {
   const { bytes } = dtypes[dtype];
-  const { f, words } = taskFunction(heapModule(shared), ["from", "to", "n"]);
+  const { f, words } = keysTask.open(heapModule(shared));
   const { from, to, n } = words;
   const raw = f.local(keyLane(dtype));
   times(f, n, () => {
@@ -56,7 +79,7 @@ export type Search = "left" | "right" | "has";
 export function emitSearch(dtype: DType, search: Search, shared: boolean): ModuleBuilder {
   const { bytes } = dtypes[dtype];
   const lane = keyLane(dtype);
-  const { f, words } = taskFunction(heapModule(shared), ["keys", "count", "from", "to", "n"]);
+  const { f, words } = searchTask.open(heapModule(shared));
   const { keys, count, from, to, n } = words;
   const raw = f.local(lane, "raw");
   const key = f.local(lane, "key");
@@ -113,15 +136,7 @@ export function emitSearch(dtype: DType, search: Search, shared: boolean): Modul
 export function emitRuns(dtype: DType, equalNan: boolean, shared: boolean): ModuleBuilder {
   const { bytes } = dtypes[dtype];
   const lane = keyLane(dtype);
-  const { f, words } = taskFunction(heapModule(shared), [
-    "from",
-    "n",
-    "first",
-    "state",
-    "starts",
-    "where",
-    "inverse",
-  ]);
+  const { f, words } = runsTask.open(heapModule(shared));
   const { from, n, first, state, starts, where, inverse } = words;
   const raw = f.local(lane, "raw");
   const key = f.local(lane, "key");
@@ -164,9 +179,9 @@ export function emitRuns(dtype: DType, equalNan: boolean, shared: boolean): Modu
   return f.module;
 }
 
-/** Elements where a mask is nonzero, one after the other; `state` holds the address of the next. Task: from, mask, n, state. */
+/** Elements where a mask is nonzero, one after the other; `state` holds the address of the next. */
 export function emitCompress(bytes: ItemBytes, shared: boolean): ModuleBuilder {
-  const { f, words } = taskFunction(heapModule(shared), ["from", "mask", "n", "state"]);
+  const { f, words } = pickTask.open(heapModule(shared));
   const { from, mask, n, state } = words;
   const to = f.local("i32", "to");
   f.get(state).load("i32.load").set(to);
@@ -184,9 +199,9 @@ export function emitCompress(bytes: ItemBytes, shared: boolean): ModuleBuilder {
   return f.module;
 }
 
-/** counts[at[i]] += 1 (i64), or += weights[i] (f64), for i64 positions. Task: at, n, counts, weights. */
+/** counts[at[i]] += 1 (i64), or += weights[i] (f64), for i64 positions. */
 export function emitBincount(weighted: boolean, shared: boolean): ModuleBuilder {
-  const { f, words } = taskFunction(heapModule(shared), ["at", "n", "counts", "weights"]);
+  const { f, words } = countTask.open(heapModule(shared));
   const { at, n, counts, weights } = words;
   const p = f.local("i32", "p");
   times(f, n, () => {

@@ -8,7 +8,8 @@
 import { type DType, dtypes } from "../../../dtype.ts";
 import type { FuncBuilder, Local, ModuleBuilder } from "../../assembler/assembler.ts";
 import { heapModule } from "../../kit.ts";
-import { bump, taskFunction, times } from "./kit.ts";
+import { task } from "../../task.ts";
+import { bump, times } from "./kit.ts";
 import {
   type Context,
   countFunction,
@@ -28,31 +29,30 @@ import {
   UNSORTED,
 } from "./steps.ts";
 
-/** Words of a task, in order. */
-export const sortTask = {
-  step: 0,
+export const sortTask = task({
+  /** One of sortSteps. */
+  step: "i32",
   /** Elements, as they are. */
-  source: 1,
+  source: "ptr",
   /** Where results go: elements, or positions as i64. */
-  target: 2,
+  target: "ptr",
   /** Two buffers of records. */
-  front: 3,
-  back: 4,
+  front: "ptr",
+  back: "ptr",
   /** Counts of the digits, and after all of them a word for flags. */
-  counts: 5,
+  counts: "ptr",
   /** Elements of a line, or of this piece of it. */
-  n: 6,
+  n: "i32",
   /** Lines, or the position of the piece's first element in its line. */
-  lines: 7,
+  lines: "i32",
   /** 0, or -1 for keys that order downwards. */
-  down: 8,
+  down: "i32",
   /** How many of the sorted elements are wanted. */
-  keep: 9,
-  shift: 10,
+  keep: "i32",
+  shift: "i32",
   /** Bits of a digit. */
-  bits: 11,
-} as const;
-export const SORT_WORDS = 12;
+  bits: "i32",
+});
 
 /** What a task does. */
 export const sortSteps = { lines: 0, keys: 1, count: 2, deal: 3, finish: 4, restore: 5 } as const;
@@ -322,8 +322,7 @@ function dealAll(
 
 function runFunction(c: Context, functions: Functions, line: FuncBuilder): void {
   const { dtype } = c;
-  const names = Object.keys(sortTask) as (keyof typeof sortTask)[];
-  const { f, words } = taskFunction(c.module, names);
+  const { f, words } = sortTask.open(c.module);
   const { step, source, target, front, back, counts, n, lines, down, keep, shift, bits } = words;
   const flags = f.local("i32", "flags");
   const pushMaskOf = () => f.i32(1).get(bits).op("i32.shl").i32(1).op("i32.sub");

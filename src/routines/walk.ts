@@ -1,11 +1,10 @@
 /** Tasks for routines over a loop nest (see wasm/routines/walk.ts): the two innermost loops are theirs, the others are unrolled here. */
+import type { Strided } from "../run/call.ts";
 import { advance } from "../run/odometer.ts";
 import type { Task } from "../run/routine.ts";
+import { PIECE } from "../run/split.ts";
 import { sizeOf } from "../view/layout.ts";
 import type { LoopNest } from "../view/loops.ts";
-
-/** Elements of one task: V8 replaces a function's slow first code only between calls. */
-export const TASK_ELEMENTS = 16384;
 
 /** Tasks of a call, about, where each has more than that. */
 const MANY_TASKS = 256;
@@ -13,10 +12,15 @@ const MANY_TASKS = 256;
 /** What a task that must not be cut further should have at the most. */
 const LONG_TASK = 1 << 20;
 
+/** A loop nest's offsets as addresses in the heap, for the operands in the nest's order. */
+export function absolute(nest: LoopNest, operands: readonly Strided[]): LoopNest {
+  return { ...nest, offsets: nest.offsets.map((o, i) => o + operands[i].storage.address) };
+}
+
 export const isEmptyNest = (nest: LoopNest): boolean => nest.shape.includes(0);
 
 /** Pieces of the whole nest, in C order; `own` are the routine's words. */
-export function walkTasks(nest: LoopNest, own: readonly number[] = [], most = TASK_ELEMENTS): Task[] {
+export function walkTasks(nest: LoopNest, own: readonly number[] = [], most = PIECE): Task[] {
   if (isEmptyNest(nest)) return [];
   const { n, m, outer } = innerLoops(nest);
   const piece = Math.max(most, Math.ceil(sizeOf(nest.shape) / MANY_TASKS));

@@ -1,24 +1,22 @@
 /**
- * Runs the plan of a convolution: offsets of windows and taps, weights in panels, pieces for tasks. What is copied is an
- * image that needs zeros around it, or another dtype, a few images at a time.
+ * Runs the plan of a convolution: offsets of windows and taps, weights in panels, pieces for tasks. Windows are read where
+ * they lie.
  */
-import { type DType, dtypes } from "../dtype.ts";
-import { engine } from "../engine.ts";
-import { createStorage } from "../memory/storage.ts";
-import { allocate } from "../ops/strided.ts";
 import { ceilTo, type GemmLane, type GemmTile, laneBytes, laneOf } from "../optimize/gemm.ts";
-import type { EmitRoutine, Task } from "../run/routine.ts";
-import { stridedOf, type Tensor, wrap } from "../tensor.ts";
+import type { Strided } from "../run/call.ts";
+import { addressOf } from "../run/kernel.ts";
+import { type Device, type EmitRoutine, type Routine, type Task, withScratch } from "../run/routine.ts";
 import { sizeOf } from "../view/layout.ts";
 import type { View } from "../view/view.ts";
+import { detectFeatures } from "../wasm/assembler/features.ts";
 import {
   convolutionPiece,
   convolutionTask,
   emitConvolution,
   emitConvolutionWeights,
   emitDirectConvolution,
+  weightsTask,
 } from "../wasm/routines/convolution.ts";
-import { detectFeatures } from "../wasm/assembler/features.ts";
 
 /** Everything about a convolution but where its operands lie. Lists have one entry a spatial axis. */
 export interface ConvPlan {
@@ -36,8 +34,6 @@ export interface ConvPlan {
   readonly out: readonly number[];
 }
 
-/** Images that need zeros around them, or another dtype, are copied so many bytes at a time. */
-const STAGE_BYTES = 1 << 22;
 /** Steps of k, rows of weights and windows that are packed at a time: what the caches hold. */
 const DEPTH = 256;
 const BLOCK = 192;
@@ -64,10 +60,14 @@ interface Method {
   readonly depth: number;
 }
 
-function chooseMethod(plan: ConvPlan, lane: GemmLane, k: number, work: number): Method {
-  const e = engine();
-  const simd = e.kernels.simd && detectFeatures().simd;
-  const gemm = e.products;
+function chooseMethod(
+  { kernels, products: gemm }: Device,
+  plan: ConvPlan,
+  lane: GemmLane,
+  k: number,
+  work: number,
+): Method {
+  const simd = kernels.simd && detectFeatures().simd;
   const tile = work >= TILE_WORK && simd ? gemm.bestTile(lane) : gemm.tile(lane);
   const count = sizeOf(plan.out);
   const rows = plan.outChannels / plan.groups;
@@ -87,81 +87,48 @@ function evenly(total: number, most: number, step: number): number {
   return ceilTo(total / Math.ceil(total / Math.max(1, most)), step);
 }
 
+export interface ConvolutionParams {
+  readonly plan: ConvPlan;
+  readonly accumulate: boolean;
+  /** Images that the source has, where it has not all of them. */
+  readonly images: number;
+  /** Puts so many of them there, from the first one on; null: the source has all. */
+  readonly fill: ((first: number, count: number) => void) | null;
+}
+
+/** Does it read weights as they lie, which must be dense then? Else it packs them. */
+export const readsWeights: Routine<{ readonly plan: ConvPlan }, boolean> = {
+  name: "convolution weights",
+  run: (device, { params: { plan }, outs: [out] }) => methodOf(device, plan, out).tile === null,
+};
+
+function methodOf(device: Device, plan: ConvPlan, out: Strided): Method {
+  const k = (plan.channels / plan.groups) * sizeOf(plan.kernel);
+  return chooseMethod(device, plan, laneOf(out.dtype), k, sizeOf(out.frame.shape) * k);
+}
+
 /** out = (or, where `accumulate`, +=) the sums of every window of x times w; out is dense and of a dtype of whole lanes. */
-export function runConvolution(
-  operation: string,
-  plan: ConvPlan,
-  out: Tensor,
-  x: Tensor,
-  w: Tensor,
-  accumulate: boolean,
-): void {
-  const lane = laneOf(out.dtype);
-  const { batch, channels, groups, kernel } = plan;
-  const k = (channels / groups) * sizeOf(kernel);
-  const work = out.size * k;
-  const method = chooseMethod(plan, lane, k, work);
-  const staged = x.dtype !== out.dtype || plan.padding.some(([before, after]) => before + after > 0);
-  const imageBytes = channels * sizeOf(plan.padded) * stridedOf(out).frame.itemBytes;
-  const images = staged ? Math.min(batch, Math.max(1, Math.floor(STAGE_BYTES / imageBytes))) : batch;
-  const stage = staged ? stageFor(operation, plan, out.dtype, images, x) : null;
-  const { frame } = stridedOf(stage?.whole ?? x);
-  const weights =
-    method.tile === null ? denseWeights(operation, w.to(out.dtype).reshape(plan.outChannels, k)) : w;
-  const lay = layOut(plan, method, images);
-  const storage = createStorage(engine().heap, lay.bytes, operation);
-  try {
-    const table = tablesOf(plan, method, frame);
-    const memory = new Int32Array(storage.heap.buffer, storage.address, lay.bytes >> 2);
-    memory.set(table.bases, lay.bases >> 2);
-    memory.set(table.taps, lay.taps >> 2);
-    if (method.tile !== null)
-      packWeights(operation, plan, method, w.reshape(plan.outChannels, k), storage.address + lay.weights);
-    for (let first = 0; first < batch; first += images) {
-      const count = Math.min(images, batch - first);
-      stage?.fill(first, count);
-      runImages(
-        { operation, plan, method, lay, storage, out, weights, accumulate, source: stage?.whole ?? x },
-        first,
-        count,
-        staged,
-      );
-    }
-  } finally {
-    storage.release();
-  }
-}
-
-function denseWeights(operation: string, w: Tensor): Tensor {
-  const why = "the weights are read one after the other, so in dense memory";
-  if (!w.isContiguous)
-    engine().listener?.({ kind: "copy", operation, bytes: w.size * stridedOf(w).frame.itemBytes, why });
-  return w.contiguous();
-}
-
-/** A few images with zeros around them; the zeros are written once. */
-function stageFor(operation: string, plan: ConvPlan, dtype: DType, images: number, x: Tensor) {
-  const { channels, padded, padding } = plan;
-  const whole = wrap(allocate(operation, dtype, [images, channels, ...padded], undefined, true));
-  const middle = padding.map(([before], d) => [before, before + x.shape[d + 2]] as const);
-  engine().listener?.({
-    kind: "copy",
-    operation,
-    bytes: plan.batch * channels * sizeOf(padded) * dtypes[dtype].bytes,
-    why:
-      x.dtype === dtype
-        ? "the padding needs zeros around the input"
-        : `sums are made in ${dtype}, the input is ${x.dtype}`,
-  });
-  const fill = (first: number, count: number) => {
-    const inside = whole.slice([0, count], ":", ...middle);
-    const from = x.slice([first, first + count]);
-    inside.assign(from);
-    inside.dispose();
-    from.dispose();
-  };
-  return { whole, fill };
-}
+export const convolutionRoutine: Routine<ConvolutionParams> = {
+  name: "convolution",
+  run(device, { operation, params, inputs: [source, weights], outs: [out] }) {
+    const { plan, images, fill } = params;
+    const method = methodOf(device, plan, out);
+    const lay = layOut(device, plan, method, images);
+    withScratch(device, operation, lay.bytes, (block) => {
+      const table = tablesOf(plan, method, source.frame);
+      const memory = new Int32Array(device.heap.buffer, block, lay.bytes >> 2);
+      memory.set(table.bases, lay.bases >> 2);
+      memory.set(table.taps, lay.taps >> 2);
+      if (method.tile !== null) packWeights(device, operation, plan, method, weights, block + lay.weights);
+      const run: Run = { ...params, device, operation, method, lay, block, out, weights, source };
+      for (let first = 0; first < plan.batch; first += images) {
+        const count = Math.min(images, plan.batch - first);
+        fill?.(first, count);
+        runImages(run, first, count);
+      }
+    });
+  },
+};
 
 /** Where everything beside the operands lies in one block, in bytes from its start. */
 interface Layout {
@@ -178,20 +145,20 @@ interface Layout {
 
 const align64 = (bytes: number) => ceilTo(bytes, 64);
 
-function layOut(plan: ConvPlan, method: Method, images: number): Layout {
+function layOut({ routines }: Device, plan: ConvPlan, method: Method, images: number): Layout {
   const { tile, width, windows, depth } = method;
   const lane = laneBytes(method.lane);
   const k = (plan.channels / plan.groups) * sizeOf(plan.kernel);
   const panels = Math.ceil(sizeOf(plan.out) / width);
   const pieces = images * plan.groups * Math.ceil(sizeOf(plan.out) / windows);
-  const tasks = Math.min(pieces, 4 * engine().routines.threads);
+  const tasks = Math.min(pieces, 4 * routines.threads);
   const rows = tile === null ? 0 : ceilTo(plan.outChannels / plan.groups, tile.mr) * plan.groups;
   const workspace =
     align64((tile?.mr ?? 1) * width * lane) + (tile === null ? 0 : align64(windows * depth * lane));
   const bases = 0;
   const taps = bases + align64(4 * panels * (width + 1));
   const piecesAt = taps + align64(4 * k);
-  const weights = piecesAt + align64(4 * convolutionPiece.length * pieces);
+  const weights = piecesAt + align64(4 * convolutionPiece.words * pieces);
   const workspaces = weights + align64(rows * k * lane);
   return {
     bases,
@@ -250,55 +217,54 @@ function offsets(shape: readonly number[], steps: readonly number[]): Int32Array
   return all;
 }
 
-/** All weights in panels of mr rows, group by group, `depth` steps of k at a time. */
+/** All weights, a row a channel, in panels of mr rows, group by group, `depth` steps of k at a time. */
 function packWeights(
+  { routines }: Device,
   operation: string,
   plan: ConvPlan,
   { lane, tile, depth }: Method,
-  w: Tensor,
+  w: Strided,
   to: number,
 ): void {
   const { outChannels, groups } = plan;
   const rows = outChannels / groups;
-  const [row, step] = stridedOf(w).frame.strides;
-  const k = w.shape[1];
-  const bytes = laneBytes(lane);
+  const [row, step] = w.frame.strides;
+  const k = w.frame.shape[1];
   const padded = ceilTo(rows, tile!.mr);
-  const from = stridedOf(w).storage.address + stridedOf(w).frame.offset;
   const tasks: Task[] = [];
   for (let g = 0; g < groups; g++) {
     for (let p = 0; p < k; p += depth) {
-      const dst = to + padded * (g * k + p) * bytes;
-      tasks.push([dst, from + g * rows * row + p * step, row, step, rows, Math.min(depth, k - p)]);
+      tasks.push(
+        weightsTask.of({
+          to: to + padded * (g * k + p) * laneBytes(lane),
+          from: addressOf(w) + g * rows * row + p * step,
+          row,
+          step,
+          rows,
+          steps: Math.min(depth, k - p),
+        }),
+      );
     }
   }
   const name = `convolution weights ${w.dtype} ${lane} ${tile!.mr}`;
-  engine().routines.run(
-    name,
-    (o) => emitConvolutionWeights(w.dtype, lane, tile!, o),
-    tasks,
-    outChannels * k,
-    {
-      operation,
-      inputs: [stridedOf(w)],
-    },
-  );
+  const emit: EmitRoutine = (o) => emitConvolutionWeights(w.dtype, lane, tile!, o);
+  routines.run(name, emit, tasks, outChannels * k, { operation, inputs: [w] });
 }
 
-interface Run {
+interface Run extends ConvolutionParams {
+  readonly device: Device;
   readonly operation: string;
-  readonly plan: ConvPlan;
   readonly method: Method;
   readonly lay: Layout;
-  readonly storage: { readonly address: number; readonly heap: { readonly buffer: ArrayBufferLike } };
-  readonly out: Tensor;
-  readonly weights: Tensor;
-  readonly source: Tensor;
-  readonly accumulate: boolean;
+  /** Where the layout's block lies. */
+  readonly block: number;
+  readonly out: Strided;
+  readonly weights: Strided;
+  readonly source: Strided;
 }
 
-function runImages(r: Run, first: number, count: number, staged: boolean): void {
-  const { plan, method, lay, storage, out, source } = r;
+function runImages(r: Run, first: number, count: number): void {
+  const { device, plan, method, lay, block, out, source, weights } = r;
   const { lane, tile, width, windows, depth } = method;
   const { groups, outChannels, channels } = plan;
   const bytes = laneBytes(lane);
@@ -306,57 +272,56 @@ function runImages(r: Run, first: number, count: number, staged: boolean): void 
   const rows = outChannels / groups;
   const k = (channels / groups) * sizeOf(plan.kernel);
   const pieces: number[] = [];
-  const at = stridedOf(source).storage.address + stridedOf(source).frame.offset;
-  const [imageStep, channelStep] = stridedOf(source).frame.strides;
-  const weightsAt =
-    tile === null
-      ? stridedOf(r.weights).storage.address + stridedOf(r.weights).frame.offset
-      : storage.address + lay.weights;
+  const [imageStep, channelStep] = source.frame.strides;
+  const weightsAt = tile === null ? addressOf(weights) : block + lay.weights;
   const groupBytes = (tile === null ? rows : ceilTo(rows, tile.mr)) * k * bytes;
   for (let n = 0; n < count; n++) {
     for (let g = 0; g < groups; g++) {
-      const image = at + (staged ? n : first + n) * imageStep + g * (channels / groups) * channelStep;
-      const to = stridedOf(out).storage.address + ((first + n) * outChannels + g * rows) * all * bytes;
+      const ordinal = r.fill === null ? first + n : n;
+      const image = addressOf(source) + ordinal * imageStep + g * (channels / groups) * channelStep;
+      const to = addressOf(out) + ((first + n) * outChannels + g * rows) * all * bytes;
       for (let p = 0; p < all; p += windows) {
-        const bases = storage.address + lay.bases + 4 * (p / width) * (width + 1);
-        pieces.push(bases, Math.min(windows, all - p), image, weightsAt + g * groupBytes, to + p * bytes);
+        const piece = convolutionPiece.of({
+          bases: block + lay.bases + 4 * (p / width) * (width + 1),
+          windows: Math.min(windows, all - p),
+          image,
+          weights: weightsAt + g * groupBytes,
+          out: to + p * bytes,
+        });
+        for (const word of piece) pieces.push(word);
       }
     }
   }
-  const table = storage.address + lay.pieces;
-  new Int32Array(storage.heap.buffer, table, pieces.length).set(pieces);
-  const total = pieces.length / convolutionPiece.length;
+  const table = block + lay.pieces;
+  new Int32Array(device.heap.buffer, table, pieces.length).set(pieces);
+  const total = pieces.length / convolutionPiece.words;
   const task = (from: number, to: number, slot: number): Task => {
-    const workspace = storage.address + lay.workspaces + slot * lay.workspace;
-    const words: number[] = new Array(convolutionTask.length);
-    words[convolutionTask.pieces] = table + 4 * convolutionPiece.length * from;
-    words[convolutionTask.count] = to - from;
-    words[convolutionTask.tile] = workspace;
-    words[convolutionTask.panels] = workspace + align64((tile?.mr ?? 1) * width * bytes);
-    words[convolutionTask.taps] = storage.address + lay.taps;
-    words[convolutionTask.k] = k;
-    words[convolutionTask.depth] = depth;
-    words[convolutionTask.rows] = rows;
-    words[convolutionTask.outRow] = all * bytes;
-    words[convolutionTask.accumulate] = r.accumulate ? 1 : 0;
-    words[convolutionTask.block] = tile === null ? rows : ceilTo(BLOCK, tile.mr);
-    return words;
+    const workspace = block + lay.workspaces + slot * lay.workspace;
+    return convolutionTask.of({
+      pieces: table + 4 * convolutionPiece.words * from,
+      count: to - from,
+      tile: workspace,
+      panels: workspace + align64((tile?.mr ?? 1) * width * bytes),
+      taps: block + lay.taps,
+      k,
+      depth,
+      rows,
+      outRow: all * bytes,
+      accumulate: r.accumulate ? 1 : 0,
+      block: tile === null ? rows : ceilTo(BLOCK, tile.mr),
+    });
   };
   const pieceWork = windows * rows * k;
   const most = TASK_WORK[tile === null ? "direct" : "packed"];
   const share = Math.max(1, Math.min(Math.ceil(total / lay.tasks), Math.floor(most / pieceWork)));
   const [name, emit] = routineOf(method);
+  const about = { operation: r.operation, inputs: [source, weights], out, bytes: null };
   for (let p = 0; p < total; p += share * lay.tasks) {
     const tasks: Task[] = [];
     for (let from = p; from < Math.min(total, p + share * lay.tasks); from += share) {
       tasks.push(task(from, Math.min(total, from + share), tasks.length));
     }
-    engine().routines.run(name, emit, tasks, NANOSECONDS * pieceWork * share * tasks.length, {
-      operation: r.operation,
-      inputs: [stridedOf(source), stridedOf(r.weights)],
-      out: stridedOf(out),
-      bytes: null,
-    });
+    device.routines.run(name, emit, tasks, NANOSECONDS * pieceWork * share * tasks.length, about);
   }
 }
 
