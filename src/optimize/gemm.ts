@@ -234,7 +234,7 @@ const TASK_WORK = 64 * 64 * 64;
 export const ceilTo = (x: number, step: number): number => Math.ceil(x / step) * step;
 const align64 = (bytes: number) => ceilTo(bytes, 64);
 
-/** `best`: the fastest tile here. Runs at every call, hence the plain loops and the lack of intermediate objects. */
+/** `best`: the fastest tile here. */
 export function planGemm(given: GemmProblem, best: GemmTile, options: GemmOptions = {}): GemmPlan {
   const lane = laneOf(given.dtypes[0]);
   const lanes = laneBytes(lane);

@@ -14,7 +14,7 @@ import { type LoopNest, planLoops } from "../view/loops.ts";
 import { broadcastTo, type View } from "../view/view.ts";
 import { detectFeatures } from "../wasm/assembler/features.ts";
 import type { Described, Executor, FoldWork, Prepared, ProductWork, Strided } from "./call.ts";
-import type { GemmKernels } from "./gemm.ts";
+import type { GemmKernels, ReadyProduct } from "./gemm.ts";
 import {
   type FoldSteps,
   interpretElementwise,
@@ -151,20 +151,34 @@ class Product implements Prepared {
   readonly backend = "wasm";
   readonly #products: GemmKernels;
   readonly #problem: GemmProblem;
-  readonly #accumulate: (typeof signs)[keyof typeof signs];
+  readonly #shifts: readonly number[];
+  readonly #options: { readonly accumulate: (typeof signs)[keyof typeof signs] };
+  #ready: ReadyProduct | null = null;
   spent: Prepared["spent"] = {};
 
   constructor(products: GemmKernels, work: ProductWork) {
     this.#products = products;
-    this.#problem = problemOf(work);
-    this.#accumulate = signs[work.sign];
+    const problem = problemOf(work);
+    this.#shifts = problem.batches.offsets;
+    this.#problem = { ...problem, batches: { ...problem.batches, offsets: [...this.#shifts] } };
+    this.#options = { accumulate: signs[work.sign] };
   }
 
-  run(out: Strided, inputs: readonly Strided[]): void {
-    const { batches } = this.#problem;
-    const bound = { ...batches, offsets: placesOf(out, inputs, batches.offsets) };
-    const options = { accumulate: this.#accumulate };
-    this.spent = { gemm: this.#products.run({ ...this.#problem, batches: bound }, options) };
+  run(out: Strided, [a, b]: readonly Strided[]): void {
+    const ready = this.#products.ready(this.#problem, this.#options, this.#ready);
+    const { plan } = ready;
+    if (ready !== this.#ready) {
+      this.#ready = ready;
+      this.spent = { gemm: plan };
+    }
+    // The plan is this product's own, and calls do not nest: its offsets become addresses where they are.
+    const shifts = this.#shifts;
+    const at = plan.problem.batches.offsets as number[];
+    const [first, second] = plan.transposed ? [2, 1] : [1, 2];
+    at[0] = addressOf(out) + shifts[0];
+    at[first] = addressOf(a) + shifts[1];
+    at[second] = addressOf(b) + shifts[2];
+    this.#products.spend(ready);
   }
 }
 

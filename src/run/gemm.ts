@@ -76,6 +76,13 @@ interface TileChoice {
 export type GemmHeap = Pick<Heap, "memory" | "shared" | "buffer" | "alloc" | "free">;
 
 /** The compiled matrix products of one heap. */
+/** A plan, and what it was made for. */
+export interface ReadyProduct {
+  readonly plan: GemmPlan;
+  readonly best: GemmTile;
+  readonly workers: number;
+}
+
 export class GemmKernels {
   readonly #heap: GemmHeap;
   readonly #pool: Pool | null;
@@ -146,37 +153,54 @@ export class GemmKernels {
   }
 
   plan(problem: GemmProblem, options: GemmOptions = {}): GemmPlan {
-    const lane = laneOf(problem.dtypes[0]);
+    return planGemm(problem, this.#bestFor(problem, options), options);
+  }
+
+  /** The tile in use. Products count until they are worth a search for a better one. */
+  #bestFor({ dtypes, m, n, k }: GemmProblem, options: GemmOptions): GemmTile {
+    const lane = laneOf(dtypes[0]);
     const choice = this.#choice(lane);
     if (!choice.settled && options.tile === undefined) {
-      choice.work += problem.m * problem.n * problem.k;
+      choice.work += m * n * k;
       if (choice.work > PROBE_WORK) {
         choice.work = 0;
         this.#probe(lane, choice);
       }
     }
-    return planGemm(problem, choice.tile, options);
+    return choice.tile;
   }
 
   /** Computes the whole product, on all threads where that pays. */
   run(problem: GemmProblem, options: GemmOptions = {}): GemmPlan {
-    const lane = laneOf(problem.dtypes[0]);
-    const rate = rateOf(lane, options.tile ?? this.#choice(lane).tile);
-    const workers = options.workers ?? (isLarge(problem, rate) ? (this.#pool?.threads ?? 1) : 1);
-    const plan = this.plan(problem, { ...options, workers });
+    const ready = this.ready(problem, options);
+    this.spend(ready);
+    return ready.plan;
+  }
+
+  /** The plan of a product as things stand: the one made before, if neither tile nor threads have changed since. */
+  ready(problem: GemmProblem, options: GemmOptions = {}, before: ReadyProduct | null = null): ReadyProduct {
+    const best = this.#bestFor(problem, options);
+    const isShared = isLarge(problem, rateOf(laneOf(problem.dtypes[0]), options.tile ?? best));
+    const workers = options.workers ?? (isShared ? (this.#pool?.threads ?? 1) : 1);
+    if (before !== null && before.best === best && before.workers === workers) return before;
+    return { plan: planGemm(problem, best, { ...options, workers }), best, workers };
+  }
+
+  /** Runs a plan whose offsets are addresses. */
+  spend({ plan, workers }: ReadyProduct): void {
     this.shared = workers > 1 && plan.tasks.length > 1;
     if (!this.shared) {
       this.runPlan(plan);
-      return plan;
+      return;
     }
     try {
       this.#runShared(plan);
-      return plan;
     } catch (error) {
       // One thread needs less memory; and what is replaced may be replaced again.
       const isFull = error instanceof TensorError && error.code === "memory";
       if (!isFull || plan.accumulate !== REPLACE) throw error;
-      return this.run(problem, { ...options, workers: 1 });
+      this.shared = false;
+      this.runPlan(this.plan(plan.problem, { workers: 1 }));
     }
   }
 
