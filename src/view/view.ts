@@ -332,7 +332,9 @@ export function asStridedElements(
     fail(
       "value",
       "asStrided",
-      `${shown(x)} is no whole number of elements.`,
+      Number.isInteger(x)
+        ? `${shown(x)} elements are too many.`
+        : `${shown(x)} is no whole number of elements.`,
       "Strides and the offset count elements.",
     );
   }
