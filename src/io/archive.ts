@@ -69,14 +69,20 @@ export interface Item extends Entry {
   readonly decode?: (reader: Reader) => Promise<Place>;
 }
 
+/** An entry that its format reads by itself: its elements are no bytes in a row of one file. */
+export interface Taken extends Entry {
+  readonly refusal?: Item["refusal"];
+  readonly take: (picks: readonly SliceItem[] | null, signal: AbortSignal | undefined) => Promise<Tensor>;
+}
+
 export interface Made {
   readonly format: string;
   readonly file: string;
-  readonly items: readonly Item[];
+  readonly items: readonly (Item | Taken)[];
   readonly meta?: Readonly<Record<string, unknown>>;
 }
 
-const entryOf = ({ name, type, dtype, shape, byteStrides, from, bytes, packed }: Item): Entry =>
+const entryOf = ({ name, type, dtype, shape, byteStrides, from, bytes, packed }: Entry): Entry =>
   Object.freeze({
     name,
     type,
@@ -90,14 +96,14 @@ const entryOf = ({ name, type, dtype, shape, byteStrides, from, bytes, packed }:
 
 /** An archive of these items; two of one name are refused. */
 export function makeArchive({ format, file, items, meta = {} }: Made): Archive {
-  const named = new Map<string, Item>();
+  const named = new Map<string, Item | Taken>();
   for (const item of items) {
     if (named.has(item.name)) failFile(`${format}.open`, file, item.name, "there are two of this name.");
     named.set(item.name, item);
   }
   const operation = `${format}.read`;
   let isOpen = true;
-  const find = (name: unknown): Item => {
+  const find = (name: unknown): Item | Taken => {
     if (!isOpen) failFile(operation, file, null, "it has been closed.", "Open it again.");
     if (name === undefined && items.length === 1) return items[0];
     const item = typeof name === "string" ? named.get(name) : undefined;
@@ -119,15 +125,17 @@ export function makeArchive({ format, file, items, meta = {} }: Made): Archive {
         ];
         failFile(operation, file, item.name, fact, remedy === "" ? undefined : remedy);
       }
+      if ("take" in item) return item.take(picks, signal);
       return readItem(operation, item, item.dtype, picks, signal);
     },
     async raw(name?: string, options?: ReadOptions) {
       const { signal } = readOptions(operation, options, "{ signal }", ["signal"]);
       checkSignal(operation, signal);
-      const { dtype: _, swap, refusal, decode, verify, byteStrides, ...item } = find(name);
-      if (decode !== undefined) {
-        failFile(operation, file, item.name, "its elements are not bytes in a row.", "Use read.");
+      const found = find(name);
+      if ("take" in found || found.decode !== undefined) {
+        failFile(operation, file, found.name, "its elements are not bytes in a row.", "Use read.");
       }
+      const { dtype: _, swap, refusal, decode, verify, byteStrides, ...item } = found;
       const bytes = { ...item, dtype: "u8" as const, shape: [item.bytes], byteStrides: [1] };
       const checked = verify === undefined ? bytes : { ...bytes, verify };
       return (await readItem(operation, checked, "u8", null, signal)) as Tensor<"u8">;
@@ -149,7 +157,7 @@ function readPicks(operation: string, items: unknown): readonly SliceItem[] {
   );
 }
 
-function failName(operation: string, file: string, name: unknown, items: readonly Item[]): never {
+function failName(operation: string, file: string, name: unknown, items: readonly Entry[]): never {
   const names = items.slice(0, 8).map((item) => quoted(item.name));
   const more = items.length > 8 ? `, … (${items.length} in all)` : "";
   const fact =

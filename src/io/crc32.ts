@@ -1,12 +1,13 @@
-/** The checksum of zip and gzip (polynomial 0xedb88320, reflected), eight bytes a step. */
-
-let tables: Uint32Array[] | undefined;
+/**
+ * Checksums, eight bytes a step: that of zip and gzip (polynomial 0xedb88320, reflected), and Castagnoli's (0x82f63b78),
+ * which Zarr has.
+ */
 
 /** tables[k][b]: what byte b does to the sum when k more bytes follow it. */
-function makeTables(): Uint32Array[] {
+function makeTables(polynomial: number): Uint32Array[] {
   const first = Uint32Array.from({ length: 256 }, (_, b) => {
     let c = b;
-    for (let k = 0; k < 8; k++) c = c & 1 ? 0xedb88320 ^ (c >>> 1) : c >>> 1;
+    for (let k = 0; k < 8; k++) c = c & 1 ? polynomial ^ (c >>> 1) : c >>> 1;
     return c;
   });
   const all = [first];
@@ -14,9 +15,22 @@ function makeTables(): Uint32Array[] {
   return all;
 }
 
+let zip: Uint32Array[] | undefined;
+let castagnoli: Uint32Array[] | undefined;
+
 /** The checksum of `before` and then these bytes; start with 0. */
 export function crc32(bytes: Uint8Array, before = 0): number {
-  tables ??= makeTables();
+  zip ??= makeTables(0xedb88320);
+  return sumOf(zip, bytes, before);
+}
+
+/** The same with Castagnoli's polynomial. */
+export function crc32c(bytes: Uint8Array, before = 0): number {
+  castagnoli ??= makeTables(0x82f63b78);
+  return sumOf(castagnoli, bytes, before);
+}
+
+function sumOf(tables: readonly Uint32Array[], bytes: Uint8Array, before: number): number {
   const [t0, t1, t2, t3, t4, t5, t6, t7] = tables;
   let c = ~before;
   let i = 0;
@@ -36,3 +50,6 @@ export function crc32(bytes: Uint8Array, before = 0): number {
   for (; i < length; i++) c = t0[(c ^ bytes[i]) & 255] ^ (c >>> 8);
   return ~c >>> 0;
 }
+
+/** A checksum as messages show it. */
+export const hex = (x: number): string => x.toString(16).padStart(8, "0");

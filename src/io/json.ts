@@ -2,16 +2,32 @@
  * JSON out of a file that may be hostile: objects are Maps (a key may be __proto__), a key that comes twice is an error,
  * and so is nesting that no header needs.
  */
-export type Json = null | boolean | number | string | readonly Json[] | ReadonlyMap<string, Json>;
+export type Json = null | boolean | number | bigint | string | readonly Json[] | ReadonlyMap<string, Json>;
 
 const MOST_DEPTH = 16;
+
+/** What some writers of JSON do. */
+export interface JsonHabits {
+  /** Lists and objects inside of each other, at the most; default 16. */
+  readonly depth?: number;
+  /** As Python writes it: NaN and Infinity are numbers, and whole numbers have any length (bigints beyond 2^53). */
+  readonly python?: boolean;
+}
+
 /** Up to a quote that no backslash precedes. */
 const text = /"(?:[^"\\]|\\.)*"/y;
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const notFinite = /NaN|-?Infinity/y;
+/** So many digits at the most: longer ones are no numbers of ours. */
+const whole = /^-?\d{1,40}$/;
 const blanks = /[ \t\n\r]*/y;
 
 /** The value that the text is; `bad` throws what is wrong with it. */
-export function parseJson(source: string, bad: (fact: string) => never): Json {
+export function parseJson(
+  source: string,
+  bad: (fact: string) => never,
+  { depth: mostDepth = MOST_DEPTH, python = false }: JsonHabits = {},
+): Json {
   let at = 0;
   const skip = () => {
     blanks.lastIndex = at;
@@ -39,8 +55,14 @@ export function parseJson(source: string, bad: (fact: string) => never): Json {
     at += letters.length;
     return value;
   };
+  const numeral = (): number | bigint => {
+    const digits = take(number) ?? (python ? take(notFinite) : null);
+    if (digits === null) return bad(`there is no value ${here()}.`);
+    const x = Number(digits);
+    return python && !Number.isSafeInteger(x) && whole.test(digits) ? BigInt(digits) : x;
+  };
   const value = (depth: number): Json => {
-    if (depth > MOST_DEPTH) bad(`it is nested more than ${MOST_DEPTH} deep.`);
+    if (depth > mostDepth) bad(`it is nested more than ${mostDepth} deep.`);
     skip();
     switch (source[at]) {
       case "{":
@@ -56,7 +78,7 @@ export function parseJson(source: string, bad: (fact: string) => never): Json {
       case "n":
         return word("null", null);
       default:
-        return Number(take(number) ?? bad(`there is no value ${here()}.`));
+        return numeral();
     }
   };
   const ends = (close: string): boolean => {

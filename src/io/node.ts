@@ -10,6 +10,8 @@ interface Stats {
   readonly ino: number;
   readonly dev: number;
   isFile(): boolean;
+  isDirectory(): boolean;
+  isSymbolicLink(): boolean;
 }
 
 interface FileHandle {
@@ -20,6 +22,12 @@ interface FileHandle {
   close(): Promise<void>;
 }
 
+export interface FolderEntry {
+  readonly name: string;
+  isFile(): boolean;
+  isDirectory(): boolean;
+}
+
 export interface NodeFiles {
   readonly constants: {
     readonly O_RDONLY: number;
@@ -28,6 +36,10 @@ export interface NodeFiles {
   };
   open(path: string, flags: number | string): Promise<FileHandle>;
   realpath(path: string): Promise<string>;
+  lstat(path: string): Promise<Stats>;
+  stat(path: string): Promise<Stats>;
+  mkdir(path: string, options?: { readonly recursive: boolean }): Promise<unknown>;
+  readdir(path: string, options: { readonly withFileTypes: true }): Promise<readonly FolderEntry[]>;
   rename(from: string, to: string): Promise<void>;
   rm(path: string, options: { readonly force: boolean }): Promise<void>;
 }
@@ -43,6 +55,20 @@ export interface NodeModules {
   readonly path: NodePath;
   readonly url: { fileURLToPath(url: string | URL): string };
 }
+
+/** Packs and unpacks, on threads of its own. */
+export interface NodeZlib {
+  gzip(bytes: Uint8Array, options: ZlibOptions, done: ZlibDone): void;
+  gunzip(bytes: Uint8Array, options: ZlibOptions, done: ZlibDone): void;
+  deflate(bytes: Uint8Array, options: ZlibOptions, done: ZlibDone): void;
+  inflate(bytes: Uint8Array, options: ZlibOptions, done: ZlibDone): void;
+}
+interface ZlibOptions {
+  readonly level?: number;
+  readonly chunkSize?: number;
+  readonly maxOutputLength?: number;
+}
+type ZlibDone = (error: Error | null, bytes: Uint8Array) => void;
 
 interface NodeProcess {
   getBuiltinModule?(name: string): unknown;
@@ -67,3 +93,8 @@ export function nodeModules(operation: string): NodeModules {
   }
   return { fs, path, url } as NodeModules;
 }
+/** Node's zlib; undefined where there is none. */
+export const nodeZlib = (): NodeZlib | undefined => {
+  if (!isNode()) return undefined;
+  return node()?.getBuiltinModule?.("node:zlib") as NodeZlib | undefined;
+};

@@ -3,7 +3,7 @@ import { fail } from "../errors.ts";
 import { checkFlag, readOptions } from "../ops/arguments.ts";
 import type { Tensor } from "../tensor.ts";
 import { type Archive, type Item, makeArchive, readAll, readNames } from "./archive.ts";
-import { crc32 } from "./crc32.ts";
+import { crc32, hex } from "./crc32.ts";
 import type { Held, Place } from "./into-heap.ts";
 import { failFile, quoted, whyOutside } from "./names.ts";
 import { npyParts } from "./npy.ts";
@@ -24,7 +24,6 @@ import {
   bodyOf,
   deflated,
   directoryOf,
-  hex,
   inflated,
   localHeader,
   type Member,

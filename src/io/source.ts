@@ -122,7 +122,7 @@ export function isReal(of: { readonly prototype: object }, getter: string, value
   }
 }
 
-function readHeaders(operation: string, headers: unknown): Readonly<Record<string, string>> {
+export function readHeaders(operation: string, headers: unknown): Readonly<Record<string, string>> {
   if (headers === undefined) return {};
   const read = readOptions(operation, headers as Record<string, unknown>, '{ authorization: "Bearer …" }');
   for (const [name, value] of Object.entries(read)) {
@@ -196,7 +196,7 @@ function fromAddress(
   return fromHttp(operation, urlOf(operation, text, base), settings, signal);
 }
 
-function urlOf(operation: string, text: string, base?: string): URL {
+export function urlOf(operation: string, text: string, base?: string): URL {
   try {
     return new URL(text, base);
   } catch {
@@ -382,7 +382,7 @@ function fromBlob(blob: Blob, settings: Settings): Input {
   };
 }
 
-function messageOf(error: unknown): string {
+export function messageOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   return text.slice(0, 300);
 }
@@ -556,7 +556,7 @@ const MOST_REDIRECTS = 5;
 /** A server that knows no ranges sends the whole file: up to here it is kept. */
 const MOST_WHOLE = 2 ** 30;
 
-interface Site {
+export interface Site {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -657,14 +657,14 @@ const keepIn = (target: Uint8Array) => {
   };
 };
 
-function failStatus(operation: string, name: string, { status }: Response): never {
+export function failStatus(operation: string, name: string, { status }: Response): never {
   const remedy =
     status === 401 || status === 403 ? 'Give { headers: { authorization: "Bearer …" } }.' : undefined;
   return failFile(operation, name, null, `the server answers with status ${status}.`, remedy);
 }
 
 /** One request, sent on where the server says so: not from https to http, and with our headers to our origin only. */
-async function ask(
+export async function ask(
   operation: string,
   name: string,
   site: Site,
@@ -703,7 +703,9 @@ async function ask(
 }
 
 /** `bytes 0-99/1000`, and `bytes * /0` without the blank. */
-function rangeOf(response: Response): { from: number; end: number; size: number; text: string } | null {
+export function rangeOf(
+  response: Response,
+): { from: number; end: number; size: number; text: string } | null {
   const text = response.headers.get("content-range");
   if (text === null) return null;
   const parts = /^bytes (?:(\d{1,15})-(\d{1,15})|\*)\/(\d{1,15})$/.exec(text);
@@ -769,7 +771,7 @@ async function wholeOf(
 }
 
 /** The body as it comes; with `length`, exactly so many bytes of it. */
-async function bodyInto(
+export async function bodyInto(
   operation: string,
   name: string,
   response: Response,

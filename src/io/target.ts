@@ -109,7 +109,7 @@ export async function toFile(
 }
 
 /** The new name itself must reach the disk; systems that cannot flush a folder do it by themselves. */
-async function flushFolder(fs: NodeFiles, folder: string): Promise<void> {
+export async function flushFolder(fs: NodeFiles, folder: string): Promise<void> {
   try {
     const handle = await fs.open(folder, "r");
     try {

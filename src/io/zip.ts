@@ -3,7 +3,7 @@
  * says is held against the file before a member is read: nothing overlaps, nothing lies outside, nothing claims to
  * unpack to more than deflate can make of its bytes.
  */
-import { crc32 } from "./crc32.ts";
+import { crc32, hex } from "./crc32.ts";
 import { textOf, unshared } from "./json.ts";
 import { failFile, quoted, whyOutside } from "./names.ts";
 import type { Input, Reader } from "./source.ts";
@@ -311,8 +311,6 @@ export function inflated(
     },
   };
 }
-
-export const hex = (x: number): string => x.toString(16).padStart(8, "0");
 
 async function* unpack(
   reader: Reader,

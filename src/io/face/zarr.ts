@@ -1,0 +1,28 @@
+/** What users see of zarr. */
+export { type LoadOptions, load, type SaveOptions, save } from "../zarr.ts";
+export type { ZarrArray, ZarrReadOptions } from "../zarr-array.ts";
+export type { ZarrCodec, ZarrCodecClass, ZarrLoader } from "../zarr-codecs.ts";
+export { type FolderStoreOptions, folderStore } from "../zarr-folder.ts";
+export {
+  create,
+  createGroup,
+  open,
+  openArray,
+  openGroup,
+  type ZarrCompressor,
+  type ZarrCreateOptions,
+  type ZarrGroup,
+  type ZarrGroupOptions,
+  type ZarrMember,
+  type ZarrOpenOptions,
+  type ZarrSource,
+} from "../zarr-group.ts";
+export { type HttpStoreOptions, httpStore } from "../zarr-http.ts";
+export {
+  memoryStore,
+  type ZarrGetOptions,
+  type ZarrRange,
+  type ZarrSetOptions,
+  type ZarrStore,
+} from "../zarr-store.ts";
+export type { ZarrFill } from "../zarr-types.ts";
