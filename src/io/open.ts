@@ -1,19 +1,30 @@
 /** The registry: one line a format. `open` finds the format of a file by its first bytes, `save` by the name's ending. */
 import { fail } from "../errors.ts";
+import { readOptions } from "../ops/arguments.ts";
 import { isTensor, type Tensor } from "../tensor.ts";
 import type { Archive } from "./archive.ts";
 import * as csv from "./csv.ts";
 import * as gguf from "./gguf.ts";
 import { failFile, quoted } from "./names.ts";
+import { isNode, nodeModules } from "./node.ts";
 import * as npy from "./npy.ts";
 import { isNpy } from "./npy-header.ts";
 import * as npz from "./npz.ts";
 import * as onnx from "./onnx.ts";
 import * as pnm from "./pnm.ts";
 import * as safetensors from "./safetensors.ts";
-import { type Input, inputOf, type ReadOptions, type Source, type SourceOptions } from "./source.ts";
+import {
+  type Input,
+  inputOf,
+  isReal,
+  type ReadOptions,
+  type Source,
+  type SourceOptions,
+  sourceNames,
+} from "./source.ts";
 import { readPath } from "./target.ts";
 import * as wav from "./wav.ts";
+import * as zarr from "./zarr.ts";
 import { isZip } from "./zip.ts";
 
 interface Format {
@@ -22,9 +33,11 @@ interface Format {
   /** Does a file begin so? */
   readonly matches?: (head: Uint8Array, size: number) => boolean;
   readonly open?: (operation: string, input: Input, signal: AbortSignal | undefined) => Promise<Archive>;
-  /** Where it can be written: one tensor, or several by name. */
+  /** Where it is a folder and not a file. */
+  readonly folder?: (operation: string, source: string | URL, options: SourceOptions) => Promise<Archive>;
+  /** Where it can be written: one tensor, several by name, or both. */
   readonly save?: (path: string | URL, what: never, options?: ReadOptions) => Promise<void>;
-  readonly holds?: "one" | "several";
+  readonly holds?: "one" | "several" | "both";
 }
 
 /** Those with a magic of their own first. */
@@ -59,13 +72,37 @@ const formats: readonly Format[] = [
   // Text has no magic: it is read with csv.load, which gives names of columns too.
   { name: "csv", endings: [".csv", ".tsv"], save: csv.save, holds: "one" },
   { name: "onnx", endings: [".onnx"], matches: onnx.isOnnx, open: onnx.openInput },
+  { name: "zarr", endings: [".zarr"], folder: zarr.openFolder, save: zarr.save, holds: "both" },
 ];
 
 /** Bytes that tell one format from another. */
 const HEAD = 64;
 
+/** A path that is one of a folder, or a URL that ends as one of a format does that is a folder; null: it is neither. */
+async function folderOf(source: unknown): Promise<string | URL | null> {
+  const isUrl = isReal(URL, "href", source);
+  const text = isUrl ? (Reflect.get(URL.prototype, "href", source as URL) as string) : source;
+  if (typeof text !== "string") return null;
+  const endings = formats.flatMap((f) => (f.folder === undefined ? [] : f.endings));
+  if (/^https?:/i.test(text) || !isNode()) {
+    const path = text
+      .replace(/[?#].*$/s, "")
+      .replace(/\/$/, "")
+      .toLowerCase();
+    return endings.some((ending) => path.endsWith(ending)) ? text : null;
+  }
+  const { fs, url } = nodeModules("open");
+  try {
+    const facts = await fs.stat(/^file:/i.test(text) ? url.fileURLToPath(text) : text);
+    return facts.isDirectory() ? (source as string | URL) : null;
+  } catch {
+    return null;
+  }
+}
+
 /**
- * Opens a file of any format that is known, and reads no element. Its format is found by its first bytes, not by its name.
+ * Opens a file of any format that is known, and reads no element. Its format is found by its first bytes, not by its name; a
+ * folder is one of Zarr.
  *
  *     const file = await open("model.safetensors");
  *     file.format; // "safetensors"
@@ -73,7 +110,10 @@ const HEAD = 64;
  *     const w = await file.read("weight", ["0:10"]);
  */
 export async function open(source: Source, options?: SourceOptions): Promise<Archive> {
-  const { input, signal } = await inputOf("open", source, options);
+  const read = readOptions("open", options, "{ signal }", sourceNames);
+  const folder = await folderOf(source);
+  if (folder !== null) return formats.find((f) => f.folder !== undefined)!.folder!("open", folder, read);
+  const { input, signal } = await inputOf("open", source, read);
   const reader = await input.open(signal);
   let head: Uint8Array;
   try {
@@ -83,7 +123,9 @@ export async function open(source: Source, options?: SourceOptions): Promise<Arc
   }
   const format = formats.find((f) => f.matches?.(head, input.size));
   if (format?.open !== undefined) return format.open("open", input, signal);
-  const known = formats.flatMap((f) => (f.open === undefined ? [] : f.name)).join(", ");
+  const known = formats
+    .flatMap((f) => (f.open === undefined && f.folder === undefined ? [] : f.name))
+    .join(", ");
   const begins = [...head.subarray(0, 8)].map((x) => x.toString(16).padStart(2, "0")).join(" ");
   const fact = head.length === 0 ? "it is empty." : `no format that is known begins with ${begins}.`;
   return failFile(
@@ -97,7 +139,7 @@ export async function open(source: Source, options?: SourceOptions): Promise<Arc
 
 /**
  * Writes tensors to a file, in the format that its name ends in: .npy, .csv, .tsv, .wav and .ppm take one tensor, .npz, .safetensors and .gguf take
- * several by name. The formats' own `save` have more options.
+ * several by name, .zarr takes either. The formats' own `save` have more options.
  *
  *     await save("x.npy", x);
  *     await save("both.npz", { x, y });
@@ -120,7 +162,7 @@ export async function save(
       `Endings are ${known.join(", ")}.`,
     );
   }
-  if (isTensor(what) !== (format.holds === "one")) {
+  if (format.holds !== "both" && isTensor(what) !== (format.holds === "one")) {
     fail(
       "value",
       "save",

@@ -1,5 +1,5 @@
 /** Zarr: what is written is read again, whatever the dtype, order, codec and version; slices are those of a tensor. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -18,7 +18,7 @@ import {
   tensor,
   zeros,
 } from "../../src/index.ts";
-import { type ZarrStore, zarr } from "../../src/io.ts";
+import { open, save, type ZarrStore, zarr } from "../../src/io.ts";
 import { randomOf } from "../fuzz/memory.ts";
 import { factOf, hexOf } from "./fixtures.ts";
 
@@ -500,5 +500,62 @@ describe("what is chosen where nothing is said", () => {
     const array = await zarr.create(map, { shape: [10_000, 3000], dtype: "f64" });
     expect(array.chunks).toEqual([313, 375]);
     expect(array.version).toBe(3);
+  });
+});
+
+describe("as any other format", () => {
+  it("open finds a folder, and gives an archive of its arrays", async () => {
+    const path = folder();
+    const [x, y] = [scope(() => arange(6).reshape(2, 3)), tensor([true, false])];
+    await save(path, { x, "deep/y": y });
+    const archive = await open(path);
+    expect(archive.format).toBe("zarr");
+    expect(archive.meta).toEqual({ version: 3 });
+    expect(archive.entries).toEqual([
+      { name: "deep/y", type: "bool", dtype: "bool", shape: [2], from: 0, bytes: 2 },
+      { name: "x", type: "float32", dtype: "f32", shape: [2, 3], from: 0, bytes: 24 },
+    ]);
+    const [all, row] = [await archive.read("deep/y"), await archive.read("x", [1])];
+    expect([all.toArray(), row.toArray()]).toEqual([
+      [true, false],
+      [3, 4, 5],
+    ]);
+    await expect(archive.raw("x")).rejects.toThrow('entry "x": its elements are not bytes in a row.');
+    await expect(archive.read("z")).rejects.toThrow('there is no entry "z".');
+    await archive.close();
+    await expect(archive.read("x")).rejects.toThrow("it has been closed.");
+    for (const t of [x, y, all, row]) t.dispose();
+  });
+
+  it("one array is called array, and its chunks are metadata", async () => {
+    const path = folder();
+    const t = arange(10);
+    await save(path, t);
+    await expect(save(path, t)).rejects.toThrow("lies something already");
+    const archive = await open(pathToFileURL(path));
+    expect(archive.entries.map((e) => e.name)).toEqual(["array"]);
+    expect(archive.meta).toEqual({ version: 3, chunks: [10] });
+    const back = await archive.read();
+    expect(factOf(back)).toEqual(factOf(t));
+    for (const x of [t, back]) x.dispose();
+  });
+
+  it("an array that no dtype holds is listed, and says why it cannot be read", async () => {
+    const path = folder();
+    await zarr.create(path, { shape: [2], dtype: "u8", path: "x" });
+    const file = join(path, "x", "zarr.json");
+    writeFileSync(file, readFileSync(file, "utf8").replace("uint8", "string"));
+    const archive = await open(path);
+    expect(archive.entries).toEqual([
+      { name: "x", type: "string", dtype: null, shape: [2], from: 0, bytes: 0 },
+    ]);
+    await expect(archive.read("x")).rejects.toThrow('entry "x": no dtype here holds "string".');
+    await expect(zarr.open(path, { path: "x" })).rejects.toThrow(
+      'key "x/zarr.json": no dtype here holds "string".',
+    );
+  });
+
+  it("a folder of anything else is none", async () => {
+    await expect(open(root)).rejects.toThrow('nothing of Zarr lies at ""');
   });
 });
