@@ -69,7 +69,9 @@ export function httpShelf(
           failAt(op, name, key, why);
         }
       }
-      const limit = isPart ? ("last" in range ? range.last : range.length) : most;
+      // A server that knows no ranges sends all of it.
+      const whole = range === undefined ? most : MOST_WHOLE;
+      const limit = isPart ? ("last" in range ? range.last : range.length) : whole;
       const all = await collected(op, name, key, title, response, limit, signal);
       return isPart ? all : partOf(all, range);
     },

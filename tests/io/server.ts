@@ -26,23 +26,28 @@ export function serveFiles(
       response.writeHead(404).end();
       return;
     }
-    const parts = /^bytes=(\d+)-(\d+)$/.exec(range ?? "");
+    const last = /^bytes=-(\d+)$/.exec(request.headers.range ?? "");
+    const plain =
+      last === null
+        ? request.headers.range
+        : `bytes=${Math.max(0, body.length - Number(last[1]))}-${body.length - 1}`;
+    const parts = /^bytes=(\d+)-(\d+)$/.exec(plain ?? "");
     if (parts === null) {
       response.writeHead(200, { "content-length": body.length }).end(body);
       return;
     }
-    const [from, last] = [Number(parts[1]), Math.min(Number(parts[2]), body.length - 1)];
+    const [from, end] = [Number(parts[1]), Math.min(Number(parts[2]), body.length - 1)];
     if (from >= body.length) {
       response.writeHead(416, { "content-range": `bytes */${body.length}` }).end();
       return;
     }
     response
       .writeHead(206, {
-        "content-range": `bytes ${from}-${last}/${body.length}`,
-        "content-length": last - from + 1,
+        "content-range": `bytes ${from}-${end}/${body.length}`,
+        "content-length": end - from + 1,
         etag: '"one"',
       })
-      .end(body.subarray(from, last + 1));
+      .end(body.subarray(from, end + 1));
   });
   return new Promise((done) => {
     server.listen(0, "127.0.0.1", () => {
