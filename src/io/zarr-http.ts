@@ -45,35 +45,12 @@ export function httpShelf(
   };
   const shelf: Shelf = {
     name,
-    async get(op, key, { range, most = MOST_WHOLE, signal }) {
+    async get(op, key, { range, most, signal }) {
       const title = `${name}, key ${quoted(key)}`;
       if (range !== undefined && "length" in range && range.length === 0) return new Uint8Array();
-      const wanted = range === undefined ? {} : { range: textOf(range) };
+      const wanted = range === undefined ? {} : { range: rangeText(range) };
       const { response } = await ask(op, title, siteOf(key), signal, wanted);
-      const leave = () => response.body?.cancel().catch(() => {});
-      if (response.status === 404 || response.status === 410) {
-        await leave();
-        return null;
-      }
-      const isPart = range !== undefined && response.status === 206;
-      if (!isPart && response.status !== 200) {
-        await leave();
-        // The range begins after the end.
-        if (range !== undefined && response.status === 416) return new Uint8Array();
-        failStatus(op, title, response);
-      }
-      if (isPart) {
-        const why = whyOther(range, response);
-        if (why !== null) {
-          await leave();
-          failAt(op, name, key, why);
-        }
-      }
-      // A server that knows no ranges sends all of it.
-      const whole = range === undefined ? most : MOST_WHOLE;
-      const limit = isPart ? ("last" in range ? range.last : range.length) : whole;
-      const all = await collected(op, name, key, title, response, limit, signal);
-      return isPart ? all : partOf(all, range);
+      return bytesOfAnswer(op, name, key, response, range, most, signal);
     },
     set: null,
     async has(op, key, signal) {
@@ -90,7 +67,42 @@ export function httpShelf(
   return shelf;
 }
 
-const textOf = (range: ZarrRange): string =>
+/** What an answer holds of a key, or of a part of it; null: there is no such key. */
+export async function bytesOfAnswer(
+  operation: string,
+  store: string,
+  key: string,
+  response: Response,
+  range: ZarrRange | undefined,
+  most: number | undefined,
+  signal: AbortSignal | undefined,
+): Promise<Uint8Array | null> {
+  const title = `${store}, key ${quoted(key)}`;
+  const leave = () => response.body?.cancel().catch(() => {});
+  if (response.status === 404 || response.status === 410) {
+    await leave();
+    return null;
+  }
+  const isPart = range !== undefined && response.status === 206;
+  if (!isPart && response.status !== 200) {
+    await leave();
+    // The range begins after the end.
+    if (range !== undefined && response.status === 416) return new Uint8Array();
+    failStatus(operation, title, response);
+  }
+  const why = isPart ? whyOther(range, response) : null;
+  if (why !== null) {
+    await leave();
+    failAt(operation, store, key, why);
+  }
+  // A server that knows no ranges sends all of it.
+  const whole = range === undefined ? (most ?? MOST_WHOLE) : MOST_WHOLE;
+  const limit = isPart ? ("last" in range ? range.last : range.length) : whole;
+  const all = await collected(operation, store, key, title, response, limit, signal);
+  return isPart ? all : partOf(all, range);
+}
+
+export const rangeText = (range: ZarrRange): string =>
   "last" in range ? `bytes=-${range.last}` : `bytes=${range.from}-${range.from + range.length - 1}`;
 
 /** What is wrong with the part that came; null: nothing, or a server of another origin does not say. */

@@ -18,6 +18,7 @@ export {
   type ZarrSource,
 } from "../zarr-group.ts";
 export { type HttpStoreOptions, httpStore } from "../zarr-http.ts";
+export { type S3StoreOptions, s3Store } from "../zarr-s3.ts";
 export {
   memoryStore,
   type ZarrGetOptions,
