@@ -15,10 +15,11 @@ import { heapModule } from "../wasm/kit.ts";
 import { lifetimesOf } from "../wasm/program/lifetimes.ts";
 import { loadScalar, pushConst, ScalarCode, storeScalar } from "../wasm/program/scalar.ts";
 import { slowFunctions } from "../wasm/program/slow.ts";
-import type { ArrayInfo, Code, Expression, Step } from "./ir.ts";
+import type { ArrayInfo, Code, Expression, LanesStep, Step } from "./ir.ts";
 import { lowered } from "./lanes.ts";
 import { AXES, FAILURE, type Layout, layoutOf } from "./layout.ts";
 import { type Outlined, outlinedLoops } from "./outline.ts";
+import { emitLanes, type ScalarSide } from "./simd.ts";
 
 export interface EmitOptions {
   /** The heap is shared memory. */
@@ -97,6 +98,12 @@ class Emitter {
         .load("i32.load", axis === "size" ? at.size : at.sizes[axis])
         .set(this.#local(context, local));
     }
+    for (const { local, array, word } of code.words) {
+      const at = layout.arrays[array];
+      f.get(d)
+        .load("i32.load", word === "address" ? at.address : at.strides[word])
+        .set(this.#local(context, local));
+    }
     this.#steps(context, code.body);
   }
 
@@ -143,6 +150,9 @@ class Emitter {
           this.#steps(context, step.body);
           labels.pop();
         });
+        return;
+      case "lanes":
+        this.#lanes(context, step);
         return;
       case "break":
         f.br(this.#label(context, step.depth));
@@ -303,6 +313,28 @@ class Emitter {
     });
     const local = code.value(result);
     f.get(local).release(local);
+  }
+
+  /* Lanes ------------------------------------------------------------------------------------------------- */
+
+  #lanes(context: Context, step: LanesStep): void {
+    const { f } = context;
+    const side: ScalarSide = {
+      f,
+      slow: slowFunctions(this.#module),
+      local: (id) => this.#local(context, id),
+      push: (e) => this.#push(context, e),
+      address: (access) => this.#address(context, access),
+      stride: (array, axis) => this.#stride(context, array, axis),
+      step: (inner) => this.#step(context, inner),
+    };
+    emitLanes(side, this.#code, step);
+  }
+
+  #stride({ f, arrays }: Context, array: number, axis: number): void {
+    const info = this.#code.arrays[array];
+    if (info.unit && axis === info.rank - 1) f.i32(dtypes[info.dtype].bytes);
+    else f.get(arrays.get(array)!.strides[axis]);
   }
 
   /* Loops of their own ----------------------------------------------------------------------------------- */

@@ -1,319 +1,348 @@
 /**
- * Checks move out of innermost loops. An index that grows evenly with the loop's counter has its extremes in the first and
- * the last turn: where both are inside, every turn's is, and the loop needs no check. So such a loop becomes two: one that
- * runs where the extremes are inside, without those checks, and the loop as it was for everything else, so that an error
- * comes where the function itself would have it.
+ * Checks move out of loops. An index that grows evenly with the counters of a loop, and of the loops inside it, has its extremes
+ * in first and last turns: where those are inside, every turn's is, and the loop needs no check. So such a loop becomes two:
+ * one that runs where the extremes are inside, without those checks, and the loop as it was for everything else, so that an
+ * error comes where the function itself would have it. What is under a test in the loop is tried too: then there are three.
  *
- * Extremes are computed in 64 bits, where sums and products of a few 32-bit integers do not wrap, whatever the loop would
- * have done with them.
+ * Where nothing is checked any more, turns may run by lanes: vectorize.ts.
  */
+import { dtypes } from "../dtype.ts";
 import { Builder } from "../ir/build.ts";
-import type { Id, Program } from "../ir/node.ts";
+import type { Id } from "../ir/node.ts";
 import {
+  type ArrayInfo,
   type Code,
   type Expression,
-  eachStep,
   insides,
   isLoopBlock,
   type LocalInfo,
   type LoopBlock,
   type Step,
 } from "./ir.ts";
+import { Corners, type Counted, countedLoop, hasLoop, jumps, type Writes, writesIn } from "./nest.ts";
+import { countMentions, escapes, type Mentions } from "./outline.ts";
+import { type Facts, lanesFor } from "./vectorize.ts";
 import { verifyCode } from "./verify.ts";
 
-/** Accesses of one loop that are looked at, and products in an index: more is not worth a second loop. */
+/** Accesses of one loop that are looked at: more is not worth a second loop. */
 const MOST_CHECKS = 48;
-const MOST_PRODUCTS = 2;
 
 export function hoistChecks(code: Code): Code {
-  const locals = [...code.locals];
-  const sizes = [...code.sizes];
-  const hoisting = new Hoisting(code, locals, sizes);
-  const body = hoisting.list(code.body);
-  return verifyCode({ ...code, locals, sizes, body }, "hoisting");
+  const hoisting = new Hoisting(code);
+  const { locals, sizes, words } = hoisting;
+  const steps = hoisting.list(code.body);
+  const body = [...hoisting.before, ...steps];
+  return verifyCode({ ...code, locals, sizes, words, body }, "hoisting");
 }
 
-/** A loop that counts evenly: what its counter is in the first turn, and its bound in the last. */
-interface Counted {
-  readonly counter: number;
-  /** The bound of the test; the last turn is at most (`up`) or at least this, or one off it. */
-  readonly bound: { readonly program: Program; readonly id: Id; readonly locals: readonly number[] };
-  readonly up: boolean;
-  /** The counter may equal the bound. */
-  readonly inclusive: boolean;
+type Access = Step & { readonly op: "load" | "store" };
+
+/** By step and axis: what of it is inside wherever the test holds. */
+type Proofs = ReadonlyMap<Step, readonly boolean[]>;
+
+interface Guarded {
+  readonly test: Expression;
+  readonly proofs: Proofs;
 }
 
-class Hoisting {
-  readonly #code: Code;
-  readonly #locals: LocalInfo[];
-  readonly #sizes: Code["sizes"][number][];
+class Hoisting implements Facts {
+  readonly code: Code;
+  readonly locals: LocalInfo[];
+  readonly sizes: Code["sizes"][number][];
+  readonly words: Code["words"][number][];
+  /** What is computed when the function begins. */
+  readonly before: Step[] = [];
+  readonly all: Mentions;
+  readonly hasThreads: boolean;
+  readonly #apart = new Map<string, number>();
 
-  constructor(code: Code, locals: LocalInfo[], sizes: Code["sizes"][number][]) {
-    this.#code = code;
-    this.#locals = locals;
-    this.#sizes = sizes;
+  constructor(code: Code) {
+    this.code = code;
+    this.locals = [...code.locals];
+    this.sizes = [...code.sizes];
+    this.words = [...code.words];
+    this.all = countMentions(code.body);
+    this.hasThreads = code.body.some(hasParallel);
   }
 
   list(steps: readonly Step[]): Step[] {
-    return steps.map((step): Step => {
-      if (isLoopBlock(step) && !hasLoop(step.body[0])) return this.#loop(step);
+    return steps.flatMap((step): Step[] => {
+      if (isLoopBlock(step)) {
+        const [loop] = step.body;
+        if (!hasLoop(loop)) return this.#innermost(step, step);
+        if (!loop.parallel && isNest(loop.body)) return this.#nest(step);
+      }
       switch (step.op) {
         case "if":
-          return { ...step, yes: this.list(step.yes), no: this.list(step.no) };
+          return [{ ...step, yes: this.list(step.yes), no: this.list(step.no) }];
         case "block":
         case "loop":
-          return { ...step, body: this.list(step.body) };
+          return [{ ...step, body: this.list(step.body) }];
         default:
-          return step;
+          return [step];
       }
     });
   }
 
-  #loop(block: LoopBlock): Step {
+  /** `original`: the same loop before a loop around it proved some of its accesses. */
+  #innermost(block: LoopBlock, original: LoopBlock): Step[] {
     const [loop] = block.body;
     const writes = writesIn(loop.body);
-    const counted = countedLoop(loop.body, writes);
-    if (counted === null) return block;
-    const guard = new Guard(counted, writes, this.#locals);
-    const proved = new Map<Step, readonly boolean[]>();
-    for (const step of always(loop.body)) {
-      if (step.op === "set") {
-        // From here on the counter is that of the next turn.
-        if (step.local === counted.counter) break;
-        guard.set(step.local, step.value);
-      }
-      if (step.op !== "load" && step.op !== "store") continue;
-      const { argument, length } = this.#code.arrays[step.array];
-      const axes = step.index.map((index, axis) =>
-        guard.require(index, argument === null ? length : this.#size(step.array, axis)),
-      );
-      if (axes.some(Boolean)) proved.set(step, axes);
-    }
-    const test = guard.finish();
-    if (test === null) return block;
-    const free: Step = { op: "block", body: [{ ...loop, body: withProofs(loop.body, proved) }] };
-    return { op: "if", test, yes: [free], no: [block] };
+    const counted = countedLoop(loop, writes);
+    return counted === null ? [block] : this.#guarded(block, original, counted, writes);
   }
+
+  #guarded(block: LoopBlock, original: LoopBlock, counted: Counted, writes: Writes): Step[] {
+    const [whole, some] = this.#guards(block, counted, writes);
+    const free = (proofs: Proofs): Step[] => {
+      const made = proved(block, proofs) as LoopBlock;
+      return [...lanesFor(this, made, original, counted), made];
+    };
+    if (whole === null && some === null) return free(new Map());
+    const checked: Step[] = [block];
+    const partly: Step[] =
+      some === null ? checked : [{ op: "if", test: some.test, yes: free(some.proofs), no: checked }];
+    if (whole === null) return partly;
+    return [{ op: "if", test: whole.test, yes: free(whole.proofs), no: partly }];
+  }
+
+  /** A loop with innermost loops inside. */
+  #nest(block: LoopBlock): Step[] {
+    const [loop] = block.body;
+    const writes = writesIn(loop.body);
+    const counted = countedLoop(loop, writes);
+    const otherwise: Step = { op: "block", body: [{ ...loop, body: this.list(loop.body) }] };
+    if (counted === null) return [otherwise];
+    const [whole, some] = this.#guards(block, counted, writes);
+    const guard = whole ?? some;
+    if (guard === null || !helpsInside(loop.body, guard.proofs)) return [otherwise];
+    const free = proved(block, guard.proofs) as LoopBlock;
+    const lanes = lanesFor(this, free, block, counted);
+    const inner = this.#inside(loop.body, free.body[0].body);
+    const yes: Step[] = [...lanes, { op: "block", body: [{ ...loop, body: inner }] }];
+    return [{ op: "if", test: guard.test, yes, no: [otherwise] }];
+  }
+
+  /** The loops inside of a nest, once more, for what is left. */
+  #inside(original: readonly Step[], steps: readonly Step[]): Step[] {
+    return steps.flatMap((step, i): Step[] => {
+      const was = original[i];
+      if (isLoopBlock(step) && isLoopBlock(was)) return this.#innermost(step, was);
+      if (step.op === "if" && was.op === "if") {
+        return [{ ...step, yes: this.#inside(was.yes, step.yes), no: this.#inside(was.no, step.no) }];
+      }
+      if (step.op === "block" && was.op === "block") {
+        return [{ ...step, body: this.#inside(was.body, step.body) }];
+      }
+      return [step];
+    });
+  }
+
+  /** Tests for all accesses, and, if that is less, for those that every turn comes to. */
+  #guards(block: LoopBlock, counted: Counted, writes: Writes): readonly [Guarded | null, Guarded | null] {
+    const [whole, some] = [true, false].map((isWhole) => {
+      const guard = new Guard(this, counted, writes, isWhole);
+      guard.walk(block.body[0].body.slice(1), counted.counter, false);
+      return guard.finish();
+    });
+    if (whole === null || some === null) return [whole, some];
+    return whole.size === some.size && whole.proofs.size === some.proofs.size ? [whole, null] : [whole, some];
+  }
+
+  /* What the function knows when it begins ------------------------------------------------------------------ */
 
   /** The local that holds the size of an axis. */
-  #size(array: number, axis: number): SizeLocal {
-    const known = this.#sizes.find((s) => s.array === array && s.axis === axis);
-    if (known !== undefined) return { local: known.local };
-    const local =
-      this.#locals.push({ name: `${this.#code.arrays[array].name}.shape${axis}`, dtype: "i32" }) - 1;
-    this.#sizes.push({ local, array, axis });
-    return { local };
+  size(array: number, axis: number): number {
+    const known = this.sizes.find((s) => s.array === array && s.axis === axis);
+    if (known !== undefined) return known.local;
+    const local = this.#new(`${this.code.arrays[array].name}.shape${axis}`, "i32");
+    this.sizes.push({ local, array, axis });
+    return local;
   }
-}
 
-interface SizeLocal {
-  readonly local: number;
-}
+  /** The local that holds an array's address, or the byte stride of an axis. */
+  word(array: number, word: "address" | number): number {
+    const known = this.words.find((w) => w.array === array && w.word === word);
+    if (known !== undefined) return known.local;
+    const { name } = this.code.arrays[array];
+    const local = this.#new(word === "address" ? `${name}.address` : `${name}.stride${word}`, "i32");
+    this.words.push({ local, array, word });
+    return local;
+  }
 
-function hasLoop(step: Step): boolean {
-  return insides(step).some((list) => list.some((s) => s.op === "loop" || hasLoop(s)));
-}
-
-/** How often each local is set inside. */
-function writesIn(steps: readonly Step[]): ReadonlyMap<number, number> {
-  const writes = new Map<number, number>();
-  eachStep(steps, (s) => {
-    if (s.op === "set" || s.op === "load") writes.set(s.local, (writes.get(s.local) ?? 0) + 1);
-  });
-  return writes;
-}
-
-/** Steps that every turn comes to: the loop's own list, and what is in a block there, up to the first jump. */
-function always(steps: readonly Step[]): Step[] {
-  const found: Step[] = [];
-  for (const [i, s] of steps.entries()) {
-    // The first step is the test that ends the loop.
-    if (i > 0 && s.op !== "block" && jumps(s)) return found;
-    found.push(s);
-    if (s.op === "block") {
-      found.push(...always(s.body));
-      if (jumps(s)) return found;
+  /** The local that says whether two arrays share no byte. */
+  apart(a: number, c: number): number {
+    const key = `${Math.min(a, c)} ${Math.max(a, c)}`;
+    let local = this.#apart.get(key);
+    if (local === undefined) {
+      const { arrays } = this.code;
+      local = this.#new(`apart.${arrays[a].name}.${arrays[c].name}`, "bool");
+      this.#apart.set(key, local);
+      this.before.push({ op: "set", local, value: this.#apartness(a, c) });
     }
-  }
-  return found;
-}
-
-function jumps(step: Step): boolean {
-  return step.op === "break" || step.op === "return" || insides(step).some((list) => list.some(jumps));
-}
-
-/** { if (i < bound) … else leave; …; i = i + step; again }, with one assignment of i and a bound that stays. */
-function countedLoop(body: readonly Step[], writes: ReadonlyMap<number, number>): Counted | null {
-  const [first] = body;
-  if (first?.op !== "if" || first.yes.length > 0 || first.no.length !== 1 || first.no[0].op !== "break")
-    return null;
-  const { program, locals } = first.test;
-  const test = program.nodes[program.result];
-  const form = tests[test.op];
-  if (form === undefined) return null;
-  const [x, y] = test.args.map((a) => program.nodes[a]);
-  // The counter on either side.
-  for (const [side, other, isMirrored] of [
-    [x, test.args[1], false] as const,
-    [y, test.args[0], true] as const,
-  ]) {
-    if (side.op !== "input" || side.dtype !== "i32" || program.nodes[other].dtype !== "i32") continue;
-    const counter = locals[side.index];
-    const step = writes.get(counter) === 1 ? stepOf(body, counter) : null;
-    const up = form.up !== isMirrored;
-    if (step === null || step === 0 || step > 0 !== up) continue;
-    return { counter, bound: { program, id: other, locals }, up, inclusive: form.inclusive };
-  }
-  return null;
-}
-
-const tests: Readonly<Record<string, { up: boolean; inclusive: boolean } | undefined>> = {
-  lt: { up: true, inclusive: false },
-  le: { up: true, inclusive: true },
-  gt: { up: false, inclusive: false },
-  ge: { up: false, inclusive: true },
-};
-
-/** What is added to the counter at the end of each turn, if that is all that happens to it. */
-function stepOf(body: readonly Step[], counter: number): number | null {
-  const set = body.find((s) => s.op === "set" && s.local === counter);
-  if (set?.op !== "set") return null;
-  const { program, locals } = set.value;
-  const { op, args } = program.nodes[program.result];
-  if (op !== "add" && op !== "sub") return null;
-  const [x, c] = args.map((a) => program.nodes[a]);
-  if (x.op !== "input" || locals[x.index] !== counter || c.op !== "const" || c.dtype !== "i32") return null;
-  return op === "add" ? Number(c.value) : -Number(c.value);
-}
-
-/** The test that every extreme lies inside, under construction. */
-class Guard {
-  readonly #b = new Builder();
-  readonly #counted: Counted;
-  readonly #writes: ReadonlyMap<number, number>;
-  /** Locals that were set in this turn from what is even: their values in the first turn and the last. */
-  readonly #values = new Map<number, readonly [Id, Id]>();
-  readonly #infos: readonly LocalInfo[];
-  readonly #inputs: number[] = [];
-  readonly #tests = new Set<Id>();
-  #products = 0;
-
-  constructor(counted: Counted, writes: ReadonlyMap<number, number>, infos: readonly LocalInfo[]) {
-    this.#counted = counted;
-    this.#writes = writes;
-    this.#infos = infos;
+    return local;
   }
 
-  /** Asks that the index be inside in the first and the last turn; false: it does not grow evenly, or is no integer. */
-  require(index: Expression, size: number | SizeLocal): boolean {
-    if ((index.program.dtype !== "i32" && index.program.dtype !== "i64") || this.#tests.size > MOST_CHECKS)
-      return false;
-    const b = this.#b;
-    const ends = this.#ends(index);
-    if (ends === null) return false;
-    const limit =
-      typeof size === "number" ? b.constant("u64", BigInt(size)) : b.cast("u64", this.#input(size.local));
-    // A negative index is a huge one without its sign.
-    for (const end of ends) this.#tests.add(b.op("lt", b.cast("u64", end), limit));
-    return true;
-  }
-
-  /** The turn sets a local, for good: what it is in the first turn and the last. */
-  set(local: number, value: Expression): void {
-    const ends = this.#writes.get(local) === 1 && value.program.dtype === "i32" ? this.#ends(value) : null;
-    if (ends !== null) this.#values.set(local, ends);
-  }
-
-  #ends({ program, locals }: Expression): readonly [Id, Id] | null {
-    const [first, last] = [false, true].map((isLast) => {
-      this.#products = 0;
-      return this.#even(program, program.result, locals, isLast);
-    });
-    return first === null || last === null ? null : [first, last];
-  }
-
-  /** All of them together; null: nothing was asked. */
-  finish(): Expression | null {
-    if (this.#tests.size === 0) return null;
-    const b = this.#b;
-    const all = [...this.#tests].reduce((x, y) => b.op("and", x, y));
-    const inputs = this.#inputs.map((l) => this.#infos[l].dtype);
-    return { program: b.finish(all, inputs), locals: this.#inputs };
-  }
-
-  #input(local: number): Id {
-    let k = this.#inputs.indexOf(local);
-    if (k < 0) k = this.#inputs.push(local) - 1;
-    return this.#b.input(k, this.#infos[local].dtype);
-  }
-
-  /** The value of a node in 64 bits, in the first turn or the last; null: it is not of the form a·i + b. */
-  #even(program: Program, id: Id, locals: readonly number[], isLast: boolean): Id | null {
-    const b = this.#b;
-    const node = program.nodes[id];
-    if (node.dtype !== "i32" && node.dtype !== "i64") return null;
-    switch (node.op) {
-      case "const":
-        return b.constant("i64", BigInt(node.value));
-      case "cast":
-        return this.#even(program, node.args[0], locals, isLast);
-      case "input":
-        return this.#local(locals[node.index], isLast);
-      case "mul": {
-        // Only one side may move: otherwise it is no straight line.
-        const moving = node.args.filter((a) => this.#moves(program, a, locals));
-        if (moving.length > 1 || ++this.#products > MOST_PRODUCTS) return null;
-        break;
+  #apartness(a: number, c: number): Expression {
+    const b = new Builder();
+    const inputs: number[] = [];
+    const input = (local: number): Id => {
+      let k = inputs.indexOf(local);
+      if (k < 0) k = inputs.push(local) - 1;
+      return b.input(k, "i32");
+    };
+    const wide = (x: Id) => b.cast("i64", x);
+    const int = (x: number) => b.constant("i64", BigInt(x));
+    // From the first byte of all elements to the one after the last: a stride may be negative.
+    const extent = (array: number): readonly [Id, Id] => {
+      const { rank, itemBytes } = factsOf(this.code.arrays[array]);
+      let low = wide(b.cast("u32", input(this.word(array, "address"))));
+      let high = b.op("add", low, int(itemBytes));
+      for (let d = 0; d < rank; d++) {
+        const stride = wide(input(this.word(array, d)));
+        const reach = b.op("mul", b.op("sub", wide(input(this.size(array, d))), int(1)), stride);
+        low = b.op("add", low, b.op("min", reach, int(0)));
+        high = b.op("add", high, b.op("max", reach, int(0)));
       }
-      case "add":
-      case "sub":
-        break;
-      default:
-        return null;
-    }
-    const args = node.args.map((a) => this.#even(program, a, locals, isLast));
-    return args.some((a) => a === null) ? null : b.op(node.op as "add", ...(args as Id[]));
+      return [low, high];
+    };
+    const [x, y] = [extent(a), extent(c)];
+    const apart = b.op("or", b.op("le", x[1], y[0]), b.op("le", y[1], x[0]));
+    // Strides of 2^31 bytes and more come with another sign: such an extent leaves the memory.
+    const within = [x, y].flatMap(([low, high]) => [b.op("ge", low, int(0)), b.op("le", high, int(2 ** 32))]);
+    const all = within.reduce((p, q) => b.op("and", p, q), apart);
+    return {
+      program: b.finish(
+        all,
+        inputs.map(() => "i32" as const),
+      ),
+      locals: inputs,
+    };
   }
 
-  #local(local: number, isLast: boolean): Id | null {
-    const b = this.#b;
-    const { counter, bound, up, inclusive } = this.#counted;
-    if (local === counter) {
-      if (!isLast) return b.cast("i64", this.#input(counter));
-      const end = this.#even(bound.program, bound.id, bound.locals, false);
-      if (end === null || this.#moves(bound.program, bound.id, bound.locals)) return null;
-      return inclusive ? end : b.op(up ? "sub" : "add", end, b.constant("i64", 1n));
-    }
-    const writes = this.#writes.get(local) ?? 0;
-    if (writes === 0) return this.#infos[local].dtype === "i32" ? b.cast("i64", this.#input(local)) : null;
-    return this.#values.get(local)?.[isLast ? 1 : 0] ?? null;
-  }
-
-  /** Does it change from turn to turn? */
-  #moves(program: Program, id: Id, locals: readonly number[]): boolean {
-    const node = program.nodes[id];
-    if (node.op === "input") return this.#writes.has(locals[node.index]);
-    return node.args.some((a) => this.#moves(program, a, locals));
+  #new(name: string, dtype: LocalInfo["dtype"]): number {
+    return this.locals.push({ name, dtype }) - 1;
   }
 }
 
-/** The steps, with the checks left out that hold anyway. */
-function withProofs(steps: readonly Step[], proved: ReadonlyMap<Step, readonly boolean[]>): Step[] {
-  return steps.map((step): Step => {
-    const proofs = proved.get(step);
-    if (proofs !== undefined && (step.op === "load" || step.op === "store")) {
-      return { ...step, proved: proofs, index: step.index.map((i, d) => (proofs[d] ? narrow(i) : i)) };
+const factsOf = ({ rank, dtype }: ArrayInfo) => ({ rank, itemBytes: dtypes[dtype].bytes });
+
+const hasParallel = (step: Step): boolean =>
+  (step.op === "loop" && step.parallel) || insides(step).some((list) => list.some(hasParallel));
+
+/** Are the loops inside innermost ones? */
+function isNest(steps: readonly Step[]): boolean {
+  return steps.every((s) => (s.op === "loop" ? !hasLoop(s) : insides(s).every(isNest)));
+}
+
+/** Does it prove something inside of an inner loop? */
+function helpsInside(steps: readonly Step[], proofs: Proofs, inLoop = false): boolean {
+  return steps.some(
+    (s) =>
+      (inLoop && proofs.has(s)) ||
+      insides(s).some((list) => helpsInside(list, proofs, inLoop || s.op === "loop")),
+  );
+}
+
+/** The test that the extremes of a loop's accesses lie inside, under construction. */
+class Guard {
+  readonly #facts: Hoisting;
+  readonly #writes: Writes;
+  /** Accesses under tests too. */
+  readonly #isWhole: boolean;
+  readonly #corners: Corners;
+  readonly #tests = new Set<Id>();
+  readonly #proofs = new Map<Step, readonly boolean[]>();
+
+  constructor(facts: Hoisting, counted: Counted, writes: Writes, isWhole: boolean) {
+    this.#facts = facts;
+    this.#writes = writes;
+    this.#isWhole = isWhole;
+    this.#corners = new Corners(counted, writes, facts.locals);
+  }
+
+  finish(): (Guarded & { size: number }) | null {
+    if (this.#tests.size === 0) return null;
+    return { test: this.#corners.finish(this.#tests), proofs: this.#proofs, size: this.#tests.size };
+  }
+
+  /** Steps of a turn in their order, up to the one that counts. `isUnder`: not every turn comes here. */
+  walk(steps: readonly Step[], counter: number, isUnder: boolean): void {
+    const set: number[] = [];
+    /** What a local was set to last in this list. */
+    const starts = new Map<number, Expression>();
+    let under = isUnder;
+    for (const step of steps) {
+      if (step.op === "set") {
+        // From here on the counter is that of the next turn.
+        if (step.local === counter) break;
+        this.#corners.set(step.local, step.value);
+        set.push(step.local);
+        starts.set(step.local, step.value);
+      } else if (step.op === "load" || step.op === "store") {
+        if (this.#isWhole || !under) this.#require(step);
+        if (step.op === "load") starts.delete(step.local);
+      } else if (isLoopBlock(step)) {
+        this.#enter(step, starts, under);
+      } else {
+        for (const inner of insides(step)) this.walk(inner, counter, under || step.op === "if");
+      }
+      for (const local of writesIn([step]).keys()) if (step.op !== "set") starts.delete(local);
+      if (isLoopBlock(step) ? escapes([step], 0) : jumps(step)) under = true;
     }
-    switch (step.op) {
-      case "if":
-        return { ...step, yes: withProofs(step.yes, proved), no: withProofs(step.no, proved) };
-      case "block":
-      case "loop":
-        return { ...step, body: withProofs(step.body, proved) };
-      default:
-        return step;
-    }
-  });
+    // What was set under a test holds there alone.
+    if (isUnder) for (const local of set) this.#corners.forget(local);
+  }
+
+  #enter(block: LoopBlock, starts: ReadonlyMap<number, Expression>, under: boolean): void {
+    const [loop] = block.body;
+    const own = writesIn(loop.body);
+    const counted = countedLoop(loop, own);
+    if (counted === null) return;
+    const start = starts.get(counted.counter);
+    // Set before the loop and by the loop, and nowhere else.
+    if (start === undefined || this.#writes.get(counted.counter) !== 2) return;
+    if (!this.#corners.enter(counted, start)) return;
+    this.walk(loop.body.slice(1), counted.counter, under);
+    for (const local of own.keys()) this.#corners.forget(local);
+    this.#corners.leave();
+  }
+
+  #require(step: Access): void {
+    const { argument, length } = this.#facts.code.arrays[step.array];
+    const axes = step.index.map((index, axis) => {
+      if (step.proved[axis] || this.#tests.size > MOST_CHECKS) return step.proved[axis];
+      const extremes = this.#corners.extremes(index);
+      if (extremes === null) return false;
+      const { b } = this.#corners;
+      const limit =
+        argument === null
+          ? b.constant("u64", BigInt(length))
+          : b.cast("u64", this.#corners.input(this.#facts.size(step.array, axis)));
+      // A negative index is a huge one without its sign.
+      for (const id of extremes) this.#tests.add(b.op("lt", b.cast("u64", id), limit));
+      return true;
+    });
+    if (axes.some((now, axis) => now && !step.proved[axis])) this.#proofs.set(step, axes);
+  }
+}
+
+/** The step, with the checks left out that hold anyway. */
+function proved(step: Step, proofs: Proofs): Step {
+  const axes = proofs.get(step);
+  if (axes !== undefined && (step.op === "load" || step.op === "store")) {
+    return { ...step, proved: axes, index: step.index.map((i, d) => (axes[d] ? narrow(i) : i)) };
+  }
+  const all = (steps: readonly Step[]) => steps.map((s) => proved(s, proofs));
+  switch (step.op) {
+    case "if":
+      return { ...step, yes: all(step.yes), no: all(step.no) };
+    case "block":
+    case "loop":
+      return { ...step, body: all(step.body) };
+    default:
+      return step;
+  }
 }
 
 /** An index that is known to be inside, in 32 bits: sums and products modulo 2^32 are enough to find it. */

@@ -110,6 +110,8 @@ export function interpretCode(
           if (end.kind === "break" && end.depth === 0) continue;
           return end.kind === "break" ? { kind: "break", depth: end.depth - 1 } : end;
         }
+      case "lanes":
+        return through;
       case "break":
         return { kind: "break", depth: step.depth };
       case "return":

@@ -71,6 +71,7 @@ export type Step =
     }
   | { readonly op: "block"; readonly body: readonly Step[] }
   | LoopStep
+  | LanesStep
   | { readonly op: "break"; readonly depth: number }
   | { readonly op: "return"; readonly values: readonly Expression[] };
 
@@ -80,6 +81,34 @@ export interface LoopStep {
   /** Its turns may run in any order: it was written with prange. */
   readonly parallel: boolean;
   readonly place: Place;
+}
+
+/**
+ * Turns of the counted loop that comes after it, several at once: none, or as many as it likes, in groups of `width`. So it
+ * means nothing by itself, and the interpreter passes over it.
+ */
+export interface LanesStep {
+  readonly op: "lanes";
+  /** It grows by 1 each turn, up to the bound. */
+  readonly counter: number;
+  readonly bound: Expression;
+  /** The counter may equal the bound. */
+  readonly inclusive: boolean;
+  readonly width: number;
+  /** The last turn is not among them: others read what it sets. */
+  readonly leaves: boolean;
+  /** One turn, without its test and its counting. */
+  readonly body: readonly Step[];
+  /** And then, lane by lane, in order. */
+  readonly after: readonly Step[];
+  /** Locals that differ between lanes, the counter among them. All others stay scalar. */
+  readonly varying: ReadonlySet<number>;
+  /** Those of them that grow evenly: their value in the first lane is kept as well, for addresses. */
+  readonly even: ReadonlySet<number>;
+  /** By load and store: how much the index of each axis grows from lane to lane. */
+  readonly slopes: ReadonlyMap<Step, readonly number[]>;
+  /** What is stored under a mask may be written around it as it was: nobody else writes there meanwhile. */
+  readonly blends: boolean;
 }
 
 export interface Code {
@@ -93,6 +122,12 @@ export interface Code {
     readonly local: number;
     readonly array: number;
     readonly axis: number | "size";
+  }[];
+  /** Locals that hold addresses and byte strides (i32) when it begins: of tests whether arrays are in each other's way. */
+  readonly words: readonly {
+    readonly local: number;
+    readonly array: number;
+    readonly word: "address" | number;
   }[];
   readonly body: readonly Step[];
   readonly sites: readonly Site[];
@@ -110,6 +145,8 @@ export function insides(step: Step): readonly (readonly Step[])[] {
     case "block":
     case "loop":
       return [step.body];
+    case "lanes":
+      return [step.body, step.after];
     default:
       return [];
   }
@@ -128,6 +165,8 @@ export function expressionsOf(step: Step): readonly Expression[] {
       return [step.test];
     case "return":
       return step.values;
+    case "lanes":
+      return [step.bound];
     default:
       return [];
   }

@@ -66,6 +66,7 @@ class Lowering {
       arrays: this.#arrays,
       scalars: this.#scalars,
       sizes: this.#sizes,
+      words: [],
       body,
       sites: this.#sites,
       results: this.#results ?? [],

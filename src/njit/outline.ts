@@ -4,6 +4,7 @@
  * entered once would run to its end in the first, slow code.
  */
 import { type Code, eachStep, expressionsOf, insides, isLoopBlock, type Step } from "./ir.ts";
+import { hasLoop } from "./nest.ts";
 
 export interface Outlined {
   /** Locals that are passed in. */
@@ -23,7 +24,7 @@ export function outlinedLoops(code: Code): ReadonlyMap<Step, Outlined> {
   const found = new Map<Step, Outlined>();
   const walk = (steps: readonly Step[], isInLoop: boolean): void => {
     for (const step of steps) {
-      if (isInLoop && isLoopBlock(step) && !hasLoop(step.body[0]) && !escapes([step], 0)) {
+      if (isInLoop && isUnit(step) && !escapes([step], 0)) {
         const outlined = interfaceOf(code, step, all);
         if (outlined !== null) found.set(step, outlined);
         continue;
@@ -35,12 +36,20 @@ export function outlinedLoops(code: Code): ReadonlyMap<Step, Outlined> {
   return found;
 }
 
-function hasLoop(step: Step): boolean {
-  return insides(step).some((list) => list.some((s) => s.op === "loop" || hasLoop(s)));
+/** Turns by lanes, a loop without others inside, or one with such alone. */
+function isUnit(step: Step): boolean {
+  if (step.op === "lanes") return true;
+  return isLoopBlock(step) && step.body[0].body.every(hasFlatLoops);
+}
+
+function hasFlatLoops(step: Step): boolean {
+  if (step.op === "lanes") return true;
+  if (step.op === "loop") return !hasLoop(step);
+  return insides(step).every((list) => list.every(hasFlatLoops));
 }
 
 /** Does something jump out of the steps, or return? */
-function escapes(steps: readonly Step[], depth: number): boolean {
+export function escapes(steps: readonly Step[], depth: number): boolean {
   return steps.some((s) => {
     if (s.op === "return") return true;
     if (s.op === "break") return s.depth >= depth;
@@ -49,7 +58,7 @@ function escapes(steps: readonly Step[], depth: number): boolean {
   });
 }
 
-interface Mentions {
+export interface Mentions {
   readonly reads: Map<number, number>;
   readonly writes: Map<number, number>;
   readonly arrays: Set<number>;
@@ -57,11 +66,15 @@ interface Mentions {
 
 const add = (counts: Map<number, number>, id: number) => counts.set(id, (counts.get(id) ?? 0) + 1);
 
-function countMentions(steps: readonly Step[]): Mentions {
+export function countMentions(steps: readonly Step[]): Mentions {
   const mentions: Mentions = { reads: new Map(), writes: new Map(), arrays: new Set() };
   eachStep(steps, (step) => {
     for (const { locals } of expressionsOf(step)) for (const id of locals) add(mentions.reads, id);
     if (step.op === "set" || step.op === "load") add(mentions.writes, step.local);
+    if (step.op === "lanes") {
+      add(mentions.reads, step.counter);
+      add(mentions.writes, step.counter);
+    }
     if (step.op === "load" || step.op === "store") mentions.arrays.add(step.array);
   });
   return mentions;

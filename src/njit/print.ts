@@ -27,6 +27,10 @@ export function printCode(code: Code): string {
   for (const { local, array, axis } of code.sizes) {
     line(0, `${names[local]} = ${axis === "size" ? "size" : `shape[${axis}]`} of ${arrayName(code, array)}`);
   }
+  for (const { local, array, word } of code.words) {
+    const what = word === "address" ? word : `stride ${word}`;
+    line(0, `${names[local]} = ${what} of ${arrayName(code, array)}`);
+  }
   const text = (e: Expression) => printExpression(e, names);
   // A question mark: the index is checked.
   const place = ({ array, index, proved }: Step & { op: "load" | "store" }) =>
@@ -55,6 +59,14 @@ export function printCode(code: Code): string {
         case "loop":
           line(depth, step.op === "loop" && step.parallel ? "loop prange" : step.op);
           walk(step.body, depth + 1);
+          break;
+        case "lanes":
+          line(depth, `lanes of ${step.width}: ${names[step.counter]} to ${text(step.bound)}`);
+          walk(step.body, depth + 1);
+          if (step.after.length > 0) {
+            line(depth, "in order");
+            walk(step.after, depth + 1);
+          }
           break;
         case "break":
           line(depth, `break ${step.depth}`);

@@ -2,7 +2,7 @@
 import type { DType } from "../dtype.ts";
 import { unreachable } from "../errors.ts";
 import { verify } from "../ir/verify.ts";
-import type { Code, Expression, Step } from "./ir.ts";
+import { type Code, type Expression, eachStep, type Step } from "./ir.ts";
 
 const indexDTypes: ReadonlySet<DType> = new Set(["i32", "i64", "f32", "f64"]);
 
@@ -61,6 +61,18 @@ export function verifyCode(code: Code, after: string): Code {
         case "loop":
           walk(step.body, depth + 1);
           break;
+        case "lanes":
+          if (local(step, step.counter) !== "i32" || expression(step, step.bound) !== "i32")
+            bad(step, "it does not count in i32");
+          // Nothing jumps out of it.
+          walk(step.body, 0);
+          walk(step.after, 0);
+          eachStep(step.body, (s) => {
+            if (s.op !== "load" && s.op !== "store") return;
+            if (!s.proved.every(Boolean)) bad(s, "a lane's index is checked");
+            if (step.slopes.get(s)?.length !== s.index.length) bad(s, "its lanes have no slopes");
+          });
+          break;
         case "break":
           if (!(step.depth >= 0 && step.depth < depth)) bad(step, `depth ${step.depth} of ${depth}`);
           break;
@@ -76,6 +88,7 @@ export function verifyCode(code: Code, after: string): Code {
     }
   };
   for (const s of code.sizes) if (local(null, s.local) !== "i32") bad(null, "a size is no i32");
+  for (const s of code.words) if (local(null, s.local) !== "i32") bad(null, "a word is no i32");
   for (const s of code.scalars) local(null, s.local);
   walk(code.body, 0);
   return code;

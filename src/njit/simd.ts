@@ -1,0 +1,622 @@
+/**
+ * Turns by lanes: the vector form of a loop's body. What is the same in all lanes is left to the scalar emitter; the rest
+ * is lists of v128 registers, as vector.ts has them, one list for each local that varies. A test that varies is a mask, and
+ * what stands under it a choice between the new value and the old one.
+ *
+ * A local that grows evenly is kept twice: by lanes, and as a scalar that is its value in the first lane, from which
+ * addresses are made.
+ */
+import { type DType, dtypes } from "../dtype.ts";
+import { unreachable } from "../errors.ts";
+import { Builder } from "../ir/build.ts";
+import type { Id, Program } from "../ir/node.ts";
+import { ops } from "../ir/ops.ts";
+import { type FuncBuilder, i32x4, type Label, type Local } from "../wasm/assembler/assembler.ts";
+import type { LaneOp, PlainOp } from "../wasm/assembler/opcodes.ts";
+import { lifetimesOf } from "../wasm/program/lifetimes.ts";
+import { shapeOf } from "../wasm/program/lower.ts";
+import { boolMask, loadLanes, loadNarrow, packed, storeLanes } from "../wasm/program/memory.ts";
+import { ScalarCode, type SlowFunctions } from "../wasm/program/scalar.ts";
+import { registersOf, VectorCode } from "../wasm/program/vector.ts";
+import { type Code, type Expression, expressionsOf, type LanesStep, type Step } from "./ir.ts";
+import { lowered } from "./lanes.ts";
+import { countMentions } from "./outline.ts";
+
+/** What the scalar emitter does for this one. */
+export interface ScalarSide {
+  readonly f: FuncBuilder;
+  readonly slow: SlowFunctions;
+  local(id: number): Local;
+  /** Leaves the value on the stack. */
+  push(e: Expression): void;
+  /** Leaves the address on the stack and gives what is to be added; no index is checked. */
+  address(step: Access): number;
+  /** Leaves the byte stride of an axis on the stack. */
+  stride(array: number, axis: number): void;
+  step(step: Step): void;
+}
+
+type Access = Step & { readonly op: "load" | "store" };
+
+/** Masks over lanes of 32 bits or of 64: what was made, the other form when somebody needs it. */
+interface Mask {
+  readonly regs: readonly Local[];
+  readonly wide: boolean;
+}
+
+const is64 = (d: DType): boolean => dtypes[d].bytes === 8;
+const laneCount = (d: DType): number => (is64(d) ? 2 : 4);
+/** Bytes 0–3 and 8–11 of both operands: masks of 64-bit lanes become masks of 32-bit lanes. */
+const evenWords = [0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27];
+
+export function emitLanes(scalar: ScalarSide, code: Code, step: LanesStep): void {
+  new LaneEmitter(scalar, code, step).run();
+}
+
+class LaneEmitter {
+  readonly #s: ScalarSide;
+  readonly #f: FuncBuilder;
+  readonly #code: Code;
+  readonly #step: LanesStep;
+  readonly #unroll: number;
+  /** Registers of the locals that vary. */
+  readonly #regs = new Map<number, readonly Local[]>();
+  /** What stays the same in the whole loop, in all lanes. */
+  readonly #splats = new Map<number, Local>();
+  /** Bytes from lane to lane, of accesses with strides. */
+  readonly #byteSteps = new Map<Step, Local>();
+  readonly #labels: Label[] = [];
+  /** Locals that have a value in this turn. */
+  readonly #set = new Set<number>();
+
+  constructor(scalar: ScalarSide, code: Code, step: LanesStep) {
+    this.#s = scalar;
+    this.#f = scalar.f;
+    this.#code = code;
+    this.#step = step;
+    this.#unroll = step.width / 4;
+  }
+
+  run(): void {
+    const f = this.#f;
+    const { counter, bound, inclusive, width, leaves, body, after } = this.#step;
+    const i = this.#s.local(counter);
+    const need = width + (leaves ? 1 : 0) - (inclusive ? 1 : 0);
+    this.#s.push(bound);
+    f.op("i64.extend_i32_s").get(i).op("i64.extend_i32_s").op("i64.sub").i64(need).op("i64.ge_s");
+    f.if(() => {
+      const limit = f.temp("i32");
+      this.#s.push(bound);
+      f.i32(need).op("i32.sub").set(limit);
+      this.#before();
+      f.loop((again) => {
+        this.#counters();
+        this.#steps(body, null);
+        if (after.length > 0) this.#inOrder(after);
+        f.get(i).i32(width).op("i32.add").tee(i).get(limit).op("i32.le_s").brIf(again);
+      });
+      f.release(limit);
+    });
+  }
+
+  /* What is made once -------------------------------------------------------------------------------------- */
+
+  #before(): void {
+    const f = this.#f;
+    const { body, varying, slopes } = this.#step;
+    const { reads, writes } = countMentions(body);
+    for (const id of reads.keys()) {
+      if (varying.has(id) || writes.has(id) || !this.#isSplat(body, id)) continue;
+      const { dtype } = this.#code.locals[id];
+      const local = f.local("v128");
+      f.get(this.#s.local(id));
+      if (dtype === "bool") {
+        const flag = f.temp("i32");
+        f.set(flag).i32(0).get(flag).op("i32.sub").release(flag);
+      }
+      f.op(`${shapeOf(dtypes[dtype].lane)}.splat` as PlainOp).set(local);
+      this.#splats.set(id, local);
+    }
+    for (const [step, by] of slopes) {
+      if ((step.op !== "load" && step.op !== "store") || this.#kindOf(step) !== "strided") continue;
+      const local = f.local("i32");
+      f.i32(0);
+      by.forEach((s, axis) => {
+        if (s === 0) return;
+        this.#s.stride(step.array, axis);
+        f.i32(s).op("i32.mul").op("i32.add");
+      });
+      f.set(local);
+      this.#byteSteps.set(step, local);
+    }
+  }
+
+  /** Is the local an operand of something that varies? */
+  #isSplat(steps: readonly Step[], id: number): boolean {
+    const { varying } = this.#step;
+    return steps.some((step) => {
+      if (step.op === "if" || step.op === "block" || step.op === "loop") {
+        const inner = step.op === "if" ? [...step.yes, ...step.no] : step.body;
+        if (this.#isSplat(inner, id)) return true;
+      }
+      const values = step.op === "store" ? [step.value] : step.op === "load" ? [] : expressionsOf(step);
+      return values.some((e) => {
+        if (!e.locals.includes(id) || !e.locals.some((l) => varying.has(l))) return false;
+        const { nodes } = lowered(e.program);
+        const differs = varyingNodes(nodes, e.locals, varying);
+        return nodes.some(
+          (n, k) =>
+            differs[k] &&
+            n.args.some((a) => {
+              const arg = nodes[a];
+              return arg.op === "input" && e.locals[arg.index] === id;
+            }),
+        );
+      });
+    });
+  }
+
+  /** The counter, lane by lane, where it is a value. */
+  #counters(): void {
+    const f = this.#f;
+    const { counter, body, after } = this.#step;
+    const used = (steps: readonly Step[]): boolean =>
+      steps.some((s) => {
+        if (s.op === "if" || s.op === "block" || s.op === "loop") {
+          if (used(s.op === "if" ? [...s.yes, ...s.no] : s.body)) return true;
+        }
+        const values = s.op === "store" ? [s.value] : s.op === "load" ? [] : expressionsOf(s);
+        return values.some((e) => e.locals.includes(counter));
+      });
+    if (!used(body) && !countMentions(after).reads.has(counter)) return;
+    const regs = this.#registers(counter);
+    regs.forEach((reg, r) => {
+      const lanes = [0, 1, 2, 3].map((l) => 4 * r + l);
+      f.get(this.#s.local(counter))
+        .op("i32x4.splat")
+        .v128(i32x4(...lanes))
+        .op("i32x4.add")
+        .set(reg);
+    });
+    this.#set.add(counter);
+  }
+
+  #registers(id: number): readonly Local[] {
+    let regs = this.#regs.get(id);
+    if (regs === undefined) {
+      const { dtype } = this.#code.locals[id];
+      const made = Array.from({ length: registersOf(dtype, this.#unroll) }, () => this.#f.local("v128"));
+      regs = made;
+      this.#regs.set(id, made);
+    }
+    return regs;
+  }
+
+  /* Steps ------------------------------------------------------------------------------------------------- */
+
+  #steps(steps: readonly Step[], mask: Mask | null): void {
+    for (const step of steps) this.#one(step, mask);
+  }
+
+  #one(step: Step, mask: Mask | null): void {
+    const f = this.#f;
+    const { varying } = this.#step;
+    switch (step.op) {
+      case "set":
+        if (!varying.has(step.local)) {
+          this.#s.step(step);
+          return;
+        }
+        // Its value in the first lane: addresses are made of it.
+        if (this.#step.even.has(step.local)) this.#s.step(step);
+        this.#assign(step.local, this.#value(step.value), mask);
+        return;
+      case "load":
+        this.#load(step, mask);
+        return;
+      case "store":
+        this.#store(step, mask);
+        return;
+      case "if":
+        if (step.test.locals.some((l) => varying.has(l))) this.#choose(step, mask);
+        else this.#branch(step, mask);
+        return;
+      case "block":
+      case "loop":
+        f[step.op]((label) => {
+          this.#labels.push(label);
+          this.#steps(step.body, mask);
+          this.#labels.pop();
+        });
+        return;
+      case "break":
+        f.br(this.#label(step.depth));
+        return;
+      default:
+        unreachable(`njit: ${step.op} by lanes`);
+    }
+  }
+
+  #label(depth: number): Label {
+    return this.#labels.at(-1 - depth) ?? unreachable(`njit: no label ${depth} levels out of lanes`);
+  }
+
+  #branch({ test, yes, no }: Step & { op: "if" }, mask: Mask | null): void {
+    const f = this.#f;
+    this.#s.push(test);
+    const [a, b] = [yes[0], no[0]];
+    if (yes.length === 1 && no.length === 0 && a.op === "break") f.brIf(this.#label(a.depth));
+    else if (yes.length === 0 && no.length === 1 && b.op === "break") {
+      f.op("i32.eqz").brIf(this.#label(b.depth));
+    } else
+      f.if(
+        () => this.#steps(yes, mask),
+        () => this.#steps(no, mask),
+      );
+  }
+
+  #choose({ test, yes, no }: Step & { op: "if" }, around: Mask | null): void {
+    const f = this.#f;
+    const made = this.#mask(test);
+    const combine = (isYes: boolean): Mask => {
+      const outer = around === null ? null : this.#asWide(around, made.wide);
+      const regs = made.regs.map((m, r) => {
+        const local = f.local("v128");
+        if (outer === null) {
+          f.get(m);
+          if (!isYes) f.op("v128.not");
+        } else
+          f.get(outer[r % outer.length])
+            .get(m)
+            .op(isYes ? "v128.and" : "v128.andnot");
+        f.set(local);
+        return local;
+      });
+      return { regs, wide: made.wide };
+    };
+    if (yes.length > 0) this.#steps(yes, combine(true));
+    if (no.length > 0) this.#steps(no, combine(false));
+  }
+
+  /* Values ------------------------------------------------------------------------------------------------ */
+
+  #compute({ program: given, locals }: Expression): { code: VectorCode; program: Program } {
+    const f = this.#f;
+    const { varying } = this.#step;
+    const program = lowered(given);
+    const { nodes, result } = program;
+    const differs = varyingNodes(nodes, locals, varying);
+    const context = { f, program, fma: false, slow: this.#s.slow };
+    const code = new VectorCode(
+      context,
+      lifetimesOf(
+        program,
+        nodes.map(() => 0),
+      ),
+    );
+    const scalars = new ScalarCode(context);
+    const wanted = nodes.map(() => false);
+    nodes.forEach((n, id) => {
+      if (differs[id]) for (const a of n.args) if (!differs[a]) wanted[a] = true;
+    });
+    if (!differs[result]) wanted[result] = true;
+    // Scalars: what is wanted in all lanes, and what that is made of.
+    const needed = nodes.map(() => false);
+    const need = (id: Id): void => {
+      if (needed[id]) return;
+      needed[id] = true;
+      for (const a of nodes[id].args) need(a);
+    };
+    wanted.forEach((w, id) => {
+      const { op } = nodes[id];
+      if (w && op !== "input" && op !== "const") need(id);
+    });
+    nodes.forEach((node, id) => {
+      if (differs[id]) {
+        if (node.op !== "input") code.emit(id);
+        else code.define(id, [...this.#registers(locals[node.index])]);
+        return;
+      }
+      const push = (n: Program["nodes"][number]) =>
+        n.op === "input" ? f.get(this.#s.local(locals[n.index])) : unreachable("njit: a param");
+      if (needed[id]) scalars.emit(id, push);
+      if (!wanted[id]) return;
+      if (node.op === "const") code.splat(id, null);
+      else if (node.op === "input") {
+        const known = this.#splats.get(locals[node.index]);
+        if (known !== undefined) code.define(id, [known]);
+        else code.splat(id, this.#s.local(locals[node.index]));
+      } else code.splat(id, scalars.value(id, true));
+    });
+    return { code, program };
+  }
+
+  /** Registers of the value: masks of 32-bit lanes for booleans. One register serves all lanes. */
+  #value(e: Expression): readonly Local[] {
+    const { code, program } = this.#compute(e);
+    return program.dtype === "bool" ? code.mask(program.result, false) : code.regs(program.result);
+  }
+
+  #mask(test: Expression): Mask {
+    const { code, program } = this.#compute(test);
+    const wide = isWideMask(program, program.result);
+    return { regs: code.mask(program.result, wide), wide };
+  }
+
+  /** The mask for lanes of 64 bits, or of 32. */
+  #asWide({ regs, wide }: Mask, want: boolean): readonly Local[] {
+    const f = this.#f;
+    if (wide === want) return regs;
+    const into = (emit: () => void): Local => {
+      const local = f.local("v128");
+      emit();
+      f.set(local);
+      return local;
+    };
+    if (want) {
+      return regs.flatMap((m) => [
+        into(() => f.get(m).op("i64x2.extend_low_i32x4_s")),
+        into(() => f.get(m).op("i64x2.extend_high_i32x4_s")),
+      ]);
+    }
+    // One that serves all lanes is as good in the other width.
+    if (regs.length === 1) return regs;
+    return Array.from({ length: regs.length / 2 }, (_, k) =>
+      into(() =>
+        f
+          .get(regs[2 * k])
+          .get(regs[2 * k + 1])
+          .shuffle(evenWords),
+      ),
+    );
+  }
+
+  /** New values, where the mask is. */
+  #assign(id: number, values: readonly Local[], mask: Mask | null): void {
+    const f = this.#f;
+    const { dtype } = this.#code.locals[id];
+    const regs = this.#registers(id);
+    const m = mask === null || !this.#set.has(id) ? null : this.#asWide(mask, is64(dtype));
+    regs.forEach((reg, r) => {
+      f.get(values[r % values.length]);
+      if (m !== null)
+        f.get(reg)
+          .get(m[r % m.length])
+          .op("v128.bitselect");
+      f.set(reg);
+    });
+    this.#set.add(id);
+  }
+
+  /* Elements ---------------------------------------------------------------------------------------------- */
+
+  #kindOf(step: Access): "same" | "unit" | "strided" {
+    const slopes = this.#step.slopes.get(step) ?? unreachable("njit: a lane's access without slopes");
+    const { unit, rank, argument } = this.#code.arrays[step.array];
+    if (slopes.every((s) => s === 0)) return "same";
+    const isLast = slopes.every((s, d) => s === (d === rank - 1 ? 1 : 0));
+    return isLast && (unit || argument === null) ? "unit" : "strided";
+  }
+
+  #load(step: Step & { op: "load" }, mask: Mask | null): void {
+    const { dtype } = this.#code.arrays[step.array];
+    const to = this.#code.locals[step.local].dtype;
+    const kind = this.#kindOf(step);
+    if (kind === "same") {
+      this.#s.step(step);
+      if (this.#step.varying.has(step.local)) this.#assign(step.local, this.#splat(step.local), mask);
+      return;
+    }
+    const raw = kind === "unit" ? this.#loadUnit(step, dtype) : this.#loadStrided(step, dtype);
+    this.#assign(step.local, this.#converted(raw, dtype, to), mask);
+  }
+
+  #splat(id: number): readonly Local[] {
+    const f = this.#f;
+    const { dtype } = this.#code.locals[id];
+    const local = f.local("v128");
+    if (dtype === "bool") f.i32(0).get(this.#s.local(id)).op("i32.sub").op("i32x4.splat");
+    else f.get(this.#s.local(id)).op(`${shapeOf(dtypes[dtype].lane)}.splat` as PlainOp);
+    f.set(local);
+    return [local];
+  }
+
+  #loadUnit(step: Access, dtype: DType): Local[] {
+    const f = this.#f;
+    const address = f.temp("i32");
+    const offset = this.#s.address(step);
+    f.set(address);
+    const bytes = laneCount(dtype) * dtypes[dtype].bytes;
+    const regs = Array.from({ length: registersOf(dtype, this.#unroll) }, (_, r) => {
+      const local = f.local("v128");
+      loadLanes(f.get(address), dtype, offset + r * bytes);
+      boolMask(f, dtype);
+      f.set(local);
+      return local;
+    });
+    f.release(address);
+    return regs;
+  }
+
+  #loadStrided(step: Access, dtype: DType): Local[] {
+    const f = this.#f;
+    const address = f.temp("i32");
+    const by = this.#byteSteps.get(step)!;
+    const offset = this.#s.address(step);
+    f.set(address);
+    const { bytes } = dtypes[dtype];
+    const count = registersOf(dtype, this.#unroll);
+    const regs = Array.from({ length: count }, (_, r) => {
+      const local = f.local("v128");
+      for (let l = 0; l < laneCount(dtype); l++) {
+        if (bytes >= 4) {
+          if (l === 0)
+            f.get(address).load(bytes === 8 ? "v128.load64_splat" : "v128.load32_splat", offset, 1);
+          else {
+            const word = bytes === 8 ? "v128.load64_lane" : "v128.load32_lane";
+            f.get(address).get(local).loadLane(word, l, offset, 1);
+          }
+        } else if (l === 0) {
+          f.get(address).i32(offset).op("i32.add");
+          loadNarrow(f, dtype);
+          f.op("i32x4.splat");
+        } else {
+          f.get(local).get(address).i32(offset).op("i32.add");
+          loadNarrow(f, dtype);
+          f.lane("i32x4.replace_lane", l);
+        }
+        f.set(local);
+        if (r < count - 1 || l < laneCount(dtype) - 1) f.get(address).get(by).op("i32.add").set(address);
+      }
+      if (dtype === "bool") {
+        f.get(local);
+        boolMask(f, dtype);
+        f.set(local);
+      }
+      return local;
+    });
+    f.release(address);
+    return regs;
+  }
+
+  /** Elements as a local holds them. */
+  #converted(raw: Local[], from: DType, to: DType): readonly Local[] {
+    const isAlike = dtypes[from].lane === dtypes[to].lane && (from === "bool") === (to === "bool");
+    if (isAlike) return raw;
+    const b = new Builder();
+    const x = b.input(0, from);
+    const program = lowered(b.finish(b.cast(to, x), [from]));
+    const f = this.#f;
+    const context = { f, program, fma: false, slow: this.#s.slow };
+    const code = new VectorCode(
+      context,
+      lifetimesOf(
+        program,
+        program.nodes.map(() => 0),
+      ),
+    );
+    program.nodes.forEach((node, id) => {
+      if (node.op === "input") code.define(id, raw);
+      else code.emit(id);
+    });
+    return to === "bool" ? code.mask(program.result, false) : code.regs(program.result);
+  }
+
+  #store(step: Step & { op: "store" }, mask: Mask | null): void {
+    const f = this.#f;
+    const { dtype } = this.#code.arrays[step.array];
+    const given = this.#value(step.value);
+    const count = registersOf(dtype, this.#unroll);
+    const regs = Array.from({ length: count }, (_, r) => given[r % given.length]);
+    const address = f.temp("i32");
+    const offset = this.#s.address(step);
+    f.set(address);
+    const m = mask === null ? null : this.#asWide(mask, is64(dtype));
+    if (this.#kindOf(step) === "strided" || (m !== null && !this.#step.blends)) {
+      this.#storeEach(step, dtype, regs, m, address, offset);
+    } else {
+      const bytes = laneCount(dtype) * dtypes[dtype].bytes;
+      regs.forEach((reg, r) => {
+        let value = reg;
+        if (m !== null) {
+          value = f.local("v128");
+          f.get(reg);
+          loadLanes(f.get(address), dtype, offset + r * bytes);
+          boolMask(f, dtype);
+          f.get(m[r % m.length])
+            .op("v128.bitselect")
+            .set(value);
+        }
+        const ready = packed(f, dtype, value);
+        storeLanes(f.get(address).get(ready), dtype, offset + r * bytes);
+      });
+    }
+    f.release(address);
+  }
+
+  /** Lane by lane, where the mask is. */
+  #storeEach(
+    step: Access,
+    dtype: DType,
+    regs: readonly Local[],
+    mask: readonly Local[] | null,
+    address: Local,
+    offset: number,
+  ): void {
+    const f = this.#f;
+    const { bytes } = dtypes[dtype];
+    const by = this.#byteSteps.get(step);
+    regs.forEach((reg, r) => {
+      let value = reg;
+      if (dtype === "bool") {
+        value = f.local("v128");
+        f.get(reg).i32(31).op("i32x4.shr_u").set(value);
+      }
+      for (let l = 0; l < laneCount(dtype); l++) {
+        const store = () => {
+          f.get(address).get(value);
+          if (bytes === 8) f.storeLane("v128.store64_lane", l, offset, 1);
+          else if (bytes === 4) f.storeLane("v128.store32_lane", l, offset, 1);
+          else if (bytes === 2) f.storeLane("v128.store16_lane", 2 * l, offset, 1);
+          else f.storeLane("v128.store8_lane", 4 * l, offset, 1);
+        };
+        if (mask === null) store();
+        else
+          f.get(mask[r % mask.length])
+            .lane("i32x4.extract_lane", bytes === 8 ? 2 * l : l)
+            .if(store);
+        f.get(address);
+        if (by === undefined) f.i32(bytes);
+        else f.get(by);
+        f.op("i32.add").set(address);
+      }
+    });
+  }
+
+  /* In order ---------------------------------------------------------------------------------------------- */
+
+  /** Scalar steps, once for each lane, with the lane's values in the scalar locals. */
+  #inOrder(steps: readonly Step[]): void {
+    const f = this.#f;
+    const { varying, width, counter } = this.#step;
+    const used = [...countMentions(steps).reads.keys()].filter((l) => varying.has(l));
+    const start = f.temp("i32");
+    if (used.includes(counter)) f.get(this.#s.local(counter)).set(start);
+    for (let e = 0; e < width; e++) {
+      for (const id of used) {
+        const { dtype } = this.#code.locals[id];
+        const lanes = laneCount(dtype);
+        const regs = this.#registers(id);
+        const { lane } = dtypes[dtype];
+        f.get(regs[Math.floor(e / lanes)]).lane(`${shapeOf(lane)}.extract_lane` as LaneOp, e % lanes);
+        if (dtype === "bool") f.i32(1).op("i32.and");
+        f.set(this.#s.local(id));
+      }
+      for (const step of steps) this.#s.step(step);
+    }
+    if (used.includes(counter)) f.get(start).set(this.#s.local(counter));
+    f.release(start);
+  }
+}
+
+function varyingNodes(
+  nodes: Program["nodes"],
+  locals: readonly number[],
+  varying: ReadonlySet<number>,
+): boolean[] {
+  const differs: boolean[] = [];
+  nodes.forEach((n, id) => {
+    differs[id] = n.op === "input" ? varying.has(locals[n.index]) : n.args.some((a) => differs[a]);
+  });
+  return differs;
+}
+
+/** Is the mask made in lanes of 64 bits? */
+function isWideMask({ nodes }: Program, id: Id): boolean {
+  const node = nodes[id];
+  if (node.op === "input" || node.op === "cast") return node.op === "cast" && is64(nodes[node.args[0]].dtype);
+  if (node.op === "const") return false;
+  const isCompare = node.op in ops && ops[node.op as keyof typeof ops].rule === "compare";
+  if (isCompare && nodes[node.args[0]].dtype !== "bool") return is64(nodes[node.args[0]].dtype);
+  return node.args.length > 0 && node.args.every((a) => isWideMask({ nodes } as Program, a));
+}

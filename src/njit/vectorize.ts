@@ -1,0 +1,516 @@
+/**
+ * Which loops run by lanes, and what must hold for that: turns that count by one, of which none needs what another one
+ * made. A value is either the same in all lanes (then it stays scalar code) or one of its own in each; a test that differs
+ * between lanes becomes a mask. Loops inside, whose tests are the same in all lanes, stay loops: so the loop above a
+ * reduction runs by lanes, each with a sum of its own, in order. Nothing is reassociated.
+ *
+ * A sum that is carried from turn to turn is still made in order, lane after lane, after what it sums was computed by
+ * lanes: `after` has those steps.
+ */
+import { type DType, dtypes } from "../dtype.ts";
+import type { Id, Program } from "../ir/node.ts";
+import type { OpName } from "../ir/ops.ts";
+import { storedAs } from "../optimize/storage.ts";
+import {
+  type Code,
+  type Expression,
+  eachStep,
+  expressionsOf,
+  insides,
+  isLoopBlock,
+  type LanesStep,
+  type LocalInfo,
+  type LoopBlock,
+  type Step,
+} from "./ir.ts";
+import { Corners, type Counted, dependsOn, jumps, type Writes, writesIn } from "./nest.ts";
+import { countMentions, escapes, type Mentions } from "./outline.ts";
+
+/** What the pass knows of the whole function, and the locals it makes. */
+export interface Facts {
+  readonly code: Code;
+  readonly locals: readonly LocalInfo[];
+  /** Of the function as it was. */
+  readonly all: Mentions;
+  /** Some of its loops may run on several threads. */
+  readonly hasThreads: boolean;
+  word(array: number, word: "address" | number): number;
+  apart(a: number, b: number): number;
+}
+
+type Access = Step & { readonly op: "load" | "store" };
+
+/**
+ * The step that runs groups of turns by lanes before the loop does the rest, under the test that memory allows it; nothing
+ * where it cannot be. `original`: the loop as it stands in the function.
+ */
+export function lanesFor(facts: Facts, block: LoopBlock, original: LoopBlock, counted: Counted): Step[] {
+  if (block.body[0].parallel || counted.step !== 1) return [];
+  const turn = turnOf(block, counted);
+  if (turn === null) return [];
+  const lanes = new Lanes(facts, counted, turn).plan(original);
+  if (lanes === null) return [];
+  const { step, test } = lanes;
+  return test === null ? [step] : [{ op: "if", test, yes: [step], no: [] }];
+}
+
+/** What a turn does besides testing and counting, without jumps; null: it has others. */
+function turnOf(block: LoopBlock, { counter }: Counted): readonly Step[] | null {
+  const body = block.body[0].body.slice(1);
+  const [update, again] = body.slice(-2);
+  if (update?.op !== "set" || update.local !== counter) return null;
+  if (again?.op !== "break" || again.depth !== 0) return null;
+  return straight(body.slice(0, -2));
+}
+
+/** Steps whose jumps go to the end of a block are branches instead; null: they go elsewhere. */
+function straight(steps: readonly Step[]): readonly Step[] | null {
+  const out: Step[] = [];
+  for (const step of steps) {
+    if (step.op === "return" || step.op === "break" || step.op === "loop" || step.op === "lanes") return null;
+    if (step.op === "block" && !isLoopBlock(step)) {
+      const inner = unjumped(step.body);
+      if (inner === null) return null;
+      out.push(...inner);
+    } else if (step.op === "if") {
+      const [yes, no] = [straight(step.yes), straight(step.no)];
+      if (yes === null || no === null) return null;
+      out.push({ ...step, yes, no });
+    } else if (isLoopBlock(step)) {
+      if (escapes([step], 0)) return null;
+      out.push(step);
+    } else out.push(step);
+  }
+  return out;
+}
+
+/** The steps of a block, where a jump to its end is the last thing of a branch. */
+function unjumped(steps: readonly Step[]): readonly Step[] | null {
+  for (const [i, step] of steps.entries()) {
+    if (step.op !== "if" || !jumps(step)) continue;
+    const before = straight(steps.slice(0, i));
+    const rest = unjumped(steps.slice(i + 1));
+    if (before === null || rest === null) return null;
+    const side = (list: readonly Step[]): readonly Step[] | null => {
+      const last = list.at(-1);
+      if (last?.op === "break" && last.depth === 0) return straight(list.slice(0, -1));
+      const through = straight(list);
+      return through === null ? null : [...through, ...rest];
+    };
+    const [yes, no] = [side(step.yes), side(step.no)];
+    // The rest is written once: one of the sides leaves.
+    const leaves = [step.yes, step.no].filter((l) => l.at(-1)?.op === "break").length;
+    if (yes === null || no === null || leaves !== 1) return null;
+    return [...before, { ...step, yes, no }];
+  }
+  const last = steps.at(-1);
+  return last?.op === "break" && last.depth === 0 ? straight(steps.slice(0, -1)) : straight(steps);
+}
+
+/** How an access moves from lane to lane. */
+interface Move {
+  readonly step: Access;
+  /** By axis. */
+  readonly slopes: readonly number[];
+  /** In a loop inside, with an index that changes there. */
+  readonly sweeps: boolean;
+}
+
+class Lanes {
+  readonly #facts: Facts;
+  readonly #counted: Counted;
+  readonly #turn: readonly Step[];
+  readonly #writes: Writes;
+  /** Locals that differ between lanes. */
+  readonly #varying = new Set<number>();
+  /** Locals that are carried from turn to turn, and what is made of them: in order, after the lanes. */
+  readonly #serial = new Set<number>();
+  /** By local that grows evenly: by how much from lane to lane. */
+  readonly #slopes = new Map<number, number>();
+  readonly #moves: Move[] = [];
+
+  constructor(facts: Facts, counted: Counted, turn: readonly Step[]) {
+    this.#facts = facts;
+    this.#counted = counted;
+    this.#turn = turn;
+    this.#writes = writesIn(turn);
+  }
+
+  plan(original: LoopBlock): { step: LanesStep; test: Expression | null } | null {
+    const { counter, inclusive, bound } = this.#counted;
+    if (this.#writes.has(counter)) return null;
+    for (const local of this.#carried(this.#turn, new Set())?.reads ?? [counter]) this.#serial.add(local);
+    if (this.#serial.has(counter)) return null;
+    const split = this.#split();
+    if (split === null) return null;
+    const [body, after] = split;
+    if (after.length > 0 && !isHeavy(body)) return null;
+    // What others read afterwards must be what the last turn made.
+    const own = countMentions([original]);
+    const outside = [...this.#writes.keys()].filter(
+      (l) => !this.#serial.has(l) && (this.#facts.all.reads.get(l) ?? 0) > (own.reads.get(l) ?? 0),
+    );
+    const assigned = this.#carried(this.#turn, new Set())!.assigned;
+    if (outside.some((l) => !assigned.has(l))) return null;
+    this.#varying.add(counter);
+    this.#slopes.set(counter, 1);
+    this.#spread(body);
+    if (!this.#fits(body, false) || !this.#look(body, null)) return null;
+    const isUnit = (m: Move) => this.#kindOf(m) === "unit";
+    if (after.length === 0 && !this.#moves.some(isUnit)) return null;
+    const test = this.#memory();
+    if (test === "never") return null;
+    const width = this.#width(body);
+    const step: LanesStep = {
+      op: "lanes",
+      counter,
+      bound: onlyNode(bound),
+      inclusive,
+      width,
+      leaves: outside.length > 0,
+      body,
+      after,
+      varying: this.#varying,
+      even: new Set(this.#slopes.keys()),
+      slopes: new Map(this.#moves.map((m) => [m.step, m.slopes])),
+      blends: !this.#facts.hasThreads,
+    };
+    return { step, test };
+  }
+
+  /* Locals ----------------------------------------------------------------------------------------------- */
+
+  /** Locals that a turn reads before it sets them, and those it surely sets; null: it does not end. */
+  #carried(
+    steps: readonly Step[],
+    assigned: Set<number>,
+  ): { reads: Set<number>; assigned: Set<number> } | null {
+    const reads = new Set<number>();
+    const read = (e: Expression) => {
+      for (const l of e.locals) if (this.#writes.has(l) && !assigned.has(l)) reads.add(l);
+    };
+    for (const step of steps) {
+      expressionsOf(step).forEach(read);
+      switch (step.op) {
+        case "set":
+        case "load":
+          assigned.add(step.local);
+          break;
+        case "if": {
+          const sides = [step.yes, step.no].map((list) => this.#carried(list, new Set(assigned)));
+          for (const side of sides) for (const l of side?.reads ?? []) reads.add(l);
+          const ends = sides.flatMap((s) => (s === null ? [] : [s.assigned]));
+          if (ends.length === 0) return null;
+          for (const l of ends[0]) if (ends.every((e) => e.has(l))) assigned.add(l);
+          break;
+        }
+        case "block":
+        case "loop": {
+          // What is set inside may not be, if it makes no turn.
+          const inner = this.#carried(step.body, new Set(assigned));
+          for (const l of inner?.reads ?? []) reads.add(l);
+          break;
+        }
+        case "break":
+          return null;
+      }
+    }
+    return { reads, assigned };
+  }
+
+  /** Steps by lanes, and those that are made in order; null: they cannot be told apart. */
+  #split(): readonly [readonly Step[], readonly Step[]] | null {
+    if (this.#serial.size === 0) return [this.#turn, []];
+    // What is made of something carried is as serial.
+    for (let size = -1; size !== this.#serial.size; ) {
+      size = this.#serial.size;
+      eachStep(this.#turn, (s) => {
+        if (s.op !== "set") return;
+        if (s.value.locals.some((l) => this.#serial.has(l))) this.#serial.add(s.local);
+      });
+    }
+    const isSerial = (e: Expression) => e.locals.some((l) => this.#serial.has(l));
+    const part = (steps: readonly Step[], serial: boolean): Step[] | null => {
+      const out: Step[] = [];
+      for (const step of steps) {
+        if (step.op === "set") {
+          if (this.#serial.has(step.local) === serial) out.push(step);
+        } else if (step.op === "if") {
+          // The test is made twice, so what it reads must stay.
+          if (isSerial(step.test) || step.test.locals.some((l) => writesIn([step]).has(l))) return null;
+          const [yes, no] = [part(step.yes, serial), part(step.no, serial)];
+          if (yes === null || no === null) return null;
+          if (yes.length + no.length > 0) out.push({ ...step, yes, no });
+        } else if (step.op === "load" || step.op === "store") {
+          if (expressionsOf(step).some(isSerial)) return null;
+          if (step.op === "load" && this.#serial.has(step.local)) return null;
+          if (!serial) out.push(step);
+        } else return null;
+      }
+      return out;
+    };
+    const [body, after] = [part(this.#turn, false), part(this.#turn, true)];
+    if (body === null || after === null) return null;
+    // In order means after all of the lanes' steps: what it reads must be what it was at its place.
+    const late = countMentions(after).reads;
+    for (const l of late.keys()) if (!this.#serial.has(l) && (this.#writes.get(l) ?? 0) > 1) return null;
+    return [body, after];
+  }
+
+  /** Which locals differ between lanes, and how. */
+  #spread(body: readonly Step[]): void {
+    const walk = (steps: readonly Step[], isMasked: boolean): void => {
+      for (const step of steps) {
+        const differs = expressionsOf(step).some((e) => this.#differs(e));
+        if (step.op === "set" || step.op === "load") {
+          if (isMasked || differs) this.#varying.add(step.local);
+          if (step.op === "set" && !isMasked && this.#writes.get(step.local) === 1) {
+            const slope = this.#slope(step.value);
+            if (slope !== null && this.#varying.has(step.local)) this.#slopes.set(step.local, slope);
+          }
+        }
+        for (const list of insides(step)) walk(list, isMasked || (step.op === "if" && differs));
+      }
+    };
+    for (let size = -1; size !== this.#varying.size; ) {
+      size = this.#varying.size;
+      walk(body, false);
+    }
+  }
+
+  #differs({ locals }: Expression): boolean {
+    return locals.some((l) => this.#varying.has(l));
+  }
+
+  /** How much it grows from lane to lane; null: it does not grow evenly. */
+  #slope({ program, locals }: Expression): number | null {
+    const slope = (id: Id): number | null => {
+      const node = program.nodes[id];
+      if (!dependsOn(program, id, locals, (l) => this.#varying.has(l))) return 0;
+      if (node.dtype !== "i32" && node.dtype !== "i64") return null;
+      if (node.op === "input") return this.#slopes.get(locals[node.index]) ?? null;
+      const parts = node.args.map(slope);
+      if (parts.some((p) => p === null)) return null;
+      const [x, y] = parts as number[];
+      switch (node.op) {
+        case "cast":
+          return x;
+        case "add":
+          return x + y;
+        case "sub":
+          return x - y;
+        case "mul": {
+          const [a, c] = node.args.map((k) => program.nodes[k]);
+          if (a.op === "const") return Number(a.value) * y;
+          return c.op === "const" ? Number(c.value) * x : null;
+        }
+        default:
+          return null;
+      }
+    };
+    return slope(program.result);
+  }
+
+  /** Can all of it be done by lanes? */
+  #fits(steps: readonly Step[], isMasked: boolean): boolean {
+    return steps.every((step) => {
+      if (!expressionsOf(step).every(({ program }) => program.nodes.every(hasLanes))) return false;
+      switch (step.op) {
+        case "set":
+          return true;
+        case "load":
+        case "store": {
+          const { dtype } = this.#facts.code.arrays[step.array];
+          return storedAs(dtype) === dtype && step.proved.every(Boolean);
+        }
+        case "if": {
+          const masked = isMasked || this.#differs(step.test);
+          if (masked && jumps(step)) return false;
+          return this.#fits(step.yes, masked) && this.#fits(step.no, masked);
+        }
+        case "block":
+        case "loop":
+          return !isMasked && this.#fits(step.body, false);
+        case "break":
+          return !isMasked;
+        default:
+          return false;
+      }
+    });
+  }
+
+  /* Memory ----------------------------------------------------------------------------------------------- */
+
+  /** Finds how every access moves; false: one of them does not do so evenly. `inner`: what the loop inside sets. */
+  #look(steps: readonly Step[], inner: Writes | null): boolean {
+    return steps.every((step) => {
+      if (step.op === "load" || step.op === "store") {
+        const slopes = step.index.map((i) => this.#slope(i));
+        if (slopes.some((s) => s === null)) return false;
+        const sweeps = inner !== null && step.index.some((i) => i.locals.some((l) => inner.has(l)));
+        const move: Move = { step, slopes: slopes as number[], sweeps };
+        this.#moves.push(move);
+        if (step.op === "load") return true;
+        // A store must not sweep, and every lane has a place of its own.
+        return !sweeps && this.#kindOf(move) !== "same";
+      }
+      const within = isLoopBlock(step) ? writesIn([step]) : inner;
+      return insides(step).every((list) => this.#look(list, within));
+    });
+  }
+
+  #kindOf({ step, slopes }: Move): "same" | "unit" | "strided" {
+    const { unit, rank, argument } = this.#facts.code.arrays[step.array];
+    if (slopes.every((s) => s === 0)) return "same";
+    const isLast = slopes.every((s, d) => s === (d === rank - 1 ? 1 : 0));
+    return isLast && (unit || argument === null) ? "unit" : "strided";
+  }
+
+  /** What must hold of addresses; null: nothing, "never": they are in each other's way. */
+  #memory(): Expression | null | "never" {
+    const { code } = this.#facts;
+    const corners = new Corners(this.#counted, this.#writes, this.#facts.locals);
+    // Indices are told from the locals that this turn sets before.
+    eachStep(this.#turn, (s) => {
+      if (s.op === "set") corners.set(s.local, s.value);
+    });
+    const tests = new Set<Id>();
+    const done = new Set<string>();
+    for (const store of this.#moves) {
+      if (store.step.op !== "store") continue;
+      const own = code.arrays[store.step.array].argument === null;
+      if (this.#kindOf(store) === "strided" && !this.#spaced(store, corners, tests)) return "never";
+      for (const other of this.#moves) {
+        if (other === store) continue;
+        if (other.step.array !== store.step.array) {
+          if (own || code.arrays[other.step.array].argument === null) continue;
+          const key = `${Math.min(other.step.array, store.step.array)} ${Math.max(other.step.array, store.step.array)}`;
+          if (done.has(key)) continue;
+          done.add(key);
+          tests.add(corners.input(this.#facts.apart(store.step.array, other.step.array)));
+        } else if (!sameIndex(store.step, other.step) || !this.#isStable(store.step)) {
+          const test = this.#distance(store, other, corners);
+          if (test === null) return "never";
+          tests.add(test);
+        }
+      }
+    }
+    return tests.size === 0 ? null : corners.finish(tests);
+  }
+
+  /** Does the index mean the same place wherever it stands in a turn? */
+  #isStable({ index }: Access): boolean {
+    return index.every((i) => i.locals.every((l) => (this.#writes.get(l) ?? 0) <= 1));
+  }
+
+  /** Bytes from lane to lane. */
+  #byteStep({ step, slopes }: Move, corners: Corners): Id {
+    const { b } = corners;
+    const parts = slopes.flatMap((s, d) =>
+      s === 0 ? [] : [b.op("mul", b.constant("i64", BigInt(s)), this.#stride(step.array, d, corners))],
+    );
+    return parts.reduce((x, y) => b.op("add", x, y));
+  }
+
+  #stride(array: number, axis: number, corners: Corners): Id {
+    const { b } = corners;
+    const { unit, rank, argument, dtype } = this.#facts.code.arrays[array];
+    if (argument === null || (unit && axis === rank - 1)) {
+      return b.constant("i64", BigInt(dtypes[dtype].bytes));
+    }
+    return b.cast("i64", corners.input(this.#facts.word(array, axis)));
+  }
+
+  /** Lanes that are written do not touch. */
+  #spaced(store: Move, corners: Corners, tests: Set<Id>): boolean {
+    const { b } = corners;
+    const bytes = b.constant("i64", BigInt(dtypes[this.#facts.code.arrays[store.step.array].dtype].bytes));
+    tests.add(b.op("ge", b.op("abs", this.#byteStep(store, corners)), bytes));
+    return true;
+  }
+
+  /** Two places of one array that both move alike, or of which one stays: the same in each turn, or apart in all. */
+  #distance(store: Move, other: Move, corners: Corners): Id | null {
+    if (store.sweeps || other.sweeps) return null;
+    const { b } = corners;
+    const { dtype } = this.#facts.code.arrays[store.step.array];
+    const isAlike = store.slopes.every((s, d) => s === other.slopes[d]);
+    const isStill = this.#kindOf(other) === "same" && this.#kindOf(store) === "unit";
+    if (!isAlike && !isStill) return null;
+    if (!this.#isStable(store.step) || !this.#isStable(other.step)) return null;
+    const parts: Id[] = [];
+    for (const [d, index] of store.step.index.entries()) {
+      const [x, y] = [corners.first(other.step.index[d]), corners.first(index)];
+      if (x === null || y === null) return null;
+      parts.push(b.op("mul", b.op("sub", x, y), this.#stride(store.step.array, d, corners)));
+    }
+    const turns = corners.turns();
+    if (turns === null) return null;
+    const bytes = parts.reduce((x, y) => b.op("add", x, y));
+    const span = b.op("mul", turns, b.op("abs", this.#byteStep(store, corners)));
+    if (isStill) {
+      const item = b.constant("i64", BigInt(-dtypes[dtype].bytes));
+      return b.op("or", b.op("le", bytes, item), b.op("ge", bytes, span));
+    }
+    const isSame = b.op("eq", bytes, b.constant("i64", 0n));
+    return b.op("or", isSame, b.op("ge", b.op("abs", bytes), span));
+  }
+
+  /* Width ------------------------------------------------------------------------------------------------- */
+
+  /** Turns at once: few where a turn needs many registers. */
+  #width(body: readonly Step[]): number {
+    let nodes = 0;
+    let isWide = false;
+    eachStep(body, (s) => {
+      for (const e of expressionsOf(s)) {
+        nodes += e.program.nodes.length;
+        if (e.program.nodes.some((n) => isCostly(n.op))) nodes += 60;
+        if (e.program.nodes.some((n) => dtypes[n.dtype].bytes === 8)) isWide = true;
+      }
+    });
+    if (nodes > 60) return 4;
+    return isWide ? 8 : 16;
+  }
+}
+
+const onlyNode = ({ program, id, locals }: Counted["bound"]): Expression => ({
+  program: { ...program, result: id, dtype: program.nodes[id].dtype },
+  locals,
+});
+
+/** Is it the same place in every turn's lane? */
+function sameIndex(a: Access, b: Access): boolean {
+  return a.index.every((x, d) => expressionKey(x) === expressionKey(b.index[d]));
+}
+
+function expressionKey({ program, locals }: Expression): string {
+  const key = (id: Id): string => {
+    const node = program.nodes[id];
+    if (node.op === "input") return `#${locals[node.index]}`;
+    if (node.op === "const") return `${node.value}`;
+    // Modulo 2^32 it is the same number in 64 bits.
+    if (node.op === "cast") return key(node.args[0]);
+    return `${node.op}(${node.args.map(key).join()})`;
+  };
+  return key(program.result);
+}
+
+const noLanes: ReadonlySet<DType> = new Set<DType>(["f16", "bf16", "c64" as DType, "c128" as DType]);
+const hasLanes = (node: Program["nodes"][number]): boolean => node.op !== "param" && !noLanes.has(node.dtype);
+
+/** Operations that are worth lanes even if sums are then made one by one. */
+const costly: ReadonlySet<string> = new Set<OpName>(
+  "div sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh hypot sigmoid pow cbrt".split(
+    " ",
+  ) as OpName[],
+);
+const isCostly = (op: string): boolean => costly.has(op);
+
+function isHeavy(steps: readonly Step[]): boolean {
+  let heavy = false;
+  eachStep(steps, (s) => {
+    for (const { program } of expressionsOf(s)) heavy ||= program.nodes.some((n) => isCostly(n.op));
+  });
+  return heavy;
+}
