@@ -345,11 +345,12 @@ function argumentsOf(c: NjitCase): NjitValue[] {
 
 /* The check --------------------------------------------------------------------------------------------------------- */
 
-type Run = { readonly outcome: unknown[] } | { readonly error: string };
+export type Run = { readonly outcome: unknown[] } | { readonly error: string };
 
-function runOf(run: (...args: NjitValue[]) => unknown, c: NjitCase): Run {
+/** What a function made of new arguments, or the index it failed at. */
+export function runOn(run: (...args: NjitValue[]) => unknown, make: () => NjitValue[]): Run {
   return scope(() => {
-    const args = argumentsOf(c);
+    const args = make();
     try {
       return { outcome: outcome(run(...args), args) };
     } catch (error) {
@@ -364,7 +365,9 @@ function runOf(run: (...args: NjitValue[]) => unknown, c: NjitCase): Run {
 const replacer = (_: string, v: unknown) =>
   typeof v === "bigint" || (typeof v === "number" && !Number.isFinite(v)) ? String(v) : v;
 
-function compareRuns(a: Run, b: Run): string | null {
+const runOf = (run: (...args: NjitValue[]) => unknown, c: NjitCase): Run => runOn(run, () => argumentsOf(c));
+
+export function compareRuns(a: Run, b: Run): string | null {
   if ("error" in a || "error" in b) {
     return JSON.stringify(a) === JSON.stringify(b)
       ? null

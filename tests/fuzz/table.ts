@@ -6,6 +6,7 @@ import { folds, foldsScalar, scans } from "./folds.ts";
 import { frontend } from "./frontend.ts";
 import { hostile } from "./hostile.ts";
 import { kernels, kernelsRepeated, kernelsScalar } from "./kernels.ts";
+import { lanesFamily } from "./lanes.ts";
 import { library, threads } from "./library.ts";
 import { matmul } from "./matmul.ts";
 import { njitFamily } from "./njit.ts";
@@ -27,6 +28,7 @@ export const families: readonly Family[] = [
   library,
   threads,
   njitFamily,
+  lanesFamily,
   hostile,
   files,
 ];
