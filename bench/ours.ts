@@ -49,6 +49,26 @@ async function besideLoops(part: string): Promise<void> {
   });
 }
 
+/** njit.ts with the library's sources, in plain Node for the same reason. */
+async function besideNumba(): Promise<void> {
+  const entry = new URL("./njit.ts", import.meta.url);
+  const { outputFiles } = await build({
+    entryPoints: [fileURLToPath(entry)],
+    bundle: true,
+    write: false,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    logLevel: "error",
+    define: { "import.meta.url": JSON.stringify(entry.href) },
+  });
+  spawnSync(process.execPath, ["--input-type=module"], {
+    input: `${outputFiles[0].text}\nawait benchNjit();\nprocess.exit(0);`,
+    env: { ...process.env, STRIDED_THREADS: "1" },
+    stdio: ["pipe", "inherit", "inherit"],
+  });
+}
+
 /** Sizes, and what of OpenBLAS's rate a runtime must reach there. */
 const matmulTargets: Record<string, Record<number, number | null>> = {
   plain: { 64: null, 256: null, 1024: 0.35 },
@@ -69,6 +89,7 @@ const parts: Record<string, (how: string) => void | Promise<void>> = {
   linalg: () => linalg(),
   convolution: benchConvolution,
   fft: benchFft,
+  njit: besideNumba,
 };
 
 /** A newer Node for turbo: what bench:setup installs, or the one that STRIDED_NODE names. */
@@ -102,11 +123,14 @@ function runAll(): void {
   });
   for (const name of ["threads", "folds", "layouts", "indexing", "sort", "linalg", "convolution", "fft"])
     run(name, cores);
+  run("njit", 1);
   run("matmul", cores);
   run("matmul", cores, "turbo");
   const newer = newerNode();
-  if (newer !== null) run("matmul", cores, "newer turbo", newer);
-  else
+  if (newer !== null) {
+    run("njit", 1, "plain", newer);
+    run("matmul", cores, "newer turbo", newer);
+  } else
     console.log("\nno newer Node here (npm run bench:setup, or STRIDED_NODE): matmul with turbo is left out");
   console.log(`\none part, with all of its rows: npm run bench -- ${Object.keys(parts).join(" | ")}`);
 }

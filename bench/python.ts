@@ -10,7 +10,7 @@ import { type BlasKernels, blasEnvironment } from "./openblas.ts";
 const candidates = ["/usr/bin/python3", "python3"];
 
 /** A Python that has the module, and the module's version; null: none has. */
-export function findPython(module: "numpy" | "torch"): { python: string; version: string } | null {
+export function findPython(module: "numpy" | "torch" | "numba"): { python: string; version: string } | null {
   for (const python of candidates) {
     const code = `import ${module}, numpy; print(${module}.__version__)`;
     const { status, stdout } = spawnSync(python, ["-c", code], { encoding: "utf8" });
