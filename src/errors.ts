@@ -21,6 +21,7 @@ export type ErrorCode =
   | "kernel"
   | "file"
   | "worker"
+  | "cancelled"
   | "internal";
 
 export class TensorError extends Error {

@@ -11,17 +11,21 @@ import type { Heap } from "../memory/heap.ts";
 import { allocate, checkWritable } from "../ops/strided.ts";
 import type { Strided } from "../run/call.ts";
 import { MOST_DESCRIPTOR, TEMPLATE } from "../run/descriptors.ts";
-import { instantiate } from "../run/kernel.ts";
 import { isTensor, live, type Tensor } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
-import { emitCode } from "./emit.ts";
+import { overlaps, selfOverlaps } from "../view/overlap.ts";
+import type { View } from "../view/view.ts";
+import { compileModule } from "../wasm/assembler/module.ts";
+import { emitCode, emitTasks } from "./emit.ts";
 import type { ArgumentType, ArrayType } from "./infer.ts";
 import { type Elements, type Failure, interpretCode } from "./interpret.ts";
-import type { Code } from "./ir.ts";
-import { AXES, FAILURE, type Layout, layoutOf } from "./layout.ts";
+import { type Code, eachStep } from "./ir.ts";
+import { AXES, FAILURE, type ForkLayout, GO_ON, HEAD, type Layout, layoutOf } from "./layout.ts";
+import { type ForkCall, ForkRunner, forkBytes, forkRoom, partialsAt, Stopped } from "./parallel.ts";
 import { type Cells, checkedArray, handleOf, indexError } from "./plain.ts";
 import { MOST_SIZE } from "./range.ts";
 import { lineOf, OPERATION } from "./refuse.ts";
+import type { Watch } from "./watch.ts";
 
 /** What a call is given, read once. */
 export type Bound =
@@ -116,13 +120,16 @@ export interface Compiled {
   readonly bytes: Uint8Array;
   /** Milliseconds that making it took. */
   readonly compileTime: number;
-  readonly run: (descriptor: number) => void;
+  /** It asks whether it is to go on. */
+  readonly guarded: boolean;
+  /** Runs it; where it has forks, they belong to this call. */
+  readonly run: (call: ForkCall) => void;
 }
 
 /** Bytes of code at the most: more is slower to make than any run is worth. */
 const MOST_CODE = 1 << 21;
 
-export function compile(make: () => Code): Compiled {
+export function compile(make: () => Code, guarded = false): Compiled {
   const start = performance.now();
   const code = make();
   const layout = layoutOf(code);
@@ -135,7 +142,8 @@ export function compile(make: () => Code): Compiled {
     );
   }
   const { heap } = engine();
-  const bytes = emitCode(code, { shared: heap.shared }).toBytes();
+  const options = { shared: heap.shared, guarded };
+  const bytes = emitCode(code, options).toBytes();
   if (bytes.length > MOST_CODE) {
     fail(
       "kernel",
@@ -144,22 +152,61 @@ export function compile(make: () => Code): Compiled {
       "Split it into several.",
     );
   }
-  const { run } = instantiate(bytes, heap);
-  return { code, layout, bytes, compileTime: performance.now() - start, run };
+  let watch: Watch | null = null;
+  const imports = {
+    m: heap.memory,
+    fork: (number: number, turns: number, inOrder: number) => runner.fork(number, turns, inOrder !== 0),
+    pulse: (): number => {
+      const questions = watch?.next() ?? 1;
+      if (!watch?.cancelled) return questions;
+      heap.view.setInt32(TEMPLATE + HEAD.stop, -1, true);
+      throw new Stopped();
+    },
+  };
+  const { exports } = new WebAssembly.Instance(compileModule(bytes), { e: imports });
+  const [main, task] = [exports.run, exports.task] as ((address: number) => void)[];
+  const runner = new ForkRunner(
+    layout,
+    heap,
+    () => engine().pool,
+    task,
+    () => emitTasks(code, options).toBytes(),
+  );
+  const run = (call: ForkCall): void => {
+    watch = call.watch;
+    runner.during(call, () => main(TEMPLATE));
+  };
+  return { code, layout, bytes, guarded, compileTime: performance.now() - start, run };
+}
+
+/** What became of a call's forks, for whoever listens. */
+export interface CallReport {
+  readonly forks: ForkCall["runs"];
+  readonly inOrder: readonly boolean[];
+  /** Arrays that were copied in, and out again if they were written to, in bytes. */
+  readonly copied: number;
 }
 
 /** Runs it on the arguments. What was written before an error stays written. */
-export function execute(compiled: Compiled, args: readonly Bound[]): unknown {
+export function execute(
+  compiled: Compiled,
+  args: readonly Bound[],
+  watch: Watch | null = null,
+  tell: ((report: CallReport) => void) | null = null,
+): unknown {
   const { code, layout, run } = compiled;
+  if (watch?.isOver()) throw watch.error();
   const written = new Set(code.arrays.flatMap((a) => (a.written && a.argument !== null ? [a.argument] : [])));
   for (const i of written) {
     const bound = args[i];
     if (bound.kind === "tensor") checkWritable(OPERATION, bound.of);
   }
   const { heap } = engine();
-  return placed(args, written, heap, (places) => {
+  return placed(args, written, heap, layout, (places, tasks, copied) => {
     const { view } = heap;
     view.setInt32(TEMPLATE + FAILURE.site, 0, true);
+    view.setInt32(TEMPLATE + HEAD.stop, GO_ON, true);
+    view.setInt32(TEMPLATE + HEAD.partials, partialsAt(layout, tasks), true);
     code.scalars.forEach(({ local, argument }, k) => {
       const { value } = args[argument] as Bound & { kind: "scalar" };
       dtypes[code.locals[local].dtype].write(view, TEMPLATE + layout.scalars[k], value);
@@ -177,11 +224,20 @@ export function execute(compiled: Compiled, args: readonly Bound[]): unknown {
         view.setInt32(TEMPLATE + at.strides[d], Number(BigInt.asIntN(32, BigInt(strides[d]))), true);
       });
     });
+    const call: ForkCall = {
+      tasks,
+      watch,
+      inOrder: layout.forks.map((fork) => sharesMemory(code, fork, places)),
+      runs: layout.forks.map(() => ({ turns: 0, shared: 0, threads: 1 })),
+    };
     try {
-      run(TEMPLATE);
+      run(call);
     } catch (error) {
+      if (watch?.cancelled) throw watch.error();
       const failure = failureOf(code, heap, places);
       throw failure === null ? error : accessError(code, failure);
+    } finally {
+      tell?.({ forks: call.runs, inOrder: call.inOrder, copied });
     }
     return resultsOf(compiled, args, (i, dtype) =>
       dtypes[dtype].read(heap.view, TEMPLATE + layout.results[i]),
@@ -227,6 +283,26 @@ export function accessError(code: Code, { site, axis, index, size }: Failure): E
   return indexError(access, index, axis, size, where);
 }
 
+/** Does an array that a fork writes to lie over another that it uses, or over itself? Then it runs in order. */
+function sharesMemory(code: Code, { step }: ForkLayout, places: readonly (PlacedArray | null)[]): boolean {
+  const used = new Map<number, boolean>();
+  eachStep(step.body, (s) => {
+    if (s.op !== "load" && s.op !== "store") return;
+    const { argument } = code.arrays[s.array];
+    if (argument !== null) used.set(s.array, (used.get(s.array) ?? false) || s.op === "store");
+  });
+  if (![...used.values()].some(Boolean)) return false;
+  const views = [...used.keys()].map((k): View => {
+    const { argument, dtype } = code.arrays[k];
+    const { address, shape, strides } = places[argument!]!;
+    return { shape, strides, offset: address, itemBytes: dtypes[dtype].bytes };
+  });
+  return [...used.values()].some(
+    (isWritten, k) =>
+      isWritten && (selfOverlaps(views[k]) || views.some((other, j) => j !== k && overlaps(views[k], other))),
+  );
+}
+
 /* Places ---------------------------------------------------------------------------------------------------- */
 
 /** Bytes of one buffer that arrays lie over, and where they are in the heap. */
@@ -243,12 +319,19 @@ function placed<R>(
   args: readonly Bound[],
   written: ReadonlySet<number>,
   heap: Heap,
-  body: (places: readonly (PlacedArray | null)[]) => R,
+  layout: Layout,
+  body: (places: readonly (PlacedArray | null)[], tasks: number, copied: number) => R,
 ): R {
   const groups = groupsOf(args, written, heap);
+  const room = layout.forks.length === 0 ? TEMPLATE : forkRoom(layout);
+  let held: Strided | null = null;
   try {
+    if (room === null) held = allocate(OPERATION, "u8", [forkBytes(layout)]);
+    const tasks = room ?? held!.storage.address;
+    let copied = 0;
     for (const group of groups.values()) {
       const bytes = group.high - group.low;
+      copied += bytes;
       group.held = allocate(OPERATION, "u8", [bytes]);
       if (bytes === 0) continue; // also of a buffer that was detached
       const source = new Uint8Array(group.buffer, group.low, bytes);
@@ -267,7 +350,7 @@ function placed<R>(
       return { address, shape: [lengthOf(bound.array, dtype)], strides: [dtypes[dtype].bytes] };
     });
     try {
-      return body(places);
+      return body(places, tasks, copied);
     } finally {
       for (const { buffer, low, high, written, held } of groups.values()) {
         if (!written || high === low) continue;
@@ -276,6 +359,7 @@ function placed<R>(
       }
     }
   } finally {
+    held?.storage.release();
     for (const { held } of groups.values()) held?.storage.release();
   }
 }
@@ -302,7 +386,7 @@ function groupsOf(
 
 /* Not compiled ---------------------------------------------------------------------------------------------- */
 
-function cellsOf({ of }: Bound & { kind: "tensor" }): Cells {
+function cellsOf({ of }: Bound & { kind: "tensor" }, ask: (() => void) | null = null): Cells {
   const { dtype, frame, storage, readOnly } = of;
   const { read, write } = dtypes[dtype];
   const addressOf = (index: readonly number[]) =>
@@ -311,18 +395,21 @@ function cellsOf({ of }: Bound & { kind: "tensor" }): Cells {
     dtype,
     shape: frame.shape,
     readOnly,
-    read: (index) => read(storage.heap.view, addressOf(index)),
+    read: (index) => {
+      ask?.();
+      return read(storage.heap.view, addressOf(index));
+    },
     write: (index, value) => write(storage.heap.view, addressOf(index), value),
   };
 }
 
-/** What the user's own function is called with. */
-export function plainArgument(bound: Bound): unknown {
+/** What the user's own function is called with; `ask` is called at each element that is read. */
+export function plainArgument(bound: Bound, ask: (() => void) | null): unknown {
   switch (bound.kind) {
     case "tensor":
-      return handleOf(cellsOf(bound));
+      return handleOf(cellsOf(bound, ask));
     case "typed":
-      return checkedArray(bound.array);
+      return checkedArray(bound.array, ask);
     case "scalar":
       return bound.type.kind === "bool" ? bound.value !== 0 : bound.value;
     default:

@@ -77,6 +77,7 @@ class Hoisting implements Facts {
           return [{ ...step, yes: this.list(step.yes), no: this.list(step.no) }];
         case "block":
         case "loop":
+        case "fork":
           return [{ ...step, body: this.list(step.body) }];
         default:
           return [step];
@@ -228,11 +229,11 @@ class Hoisting implements Facts {
 const factsOf = ({ rank, dtype }: ArrayInfo) => ({ rank, itemBytes: dtypes[dtype].bytes });
 
 const hasParallel = (step: Step): boolean =>
-  (step.op === "loop" && step.parallel) || insides(step).some((list) => list.some(hasParallel));
+  step.op === "fork" || insides(step).some((list) => list.some(hasParallel));
 
 /** Are the loops inside innermost ones? */
 function isNest(steps: readonly Step[]): boolean {
-  return steps.every((s) => (s.op === "loop" ? !hasLoop(s) : insides(s).every(isNest)));
+  return steps.every((s) => s.op !== "fork" && (s.op === "loop" ? !hasLoop(s) : insides(s).every(isNest)));
 }
 
 /** Does it prove something inside of an inner loop? */

@@ -4,7 +4,8 @@
  */
 import { convert, dtypes, type Value } from "../dtype.ts";
 import { type Evaluator, evaluator } from "../ir/eval.ts";
-import type { Code, Expression, Step } from "./ir.ts";
+import { combined, cutsOf, identityOf, turnsOf } from "./forks.ts";
+import type { Code, Expression, ForkStep, Step } from "./ir.ts";
 
 /** An array as the interpreter sees it. */
 export interface Elements {
@@ -82,6 +83,26 @@ export function interpretCode(
     return through;
   };
 
+  const runFork = (step: ForkStep): void => {
+    const { counter, limit, reductions } = step;
+    const start = Number(locals[counter]);
+    const turns = turnsOf(start, Number(evaluate(step.end)), step.step);
+    const before = reductions.map((r) => locals[r.local]);
+    const cuts = cutsOf(turns);
+    for (let c = 0; c < cuts.length - 1; c++) {
+      locals[counter] = start + cuts[c] * step.step;
+      locals[limit] = start + cuts[c + 1] * step.step;
+      for (const r of reductions) locals[r.local] = identityOf(r.op, code.locals[r.local].dtype)!;
+      run(step.body);
+      reductions.forEach((r, k) => {
+        before[k] = combined(r.op, code.locals[r.local].dtype, before[k], locals[r.local]);
+      });
+    }
+    reductions.forEach((r, k) => {
+      locals[r.local] = before[k];
+    });
+  };
+
   const runStep = (step: Step): End => {
     switch (step.op) {
       case "set":
@@ -111,6 +132,9 @@ export function interpretCode(
           return end.kind === "break" ? { kind: "break", depth: end.depth - 1 } : end;
         }
       case "lanes":
+        return through;
+      case "fork":
+        runFork(step);
         return through;
       case "break":
         return { kind: "break", depth: step.depth };

@@ -7,6 +7,7 @@
  */
 import type { DType } from "../dtype.ts";
 import type { Program } from "../ir/node.ts";
+import type { ReductionOp } from "./races.ts";
 import type { Access, Place } from "./tree.ts";
 
 /** Input k of the program is the local `locals[k]`. */
@@ -72,14 +73,17 @@ export type Step =
   | { readonly op: "block"; readonly body: readonly Step[] }
   | LoopStep
   | LanesStep
+  | ForkStep
   | { readonly op: "break"; readonly depth: number }
   | { readonly op: "return"; readonly values: readonly Expression[] };
 
 export interface LoopStep {
   readonly op: "loop";
   readonly body: readonly Step[];
-  /** Its turns may run in any order: it was written with prange. */
+  /** It was written with prange. */
   readonly parallel: boolean;
+  /** Why a loop that was written with prange is no fork. */
+  readonly why?: string;
   readonly place: Place;
 }
 
@@ -110,6 +114,29 @@ export interface LanesStep {
   /** What is stored under a mask may be written around it as it was: nobody else writes there meanwhile. */
   readonly blends: boolean;
 }
+
+/**
+ * A prange loop whose turns may run in any order. There are n of them, where counter + step·n is the first at or above `end`; they
+ * are cut into CUTS runs, or n if that is less: cut c has the turns from ⌊c·n/cuts⌋ to before ⌊(c+1)·n/cuts⌋. For each the counter
+ * and the limit are set and the body runs. So what is computed depends on n alone, not on who computes it.
+ */
+export interface ForkStep {
+  readonly op: "fork";
+  /** The loop from `counter` to before `limit`: both i32. */
+  readonly body: readonly Step[];
+  readonly counter: number;
+  readonly limit: number;
+  readonly step: number;
+  readonly end: Expression;
+  /** Locals that each cut begins with the op's identity; then they are combined, in the order of the cuts. */
+  readonly reductions: readonly { readonly local: number; readonly op: ReductionOp }[];
+  /** True: some turns would share elements, so they run one after another. */
+  readonly inOrder: Expression | null;
+  readonly place: Place;
+}
+
+/** Cuts of a parallel loop, at the most: enough to balance 64 threads. */
+export const CUTS = 256;
 
 export interface Code {
   readonly name: string;
@@ -144,6 +171,7 @@ export function insides(step: Step): readonly (readonly Step[])[] {
       return [step.yes, step.no];
     case "block":
     case "loop":
+    case "fork":
       return [step.body];
     case "lanes":
       return [step.body, step.after];
@@ -167,6 +195,8 @@ export function expressionsOf(step: Step): readonly Expression[] {
       return step.values;
     case "lanes":
       return [step.bound];
+    case "fork":
+      return step.inOrder === null ? [step.end] : [step.end, step.inOrder];
     default:
       return [];
   }
@@ -177,6 +207,15 @@ export type LoopBlock = Step & { readonly op: "block"; readonly body: readonly [
 
 export const isLoopBlock = (step: Step): step is LoopBlock =>
   step.op === "block" && step.body.length === 1 && step.body[0].op === "loop";
+
+/** The forks of a code, in the order they stand in it: others know them by their place in this list. */
+export function forksOf(code: Code): ForkStep[] {
+  const found: ForkStep[] = [];
+  eachStep(code.body, (step) => {
+    if (step.op === "fork") found.push(step);
+  });
+  return found;
+}
 
 /** Every step, those inside of others included. */
 export function eachStep(steps: readonly Step[], visit: (step: Step) => void): void {

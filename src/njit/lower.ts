@@ -7,8 +7,10 @@ import { unreachable } from "../errors.ts";
 import { Builder } from "../ir/build.ts";
 import type { Id, Program } from "../ir/node.ts";
 import { type OpName, ops } from "../ir/ops.ts";
+import { identityOf } from "./forks.ts";
 import type { Env, Typed } from "./infer.ts";
 import type { ArrayInfo, Code, Expression, LocalInfo, Site, Step } from "./ir.ts";
+import type { LoopPlan } from "./races.ts";
 import { isInt } from "./range.ts";
 import { refuse } from "./refuse.ts";
 import type { ArrayRef, Expr, Loop, Place, Stmt } from "./tree.ts";
@@ -100,7 +102,7 @@ class Lowering {
           { op: "block", body: this.#inside({ label: s.label, by: "break" }, () => this.#list(s.body)) },
         ];
       case "loop":
-        return [this.#loop(s)];
+        return [s.parallel === null ? this.#loop(s) : this.#prange(s)];
       case "break":
       case "continue":
         return [{ op: "break", depth: this.#depthOf(s.label, s.op) }];
@@ -121,15 +123,77 @@ class Lowering {
     return at < 0 ? unreachable(`njit: no label ${label}`) : this.#targets.length - 1 - at;
   }
 
-  /** block { loop { head; leave unless test; block { body }; update; again } }, or with head and test at the end. */
-  #loop(s: Loop): Step {
+  /** A prange loop is a fork, if its turns can be counted and nothing else forbids it. */
+  #prange(s: Loop): Step {
+    const { tree, typeOf } = this.#typed;
+    const { counter } = s.parallel!;
+    const env = this.#typed.atTest.get(s);
+    const plan = tree.plans.get(s);
+    if (env === undefined || plan === undefined) return this.#loop(s);
+    const end = (s.test as Expr & { args: readonly Expr[] }).args[1];
+    const isCounted = this.#locals[counter].dtype === "i32" && isInt(typeOf(end, env).range);
+    const set = s.update[0] as Stmt & { op: "set" };
+    const by = (set.value as Expr & { args: readonly Expr[] }).args[1];
+    const step = by.op === "literal" ? Number(by.value) : 0;
+    const why =
+      !isCounted || !Number.isInteger(step)
+        ? "its bounds are not known to be 32-bit integers"
+        : this.#whyInOrder(plan, env);
+    if (why !== null) return this.#loop(s, null, why);
+    const limit = this.#locals.push({ name: "limit", dtype: "i32" }) - 1;
+    const p = new ProgramBuilder(this, env);
+    const below = p.finish(p.b.op("lt", p.local(counter), p.local(limit)));
+    return {
+      op: "fork",
+      body: [this.#loop(s, below)],
+      counter,
+      limit,
+      step,
+      end: this.#expression(end, env, "i32"),
+      reductions: plan.reductions.map(({ variable, op }) => ({ local: variable, op })),
+      inOrder: this.#inOrder(plan, env),
+      place: s.place,
+    };
+  }
+
+  /** Why the types do not show what the plan takes for granted; null: they do. */
+  #whyInOrder({ assumptions, reductions }: LoopPlan, env: Env): string | null {
+    // Of counters inside, what is known everywhere.
+    const all = env.map((range, id) => range ?? this.#typed.variables[id].range);
+    for (const { is, expr } of assumptions) {
+      if (is === "nonzero") continue;
+      const { kind, range } = asNumber(this.#typed.typeOf(expr, all));
+      const holds = kind === "number" && !range.nan && (is === "whole" ? range.whole : isInt(range));
+      const { source, span } = expr.place;
+      if (!holds) return `${source.slice(span.start, span.end)} is not known to be a whole number`;
+    }
+    for (const { variable, op } of reductions) {
+      const { name, dtype } = this.#locals[variable];
+      if (identityOf(op, dtype) === null) return `"${name}" is ${dtype}, and has no ${op} of its own`;
+    }
+    return null;
+  }
+
+  #inOrder({ assumptions }: LoopPlan, env: Env): Expression | null {
+    const tests = assumptions.flatMap(({ is, expr }) => (is === "nonzero" ? [expr] : []));
+    if (tests.length === 0) return null;
+    const p = new ProgramBuilder(this, env);
+    const zeros = tests.map((e) => p.b.op("eq", p.as(p.value(e), "f64"), p.b.constant("f64", 0)));
+    return p.finish(zeros.reduce((a, b) => p.b.op("or", a, b)));
+  }
+
+  /**
+   * block { loop { head; leave unless test; block { body }; update; again } }, or with head and test at the end. `below`: a
+   * test of its own.
+   */
+  #loop(s: Loop, below: Expression | null = null, why?: string): Step {
     const { label } = s;
     const goesOn = (): Step[] => {
       const head = this.#list(s.head);
       const env = s.test === null ? undefined : this.#typed.atTest.get(s);
       if (s.test === null || env === undefined) return head;
       const leave: Step = { op: "break", depth: this.#depthOf(label, "break") };
-      return [...head, { op: "if", test: this.#test(s.test, env), yes: [], no: [leave] }];
+      return [...head, { op: "if", test: below ?? this.#test(s.test, env), yes: [], no: [leave] }];
     };
     const body = this.#inside({ label, by: "break" }, () => {
       const turn = this.#inside(null, (): Step[] => {
@@ -141,7 +205,9 @@ class Lowering {
           ? [...wrapped, ...update, ...goesOn(), again]
           : [...goesOn(), ...wrapped, ...update, again];
       });
-      return [{ op: "loop", body: turn, parallel: s.parallel !== null, place: s.place }];
+      // A fork's own loop runs in order.
+      const parallel = s.parallel !== null && below === null;
+      return [{ op: "loop", body: turn, parallel, ...(why === undefined ? {} : { why }), place: s.place }];
     });
     return { op: "block", body };
   }
@@ -323,7 +389,7 @@ class ProgramBuilder {
     return { program, locals: this.#locals };
   }
 
-  #local(local: number): Id {
+  local(local: number): Id {
     let k = this.#locals.indexOf(local);
     if (k < 0) k = this.#locals.push(local) - 1;
     return this.b.input(k, this.#lowering.dtypeOfLocal(local));
@@ -340,10 +406,10 @@ class ProgramBuilder {
         return { id: b.constant(dtype, typeof of === "bigint" ? BigInt.asIntN(64, of) : of), type };
       }
       case "variable":
-        return { id: this.#local(expr.id), type: typed.typeOf(expr, this.#env) };
+        return { id: this.local(expr.id), type: typed.typeOf(expr, this.#env) };
       case "argument": {
         const type = typed.typeOf(expr, this.#env);
-        return { id: this.#local(this.#lowering.scalar(expr.index, dtypeOf(type))), type };
+        return { id: this.local(this.#lowering.scalar(expr.index, dtypeOf(type))), type };
       }
       case "size":
         return this.#size(expr);
@@ -379,7 +445,7 @@ class ProgramBuilder {
     const { rank } = typed.arrayOf(expr.array, expr.place);
     const axis = expr.axis === "length" ? 0 : expr.axis;
     const place = typeof axis === "number" && axis < 0 ? axis + rank : axis;
-    return { id: this.#local(this.#lowering.size(expr.array, place, expr.place)), type };
+    return { id: this.local(this.#lowering.size(expr.array, place, expr.place)), type };
   }
 
   /** Both sides are computed: they do nothing else. What the test proves holds in each. */

@@ -25,6 +25,9 @@ import { parseTree } from "./parse.ts";
 import { type Handle, type Prange, prange } from "./plain.ts";
 import { OPERATION } from "./refuse.ts";
 import type { Tree } from "./tree.ts";
+import { type NjitLimits, readLimits, Watch } from "./watch.ts";
+
+export type { NjitLimits } from "./watch.ts";
 
 type Captures = Readonly<Record<string, unknown>>;
 
@@ -73,6 +76,14 @@ export interface Njit<R = unknown> {
   (...args: NjitValue[]): R;
   /** The function itself, uncompiled, with every index checked: the same result, slower, and open to a debugger. */
   plain(...args: NjitValue[]): R;
+  /**
+   * The same function with an end: a call that takes too long, or that another thread wants to stop, throws a TensorError with the
+   * code "cancelled". What it had written stays written.
+   *
+   * @example
+   * simulate.with({ timeLimit: 1000 })(state, steps);
+   */
+  with(limits: NjitLimits): Njit<R>;
   toString(): string;
 }
 
@@ -99,10 +110,16 @@ export function njit(fn: (...args: never[]) => unknown, captures: Captures = {})
   const given = Object.freeze({ ...readOptions(OPERATION, captures, "{ table, limit: 3 }") });
   const made = new NjitFunction(fn, parseTree(fn, given), given);
   made.checkCaptures();
-  const call = (...args: NjitValue[]): unknown => made.call(args);
+  return callable(made, null);
+}
+
+/** The function that users call. */
+function callable(made: NjitFunction, limits: NjitLimits | null): Njit {
+  const call = (...args: NjitValue[]): unknown => made.call(args, limits);
   const text = () => `njit ${made.tree.name || "(anonymous)"}`;
   const result = Object.assign(call, {
-    plain: (...args: NjitValue[]): unknown => made.plain(args),
+    plain: (...args: NjitValue[]): unknown => made.plain(args, limits),
+    with: (more: NjitLimits): Njit => callable(made, readLimits(more)),
     toString: text,
     [Symbol.for("nodejs.util.inspect.custom")]: text,
   });
@@ -132,12 +149,14 @@ export class NjitFunction {
     this.#captures = captures;
   }
 
-  call(args: readonly unknown[]): unknown {
+  call(args: readonly unknown[], limits: NjitLimits | null = null): unknown {
+    const watch = limits === null ? null : new Watch(limits, this.tree.name);
     const bound = this.#bind(args);
-    return execute(this.compiled(bound), bound);
+    return execute(this.compiled(bound, watch !== null), bound, watch);
   }
 
-  plain(args: readonly unknown[]): unknown {
+  plain(args: readonly unknown[], limits: NjitLimits | null = null): unknown {
+    const watch = limits === null ? null : new Watch(limits, this.tree.name);
     const bound = this.#bind(args);
     // What cannot be compiled is refused here, too, before anything is written.
     const types = bound.map((b) => b.type);
@@ -147,7 +166,9 @@ export class NjitFunction {
       this.#checked.add(key);
     }
     const tensors = bound.flatMap((b) => (b.kind === "tensor" ? [b.of] : []));
-    const handles = bound.map(plainArgument);
+    const ask = watch === null ? null : asking(watch);
+    ask?.();
+    const handles = bound.map((b) => plainArgument(b, ask));
     const named: Record<string, unknown> = { ...this.#captures, prange };
     this.tree.args.forEach(({ captured }, i) => {
       if (captured !== null) named[captured] = handles[i];
@@ -187,12 +208,12 @@ export class NjitFunction {
     return this.code(this.#bind(args).map((b) => b.type));
   }
 
-  compiled(bound: readonly Bound[]): Compiled {
+  compiled(bound: readonly Bound[], guarded = false): Compiled {
     const types = bound.map((b) => b.type);
-    const key = types.map(typeKey).join();
+    const key = `${guarded ? "guarded " : ""}${types.map(typeKey).join()}`;
     let compiled = this.#compiled.get(key);
     if (compiled === undefined) {
-      compiled = compile(() => this.code(types));
+      compiled = compile(() => this.code(types), guarded);
       this.#compiled.set(key, compiled);
     }
     return compiled;
@@ -222,6 +243,16 @@ export class NjitFunction {
       bindArgument(name, captured === null ? args[i] : this.#captures[captured]),
     );
   }
+}
+
+/** Called at each access of a plain call: looks now and then whether it is to end. */
+function asking(watch: Watch): () => void {
+  let left = 1;
+  return () => {
+    if (--left > 0) return;
+    left = watch.next();
+    if (watch.cancelled) throw watch.error();
+  };
 }
 
 function typeKey(type: ArgumentType): string {

@@ -75,6 +75,13 @@ export function countMentions(steps: readonly Step[]): Mentions {
       add(mentions.reads, step.counter);
       add(mentions.writes, step.counter);
     }
+    if (step.op === "fork") {
+      // It sets these for its tasks, and reads what they leave.
+      for (const id of [step.counter, step.limit, ...step.reductions.map((r) => r.local)]) {
+        add(mentions.reads, id);
+        add(mentions.writes, id);
+      }
+    }
     if (step.op === "load" || step.op === "store") mentions.arrays.add(step.array);
   });
   return mentions;

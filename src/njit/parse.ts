@@ -21,6 +21,7 @@ import {
 import { isRefusal, refusalMessage } from "../frontend/refusal.ts";
 import { isKernelLike } from "../frontend/template.ts";
 import { Elements } from "./elements.ts";
+import { planLoops } from "./races.ts";
 import { OPERATION, refuse } from "./refuse.ts";
 import type { Expr, Loop, Stmt, Tree } from "./tree.ts";
 import { type InnerFunction, nothing, Scope, type Val } from "./values.ts";
@@ -59,7 +60,7 @@ class Reader extends Elements {
     this.runBody(node, scope, frame);
     const returns =
       frame.form === null || frame.form === "nothing" ? null : frame.form === "one" ? 0 : frame.form;
-    return {
+    const tree = {
       name,
       source,
       args: this.args,
@@ -69,6 +70,7 @@ class Reader extends Elements {
       body: this.out,
       returns,
     };
+    return { ...tree, plans: planLoops(tree) };
   }
 
   protected bindParameters(scope: Scope): void {
@@ -188,7 +190,11 @@ class Reader extends Elements {
     const exprs = items.map((item) => this.asResult(item, node));
     if (isMain) {
       if (this.targets.some((t) => t.isParallel)) {
-        this.refuse(node, "cannot return from a prange loop; its iterations run in no particular order.");
+        this.refuse(
+          node,
+          "cannot return from a prange loop; its iterations run in no particular order.",
+          "Write a plain for loop, or keep what was found in a variable: best = Math.min(best, i).",
+        );
       }
       this.out.push({ op: "return", values: exprs, place: this.place(node) });
       return;
@@ -450,6 +456,13 @@ class Reader extends Elements {
         right,
         "cannot compile this `for … of`; only prange(…) can be iterated over.",
         "Count: for (let i = 0; i < n; i++), or take prange from the last parameter: (…, { prange }) => ….",
+      );
+    }
+    if (this.targets.some((t) => t.isParallel)) {
+      this.refuse(
+        right,
+        "cannot run a prange loop inside of another; the iterations of the outer one are on all threads already.",
+        "Count: for (let j = 0; j < n; j++).",
       );
     }
     const declared = left.type === "VariableDeclaration" ? left.declarations[0].id : null;

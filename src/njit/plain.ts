@@ -85,7 +85,7 @@ export function indexError(
 }
 
 /** A typed array whose every index is checked. */
-export function checkedArray<T extends ArrayBufferView>(array: T): T {
+export function checkedArray<T extends ArrayBufferView>(array: T, ask: (() => void) | null = null): T {
   const { bytes } = dtypes[dtypeOfArray(array)!];
   const length = arrayFacts(array).byteLength / bytes;
   const target = array as unknown as Record<number, unknown>;
@@ -99,6 +99,7 @@ export function checkedArray<T extends ArrayBufferView>(array: T): T {
   return new Proxy(array, {
     get(_, key) {
       const index = indexOf(key);
+      ask?.();
       if (index !== null) return target[index];
       return key === "length" ? length : Reflect.get(array, key, array);
     },

@@ -55,6 +55,15 @@ export function printCode(code: Code): string {
             walk(step.no, depth + 1);
           }
           break;
+        case "fork": {
+          const own = names.map((n) => n.replace(/:\w+$/, ""));
+          const sums = step.reductions.map((r) => `, ${r.op} ${own[r.local]}`).join("");
+          const order = step.inOrder === null ? "" : `, in order if ${text(step.inOrder)}`;
+          const by = `from ${own[step.counter]} to before ${text(step.end)} by ${step.step}`;
+          line(depth, `fork ${by}${sums}${order}`);
+          walk(step.body, depth + 1);
+          break;
+        }
         case "block":
         case "loop":
           line(depth, step.op === "loop" && step.parallel ? "loop prange" : step.op);

@@ -7,6 +7,7 @@ import type { DType } from "../dtype.ts";
 import type { Literal } from "../frontend/template.ts";
 import type { Span } from "../ir/node.ts";
 import type { OpName } from "../ir/ops.ts";
+import type { LoopPlan } from "./races.ts";
 
 /** Where something stands: a piece of the text of the function, or of one that was passed to it. */
 export interface Place {
@@ -131,4 +132,6 @@ export interface Tree {
   readonly body: readonly Stmt[];
   /** How many values it returns: null: nothing, 0: one, n: a list of n. */
   readonly returns: number | null;
+  /** How each prange loop may be cut. */
+  readonly plans: ReadonlyMap<Loop, LoopPlan>;
 }

@@ -67,7 +67,7 @@ function turnOf(block: LoopBlock, { counter }: Counted): readonly Step[] | null 
 function straight(steps: readonly Step[]): readonly Step[] | null {
   const out: Step[] = [];
   for (const step of steps) {
-    if (step.op === "return" || step.op === "break" || step.op === "loop" || step.op === "lanes") return null;
+    if (["return", "break", "loop", "lanes", "fork"].includes(step.op)) return null;
     if (step.op === "block" && !isLoopBlock(step)) {
       const inner = unjumped(step.body);
       if (inner === null) return null;

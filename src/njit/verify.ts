@@ -2,6 +2,7 @@
 import type { DType } from "../dtype.ts";
 import { unreachable } from "../errors.ts";
 import { verify } from "../ir/verify.ts";
+import { identityOf } from "./forks.ts";
 import { type Code, type Expression, eachStep, type Step } from "./ir.ts";
 
 const indexDTypes: ReadonlySet<DType> = new Set(["i32", "i64", "f32", "f64"]);
@@ -72,6 +73,20 @@ export function verifyCode(code: Code, after: string): Code {
             if (!s.proved.every(Boolean)) bad(s, "a lane's index is checked");
             if (step.slopes.get(s)?.length !== s.index.length) bad(s, "its lanes have no slopes");
           });
+          break;
+        case "fork":
+          for (const id of [step.counter, step.limit]) {
+            if (local(step, id) !== "i32") bad(step, `local ${id} is no i32`);
+          }
+          if (expression(step, step.end) !== "i32") bad(step, "the end is no i32");
+          if (!(Number.isInteger(step.step) && step.step > 0)) bad(step, `the step ${step.step}`);
+          if (step.inOrder !== null && expression(step, step.inOrder) !== "bool")
+            bad(step, "a test is no bool");
+          for (const r of step.reductions) {
+            if (identityOf(r.op, local(step, r.local)) === null) bad(step, `${r.op} of local ${r.local}`);
+          }
+          // Nothing leaves it.
+          walk(step.body, 0);
           break;
         case "break":
           if (!(step.depth >= 0 && step.depth < depth)) bad(step, `depth ${step.depth} of ${depth}`);

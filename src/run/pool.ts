@@ -66,6 +66,10 @@ export interface PoolKernel {
   readonly run: (task: number) => void;
   /** The tasks are tapes (see Tape), and `run` plays one. */
   readonly taped?: boolean;
+  /** A task may trap: it has written down why, and whoever asked for it looks there. */
+  readonly mayTrap?: boolean;
+  /** Asked while the caller waits for others: a number that changes while they make progress. */
+  readonly signs?: () => number;
 }
 
 export interface PoolStatus {
@@ -212,11 +216,11 @@ export class Pool {
     } catch (error) {
       // Nobody takes more of it, and those who hold a task finish it: then the next job may come.
       const left = Atomics.exchange(control, LEFT, 0);
-      this.#finish(control, tasks - left - own, longest);
+      this.#finish(control, kernel, tasks - left - own, longest);
       this.#takeReturned(control);
       throw error;
     }
-    this.#finish(control, tasks - own, longest);
+    this.#finish(control, kernel, tasks - own, longest);
     const returned = this.#takeReturned(control);
     for (const task of returned) kernel.run(descriptors + task * step);
     this.tally.jobs++;
@@ -225,9 +229,10 @@ export class Pool {
   }
 
   /** Waits for the tasks that workers hold. */
-  #finish(control: Int32Array, others: number, longest: number): void {
+  #finish(control: Int32Array, kernel: PoolKernel, others: number, longest: number): void {
     const patience = this.#patienceFor(longest);
     let last = -1;
+    let signs = 0;
     let waited = 0;
     let before = 0;
     let look = 0;
@@ -240,6 +245,12 @@ export class Pool {
         before = 0;
       }
       if ((spins & 1023) !== 1023) continue;
+      const sign = kernel.signs?.() ?? 0;
+      if (sign !== signs) {
+        signs = sign;
+        waited = 0;
+        before = 0;
+      }
       const time = performance.now();
       // While this thread had no turn, the worker may have had none either.
       if (before > 0) waited += Math.min(time - before, MOST_PAUSE_MS);
@@ -250,7 +261,7 @@ export class Pool {
       look = time + LOOK_MS;
       if (this.#isLost(control, others)) this.#fail("a worker thread ended in the middle of a task");
     }
-    if (Atomics.exchange(control, FAILED, 0) !== 0) {
+    if (Atomics.exchange(control, FAILED, 0) !== 0 && !kernel.mayTrap) {
       this.#fail(`a kernel failed in a worker thread (${reasonOf(control)})`);
     }
   }

@@ -280,6 +280,7 @@ function withoutLanes(steps: readonly Step[]): Step[] {
         return [{ ...s, yes: withoutLanes(s.yes), no: withoutLanes(s.no) }];
       case "block":
       case "loop":
+      case "fork":
         return [{ ...s, body: withoutLanes(s.body) }];
       default:
         return [s];

@@ -119,7 +119,8 @@ describe("refused when it is read", () => {
     expect(loop("if (i > 1) return;")).toMatchInlineSnapshot(`
       "(kernel) njit: cannot return from a prange loop; its iterations run in no particular order.
         (a, { prange }) => { for (const i of prange(3)) { if (i > 1) return; } }
-                                                                     ^^^^^^^"
+                                                                     ^^^^^^^
+        Write a plain for loop, or keep what was found in a variable: best = Math.min(best, i)."
     `);
     expect(refusal("(a) => { for (const x of a) a.set([0], x); }")).toMatchInlineSnapshot(`
       "(kernel) njit: cannot compile this \`for … of\`; only prange(…) can be iterated over.

@@ -35,9 +35,9 @@ export function randomTensor(shape: number[], dtype: DType, seed: number, scale 
 
 const f64 = (...shape: number[]) => zeros(shape, { dtype: "f64" });
 
-const mandelbrot = njit((out, x0, y0, step, most) => {
+const mandelbrot = njit((out, x0, y0, step, most, { prange }) => {
   const [h, w] = out.shape;
-  for (let i = 0; i < h; i++) {
+  for (const i of prange(h)) {
     for (let j = 0; j < w; j++) {
       const cx = x0 + j * step;
       const cy = y0 + i * step;
@@ -55,10 +55,10 @@ const mandelbrot = njit((out, x0, y0, step, most) => {
   }
 });
 
-const newton = njit((out, n) => {
+const newton = njit((out, n, { prange }) => {
   const rootX = [1, -0.5, -0.5];
   const rootY = [0, 0.8660254037844386, -0.8660254037844386];
-  for (let i = 0; i < n; i++) {
+  for (const i of prange(n)) {
     for (let j = 0; j < n; j++) {
       let x = -2 + (4 * j) / n;
       let y = -2 + (4 * i) / n;
@@ -96,10 +96,10 @@ const matmulIjk = njit((out, a, b, { prange }) => {
   }
 });
 
-const matmulIkj = njit((out, a, b) => {
+const matmulIkj = njit((out, a, b, { prange }) => {
   const [n, k] = a.shape;
   const m = b.shape[1];
-  for (let i = 0; i < n; i++) {
+  for (const i of prange(n)) {
     for (let j = 0; j < m; j++) out.set([i, j], 0);
     for (let p = 0; p < k; p++) {
       const x = a.get(i, p);
@@ -116,24 +116,24 @@ const matmulKij = njit((out, a, b) => {
       for (let j = 0; j < m; j++) out.set([i, j], out.get(i, j) + a.get(i, p) * b.get(p, j));
 });
 
-const heat = njit((u, v, steps) => {
+const heat = njit((u, v, steps, { prange }) => {
   const [n, m] = u.shape;
   for (let t = 0; t < steps; t++) {
-    for (let i = 1; i < n - 1; i++) {
+    for (const i of prange(1, n - 1)) {
       for (let j = 1; j < m - 1; j++) {
         const around = u.get(i - 1, j) + u.get(i + 1, j) + u.get(i, j - 1) + u.get(i, j + 1);
         v.set([i, j], u.get(i, j) + 0.1 * (around - 4 * u.get(i, j)));
       }
     }
-    for (let i = 1; i < n - 1; i++) for (let j = 1; j < m - 1; j++) u.set([i, j], v.get(i, j));
+    for (const i of prange(1, n - 1)) for (let j = 1; j < m - 1; j++) u.set([i, j], v.get(i, j));
   }
   return u;
 });
 
-const life = njit((next, now) => {
+const life = njit((next, now, { prange }) => {
   const [n, m] = now.shape;
   let alive = 0;
-  for (let i = 0; i < n; i++) {
+  for (const i of prange(n)) {
     for (let j = 0; j < m; j++) {
       let count = 0;
       for (let di = -1; di <= 1; di++) {
@@ -150,10 +150,10 @@ const life = njit((next, now) => {
   return alive;
 });
 
-const nbody = njit((pos, vel, mass, dt, steps) => {
+const nbody = njit((pos, vel, mass, dt, steps, { prange }) => {
   const n = mass.shape[0];
   for (let s = 0; s < steps; s++) {
-    for (let i = 0; i < n; i++) {
+    for (const i of prange(n)) {
       let [ax, ay, az] = [0, 0, 0];
       for (let j = 0; j < n; j++) {
         if (i === j) continue;
@@ -170,7 +170,7 @@ const nbody = njit((pos, vel, mass, dt, steps) => {
       vel.set([i, 1], vel.get(i, 1) + dt * ay);
       vel.set([i, 2], vel.get(i, 2) + dt * az);
     }
-    for (let i = 0; i < n; i++)
+    for (const i of prange(n))
       for (let k = 0; k < 3; k++) pos.set([i, k], pos.get(i, k) + dt * vel.get(i, k));
   }
 });
@@ -214,9 +214,9 @@ const biquad = njit((out, x, b0, b1, b2, a1, a2) => {
   }
 });
 
-const nearest = njit((out, points, queries) => {
+const nearest = njit((out, points, queries, { prange }) => {
   const [n, d] = points.shape;
-  for (let q = 0; q < queries.shape[0]; q++) {
+  for (const q of prange(queries.shape[0])) {
     const best = [Infinity, Infinity, Infinity];
     const who = [-1, -1, -1];
     for (let i = 0; i < n; i++) {
@@ -251,9 +251,9 @@ const histogram = njit((counts, x, lo, hi) => {
 });
 
 const bilateral = njit(
-  (out, image, radius, { weight }) => {
+  (out, image, radius, { weight, prange }) => {
     const [h, w] = image.shape;
-    for (let i = 0; i < h; i++) {
+    for (const i of prange(h)) {
       for (let j = 0; j < w; j++) {
         let [sum, total] = [0, 0];
         const here = image.get(i, j);
@@ -274,8 +274,8 @@ const bilateral = njit(
 
 const cdf = kernel((x) => 1 / (1 + Math.exp(-1.5976 * x - 0.07056 * x * x * x)));
 const blackScholes = njit(
-  (call, put, price, strike, time, { cdf, rate, vol }) => {
-    for (let i = 0; i < price.shape[0]; i++) {
+  (call, put, price, strike, time, { cdf, rate, vol, prange }) => {
+    for (const i of prange(price.shape[0])) {
       const [s, k, t] = [price.get(i), strike.get(i), time.get(i)];
       const root = vol * Math.sqrt(t);
       const d1 = (Math.log(s / k) + (rate + 0.5 * vol * vol) * t) / root;
@@ -422,14 +422,14 @@ const kmeans = njit((centres, sums, counts, points, owner) => {
   return moved;
 });
 
-const perlin = njit((out, table, scale) => {
+const perlin = njit((out, table, scale, { prange }) => {
   const fade = (t: number) => t * t * t * (t * (t * 6 - 15) + 10);
   const grad = (hash: number, x: number, y: number) => {
     const u = hash & 1 ? x : -x;
     return (hash & 2 ? y : -y) + u;
   };
   const mix = (t: number, a: number, b: number) => a + t * (b - a);
-  for (let i = 0; i < out.shape[0]; i++) {
+  for (const i of prange(out.shape[0])) {
     for (let j = 0; j < out.shape[1]; j++) {
       const [x, y] = [j * scale, i * scale];
       const [xi, yi] = [Math.floor(x) & 255, Math.floor(y) & 255];

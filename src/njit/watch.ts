@@ -1,0 +1,110 @@
+/**
+ * When a call is to end early: a time that is up, a signal that was given before it, a flag that another thread sets. Compiled code
+ * asks now and then; asking is cheap and looking is not, so how many questions make a look follows from how fast they come.
+ */
+import { describe, fail, messageOf, TensorError } from "../errors.ts";
+import { readOptions } from "../ops/arguments.ts";
+import { OPERATION } from "./refuse.ts";
+
+export interface NjitLimits {
+  /** Milliseconds that a call may take. */
+  readonly timeLimit?: number;
+  /** Looked at when the call begins, and then whenever the time is: a thread that computes hears no events. */
+  readonly signal?: AbortSignal;
+  /** An Int32Array over shared memory: once its first element is not 0, calls end. Another thread sets it with Atomics.store. */
+  readonly flag?: Int32Array;
+}
+
+/** Questions between two looks at the most, and how far apart in milliseconds these are to be. */
+const MOST_QUESTIONS = 256;
+const LOOK_MS = 1;
+
+export function readLimits(limits: unknown): NjitLimits {
+  const example = "{ timeLimit: 1000 }";
+  const read = readOptions<NjitLimits>(OPERATION, limits as NjitLimits, example, [
+    "timeLimit",
+    "signal",
+    "flag",
+  ]);
+  const { timeLimit, signal, flag } = read;
+  if (timeLimit !== undefined && !(typeof timeLimit === "number" && timeLimit > 0)) {
+    fail("value", OPERATION, `timeLimit is ${describe(timeLimit)}.`, "Give milliseconds above 0.");
+  }
+  const isSignal = typeof AbortSignal !== "undefined" && signal instanceof AbortSignal;
+  if (signal !== undefined && !isSignal) {
+    fail(
+      "value",
+      OPERATION,
+      `signal is ${describe(signal)}.`,
+      "Give an AbortSignal: new AbortController().signal.",
+    );
+  }
+  const isShared =
+    flag instanceof Int32Array &&
+    typeof SharedArrayBuffer !== "undefined" &&
+    flag.buffer instanceof SharedArrayBuffer &&
+    flag.length > 0;
+  if (flag !== undefined && !isShared) {
+    fail(
+      "value",
+      OPERATION,
+      `flag is ${describe(flag)}.`,
+      "Give memory that threads share: new Int32Array(new SharedArrayBuffer(4)).",
+    );
+  }
+  return read;
+}
+
+export class Watch {
+  readonly #limits: NjitLimits;
+  readonly #name: string;
+  readonly #began = performance.now();
+  #looked = this.#began;
+  #questions = 1;
+  #why: string | null = null;
+
+  constructor(limits: NjitLimits, name: string) {
+    this.#limits = limits;
+    this.#name = name;
+  }
+
+  get cancelled(): boolean {
+    return this.#why !== null;
+  }
+
+  /** Is it to end? Once it is, it stays so. */
+  isOver(now = performance.now()): boolean {
+    const { timeLimit, signal, flag } = this.#limits;
+    if (this.#why !== null) return true;
+    if (flag !== undefined && Atomics.load(flag, 0) !== 0) this.#why = "its flag was set";
+    else if (signal?.aborted) this.#why = "its signal was aborted";
+    else if (timeLimit !== undefined && now - this.#began >= timeLimit) {
+      this.#why = `its time limit is ${timeLimit} ms`;
+    }
+    return this.#why !== null;
+  }
+
+  /** A look: after how many more questions there is to be another. */
+  next(): number {
+    const now = performance.now();
+    this.isOver(now);
+    const apart = now - this.#looked;
+    this.#looked = now;
+    // Far apart: look at every question, until they come faster.
+    this.#questions = apart > LOOK_MS ? 1 : Math.min(MOST_QUESTIONS, 2 * this.#questions);
+    return this.#questions;
+  }
+
+  error(): TensorError {
+    const after = Math.round(performance.now() - this.#began);
+    const who = this.#name === "" ? "the function" : `"${this.#name}"`;
+    return new TensorError(
+      "cancelled",
+      messageOf(
+        OPERATION,
+        `${who} was cancelled after ${after} ms: ${this.#why}.`,
+        "What it had written stays written.",
+      ),
+    );
+  }
+}

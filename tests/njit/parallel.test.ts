@@ -1,0 +1,330 @@
+/** Parallel loops: the same bits on any number of threads, one report of a failure, and nothing else touched. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { engine } from "../../src/engine.ts";
+import { scope, type Tensor, TensorError, tensor, zeros } from "../../src/index.ts";
+import { insideOf, type Njit, type NjitValue, njit } from "../../src/njit/njit.ts";
+import { sharing } from "../../src/njit/parallel.ts";
+import { Pool } from "../../src/run/pool.ts";
+import { expectSame, outcome } from "./compare.ts";
+import { programs, randomTensor } from "./programs.ts";
+
+type Fn = (...args: never[]) => unknown;
+const made = (source: string, captures = {}): Njit =>
+  njit(new Function(`return (${source})`)() as Fn, captures);
+const f64 = (...shape: number[]) => zeros(shape, { dtype: "f64" });
+
+const counts = [1, 2, 3, 7];
+const pools = new Map<number, Pool>();
+const own = engine().pool;
+beforeAll(() => {
+  for (const n of counts) pools.set(n, new Pool(engine().heap, n));
+  for (const pool of pools.values()) pool.waitUntilReady(10_000);
+});
+afterAll(() => {
+  for (const pool of pools.values()) pool.stop();
+});
+
+/** Runs it on so many threads, each cut a task of its own. */
+function on<R>(threads: number, run: () => R): R {
+  const pool = pools.get(threads)!;
+  Object.defineProperty(engine(), "pool", { value: pool, configurable: true });
+  sharing.always = true;
+  try {
+    return run();
+  } finally {
+    sharing.always = false;
+    Object.defineProperty(engine(), "pool", { value: own, configurable: true });
+    expect(pool.status()).toEqual({
+      threads,
+      wanted: threads,
+      why: threads === 1 ? "one thread was asked for" : null,
+    });
+  }
+}
+
+const forksIn = (fn: Njit, args: NjitValue[]) => insideOf(fn).compiledFor(args).layout.forks.length;
+
+describe("1, 2, 3 and 7 threads give the same bits", () => {
+  const parallel = programs.filter(({ fn, make }) => scope(() => forksIn(fn, make()) > 0));
+
+  test("of the classic programs at least ten have parallel loops", () => {
+    expect(parallel.length).toBeGreaterThanOrEqual(10);
+  });
+
+  test.each(parallel)("$name", ({ fn, make, ulps = 0 }) => {
+    scope(() => {
+      const alone = make();
+      const first = outcome(fn(...alone), alone);
+      for (const threads of counts) {
+        const args = make();
+        expectSame(
+          on(threads, () => outcome(fn(...args), args)),
+          first,
+        );
+      }
+      const args = make();
+      expectSame(first, outcome(fn.plain(...args), args), ulps);
+    });
+  });
+
+  const sums = made(`(x, { prange }) => {
+    let [s, p, lo, hi, n, d] = [0.1, 1, Infinity, -Infinity, 0, 5];
+    for (const i of prange(x.shape[0])) {
+      const v = x.get(i);
+      s += v * 0.1;
+      p *= 1 + v * 1e-3;
+      lo = Math.min(lo, v);
+      hi = Math.max(hi, v, -v);
+      if (v > 0.5) n++;
+      for (let k = 0; k < 3; k++) d -= v / (k + 1);
+    }
+    return [s, p, lo, hi, n, d];
+  }`);
+
+  test.each([0, 1, 2, 255, 256, 257, 1000, 4099])(
+    "reductions of %i turns, as the interpreter has them",
+    (n) => {
+      scope(() => {
+        const x = randomTensor([n], "f64", 3);
+        const first = sums(x) as number[];
+        for (const threads of counts)
+          expectSame(
+            on(threads, () => sums(x)),
+            first,
+          );
+        expectSame(insideOf(sums).interpreted([x]), first);
+        const plain = sums.plain(x) as number[];
+        // Least, greatest and counts do not depend on the order; sums do, by rounding, once there are more turns than cuts.
+        expectSame(first.slice(2, 5), plain.slice(2, 5));
+        first.forEach((v, k) => {
+          expect(v === plain[k] ? 0 : Math.abs(v - plain[k])).toBeLessThanOrEqual(1e-12 * Math.abs(plain[k]));
+        });
+        if (n <= 256) expectSame(first.slice(0, 2), plain.slice(0, 2));
+      });
+    },
+  );
+
+  test("reductions keep -0, NaN and the kinds they have", () => {
+    const fn = made(`(x, z, big, { prange }) => {
+      let [s, m, h] = [z, z, 0n];
+      for (const i of prange(x.shape[0])) { s += x.get(i); m = Math.max(m, x.get(i)); h += big.get(i) * 3n; }
+      return [s, m, h];
+    }`);
+    scope(() => {
+      const cases: [number[], number][] = [
+        [[-0, -0], -0],
+        [[], -0],
+        [[1, Number.NaN, 2], 0.5],
+        [[-0, 0], -0],
+        [[Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY], -0],
+      ];
+      for (const [list, z] of cases) {
+        const x = tensor(list.length === 0 ? [0] : list, { dtype: "f64" }).slice(`:${list.length}`) as Tensor;
+        const big = tensor([7n, -5n, 1n << 60n], { dtype: "i64" });
+        const first = fn(x, z, big);
+        expectSame(first, fn.plain(x, z, big));
+        for (const threads of counts)
+          expectSame(
+            on(threads, () => fn(x, z, big)),
+            first,
+          );
+      }
+    });
+  });
+
+  test("arrays of an iteration's own are each thread's own, however large", () => {
+    const fn = made(`(out, n, { prange }) => {
+      const shared = [1, 2, 3];
+      for (const i of prange(n)) {
+        const w = new Float64Array(300);
+        const tiny = [i, 0];
+        for (let k = 0; k < 300; k++) w[(k * 7 + i) % 300] += k;
+        for (let k = 1; k < 300; k++) w[k] += w[k - 1];
+        tiny[1] = w[i % 300] * shared[i % 3];
+        out.set([i], tiny[0] + tiny[1]);
+      }
+    }`);
+    scope(() => {
+      const [a, b] = [f64(700), f64(700)];
+      fn.plain(a, 700);
+      for (const threads of counts) {
+        b.fill(0);
+        on(threads, () => fn(b, 700));
+        expectSame(outcome(null, [b]), outcome(null, [a]));
+      }
+    });
+  });
+
+  test("a loop inside of loops, with steps, starts and turns of very different lengths", () => {
+    const fn = made(`(out, n, { prange }) => {
+      let turns = 0;
+      for (let t = 0; t < 5; t++) {
+        for (const i of prange(t, n, 3)) {
+          let s = 0;
+          for (let k = 0; k < i * i; k++) s += k % 7;
+          out[i] += s + t;
+          turns += 1;
+        }
+      }
+      return turns;
+    }`);
+    const plain = new Float64Array(50);
+    const expected = fn.plain(plain, 50);
+    for (const threads of counts) {
+      const out = new Float64Array(50);
+      expect(on(threads, () => fn(out, 50))).toBe(expected);
+      expect([...out]).toEqual([...plain]);
+    }
+  });
+
+  test("long loops are shared as they are, and small ones are not", () => {
+    const fn = made(`(out, n, { prange }) => {
+      for (const i of prange(out.length)) { let s = i; for (let k = 0; k < n; k++) s = Math.sqrt(s + k); out[i] = s; }
+    }`);
+    const pool = pools.get(2)!;
+    Object.defineProperty(engine(), "pool", { value: pool, configurable: true });
+    const before = pool.tally.tasks;
+    fn(new Float64Array(10), 1);
+    expect(pool.tally.tasks).toBe(before);
+    const [a, b] = [new Float64Array(2000), new Float64Array(2000)];
+    fn(a, 2000);
+    expect(pool.tally.tasks).toBeGreaterThan(before);
+    pool.alone(() => fn(b, 2000));
+    Object.defineProperty(engine(), "pool", { value: own, configurable: true });
+    expect([...a]).toEqual([...b]);
+  });
+});
+
+describe("a failure in a parallel loop", () => {
+  const message = (action: () => unknown): string => {
+    try {
+      action();
+    } catch (error) {
+      if (error instanceof TensorError && error.code === "index") return error.message;
+      throw error;
+    }
+    return "no error";
+  };
+
+  test.each([
+    ["an index outside", "(a, n, { prange }) => { for (const i of prange(n)) a.set([i], 1); }", 900],
+    [
+      "a fractional one",
+      "(a, n, { prange }) => { for (const i of prange(n)) a.set([i * 1.5 / 1.5 + (i > 600 ? 0.5 : 0)], 1); }",
+      700,
+    ],
+    [
+      "in a loop inside",
+      "(a, n, { prange }) => { for (const i of prange(n)) for (let k = 0; k < 3; k++) a.set([i + k - k], 1); }",
+      900,
+    ],
+    [
+      "a negative one",
+      "(a, n, { prange }) => { for (const i of prange(n)) { a.set([i], 1); if (i > 500) a.set([500 - i], 2); } }",
+      700,
+    ],
+  ])("%s is reported once, as the plain run reports it: the first", (_, source, n) => {
+    const independent = source.replace("prange(n)", "prange(n, { independent: true })");
+    const fn = made(independent);
+    const first = (text: string) => text.split("\n")[0].replace(/ \(line \d+ of the function\)/, "");
+    scope(() => {
+      const around = Array.from({ length: 5 }, () => f64(800));
+      const plain = f64(800);
+      const expected = first(message(() => fn.plain(plain, n)));
+      expect(expected).toMatch(/^set: index/);
+      for (const threads of counts) {
+        const a = around[2];
+        a.fill(0);
+        for (let round = 0; round < 5; round++) {
+          expect(first(message(() => on(threads, () => fn(a, n))))).toBe(expected);
+        }
+        // What comes before the failure was written; nothing else but elements of later iterations was.
+        for (const k of [0, 1, 3, 4]) expect(around[k].sum().item()).toBe(0);
+        const [got, wanted] = [a.toArray() as number[], plain.toArray() as number[]];
+        expect(wanted.filter((v, i) => v !== 0 && got[i] !== v)).toEqual([]);
+      }
+      // The pool is alive: `on` looks at its status each time.
+      const ok = made("(a, { prange }) => { for (const i of prange(a.shape[0])) a.set([i], i); }");
+      on(7, () => ok(around[0]));
+      expect(around[0].get(799)).toBe(799);
+    });
+  });
+});
+
+describe("what overlaps in memory runs in order", () => {
+  const shifted = made(
+    "(out, a, { prange }) => { for (const i of prange(a.shape[0])) out.set([i], a.get(i) + 1); }",
+  );
+
+  test("an output over its input", () => {
+    scope(() => {
+      const make = () => {
+        const base = f64(1001);
+        return [base.slice("1:"), base.slice(":-1")] as [Tensor, Tensor];
+      };
+      const [a, b] = [make(), make()];
+      shifted.plain(...a);
+      expect(a[0].get(999)).toBe(1000);
+      on(7, () => shifted(...b));
+      expectSame(outcome(null, b), outcome(null, a));
+    });
+  });
+
+  test("typed arrays over one buffer", () => {
+    const fn = made("(out, a, { prange }) => { for (const i of prange(a.length)) out[i] = a[i] + 1; }");
+    const buffer = new ArrayBuffer(8 * 1001);
+    const [out, a] = [new Float64Array(buffer, 8), new Float64Array(buffer, 0, 1000)];
+    on(7, () => fn(out, a));
+    expect(out[999]).toBe(1000);
+  });
+
+  test("views that interleave do not", () => {
+    scope(() => {
+      const base = randomTensor([2000], "f64", 9);
+      const [even, odd] = [base.slice("::2"), base.slice("1::2")] as Tensor[];
+      const before = pools.get(2)!.tally.tasks;
+      on(2, () => shifted(even, odd));
+      expect(pools.get(2)!.tally.tasks).toBe(before + 256);
+      expect(even.get(7)).toBe((odd.get(7) as number) + 1);
+    });
+  });
+
+  test("rows that are 0 apart", () => {
+    const fn = made(
+      "(out, n, m, { prange }) => { for (const i of prange(n)) out[i * m] = out[i * m] * 2 + i; }",
+    );
+    for (const m of [0, 1, 3]) {
+      const [a, b] = [new Float64Array(300).fill(1), new Float64Array(300).fill(1)];
+      fn.plain(a, 90, m);
+      on(7, () => fn(b, 90, m));
+      expect([...b]).toEqual([...a]);
+    }
+  });
+});
+
+describe("loops that cannot be counted run in order", () => {
+  test("bounds that are no 32-bit integers", () => {
+    const fn = made(
+      "(out, n, { prange }) => { let s = 0; for (const i of prange(n)) { out[i] = i; s += i; } return s; }",
+    );
+    const out = new Float64Array(5);
+    expect(fn(out, 2.5)).toBe(3);
+    expect(fn(out, Number.NaN)).toBe(0);
+    expect(fn(out, -3)).toBe(0);
+    expect([...out]).toEqual([0, 1, 2, 0, 0]);
+    expect(forksIn(fn, [out, 2.5])).toBe(0);
+    expect(forksIn(fn, [out, 2])).toBe(1);
+  });
+
+  test("rows whose length is no whole number", () => {
+    const fn = made(
+      "(out, n, h, w, { prange }) => { for (const i of prange(n)) for (let y = 0; y < h; y++) for (let x = 0; x < w; x++) out[(i * h + y) * w + x] = i; }",
+    );
+    const [a, b] = [new Float64Array(60), new Float64Array(60)];
+    expect(forksIn(fn, [a, 2, 2.5, 4])).toBe(0);
+    expect(forksIn(fn, [a, 2, 2, 4])).toBe(1);
+    fn.plain(a, 3, 2.5, 4);
+    on(7, () => fn(b, 3, 2.5, 4));
+    expect([...b]).toEqual([...a]);
+  });
+});
