@@ -33,6 +33,7 @@ const layers = [
   "io",
   "interop",
   "plot",
+  "quantised",
   "index",
   "methods",
   "turbo",

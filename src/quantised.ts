@@ -1,0 +1,16 @@
+/**
+ * The entry `strided/quantised`: ggml's block types. Elements in blocks with scales, decoded and encoded bit for bit as
+ * ggml's reference functions do, copied with any strides, and multiplied where they lie.
+ */
+export type { EncodedDType } from "./quantised/encode.ts";
+export { loadGguf, readGguf } from "./quantised/gguf.ts";
+export { matmul, type QuantisedProductOptions } from "./quantised/product.ts";
+export {
+  type DequantiseOptions,
+  fromBlocks,
+  fromGgml,
+  isQuantised,
+  Quantised,
+  quantise,
+} from "./quantised/quantised.ts";
+export type { QuantisedDType } from "./quantised/types.ts";

@@ -1,0 +1,75 @@
+/** GGUF files with block types in them: entries as `Quantised` where they are, as tensors where they are not. */
+import { fail } from "../errors.ts";
+import type { Archive } from "../io/archive.ts";
+import { readNames } from "../io/archive.ts";
+import { type GgufArchive, type LoadOptions, open } from "../io/gguf.ts";
+import { quoted } from "../io/names.ts";
+import type { ReadOptions, Source } from "../io/source.ts";
+import { readOptions } from "../ops/arguments.ts";
+import type { Tensor } from "../tensor.ts";
+import { fromBlocks, type Quantised } from "./quantised.ts";
+import { blockTypeOf } from "./types.ts";
+
+/**
+ * One entry of an open GGUF file, blocks and all: read once, straight into memory, and not decoded.
+ *
+ *     const model = await gguf.open("model.gguf");
+ *     const up = await readGguf(model, "blk.0.ffn_up.weight");
+ */
+export async function readGguf(
+  archive: Archive,
+  name: string,
+  options?: ReadOptions,
+): Promise<Tensor | Quantised> {
+  const operation = "readGguf";
+  const { signal } = readOptions(operation, options, "{ signal }", ["signal"]);
+  const again = signal === undefined ? undefined : { signal };
+  const entries = archive?.entries;
+  if (!Array.isArray(entries) || typeof archive.raw !== "function") {
+    fail(
+      "value",
+      operation,
+      "the first argument is no open file.",
+      'Open one: await gguf.open("model.gguf").',
+    );
+  }
+  const entry = archive.entries.find((e) => e.name === name);
+  const dtype = entry === undefined || entry.dtype !== null ? null : blockTypeOf(entry.type);
+  if (entry === undefined || dtype === null) return archive.read(name, undefined, again);
+  const bytes = await archive.raw(name, again);
+  try {
+    return fromBlocks(bytes, dtype, entry.shape);
+  } finally {
+    bytes.dispose();
+  }
+}
+
+/**
+ * All tensors of a GGUF file (or those of some names), by name.
+ *
+ *     const { "output.weight": w } = await loadGguf("model.gguf", { names: ["output.weight"] });
+ */
+export async function loadGguf(
+  source: Source,
+  options?: LoadOptions,
+): Promise<Record<string, Tensor | Quantised>> {
+  const operation = "loadGguf";
+  const { names: given, ...rest } = readOptions(operation, options, '{ names: ["output.weight"] }');
+  const names = readNames(operation, given);
+  const archive: GgufArchive = await open(source, rest);
+  // A name out of a file may be anything, __proto__ too.
+  const all = Object.create(null) as Record<string, Tensor | Quantised>;
+  const again = rest.signal === undefined ? undefined : { signal: rest.signal };
+  const missing = names?.find((name) => archive.entries.every((e) => e.name !== name));
+  if (missing !== undefined)
+    fail("value", operation, `the file has no tensor ${quoted(missing)}.`, "See entries of gguf.open(…).");
+  try {
+    for (const name of names ?? archive.entries.map((e) => e.name)) {
+      if (!(name in all)) all[name] = await readGguf(archive, name, again);
+    }
+  } catch (error) {
+    for (const t of Object.values(all)) t.dispose();
+    throw error;
+  }
+  return all;
+}
