@@ -85,11 +85,7 @@ describe("control", () => {
 
   test("prange counts, from a start and by a step", () => {
     gives("(n, { prange }) => { let s = 0; for (const i of prange(n)) s += i; return s; }", [5], 10);
-    gives(
-      "(n, { prange: p }) => { let s = 0; for (const i of p(2, n, 3)) s += i * i; return s; }",
-      [9],
-      93,
-    );
+    gives("(n, { prange: p }) => { let s = 0; for (const i of p(2, n, 3)) s += i * i; return s; }", [9], 93);
     gives(
       "(n, { prange }) => { let s = 0; for (const i of prange(n, { independent: true })) s += i; return s; }",
       [3],
