@@ -4,7 +4,7 @@
  * groups of a block need is computed once.
  */
 import type { FuncBuilder, Local } from "../wasm/assembler/assembler.ts";
-import { i8x16 } from "../wasm/assembler/assembler.ts";
+import { i8x16, i32x4 } from "../wasm/assembler/assembler.ts";
 import type { Bytes, Float, Group, Recipe, Whole } from "./recipes.ts";
 
 type Node = Bytes | Float | Whole;
@@ -34,6 +34,10 @@ const splat8 = (value: number): Uint8Array => i8x16(...new Array<number>(16).fil
 /** Byte k of the first register 8 times, then byte k + 1. */
 const twoBytes = i8x16(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
 const bitOfLane = i8x16(1, 2, 4, 8, 16, 32, 64, -128, 1, 2, 4, 8, 16, 32, 64, -128);
+/** Bytes 4r … 4r + 3 at the top of the four lanes, and nothing below. */
+const topBytes = [0, 4, 8, 12].map((from) =>
+  i8x16(...Array.from({ length: 16 }, (_, k) => (k % 4 === 3 ? from + (k >> 2) : -1))),
+);
 const halves = [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23];
 const fours = [0, 1, 2, 3, 16, 17, 18, 19, 0, 0, 0, 0, 0, 0, 0, 0];
 const inTurn = [0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23];
@@ -70,6 +74,28 @@ export class BlockCode {
     const local = this.#f.local(type);
     this.#f.tee(local);
     this.#kept.set(node, local);
+  }
+
+  /** A scale that is known already: `lane` of a register. */
+  preset(node: Float, four: Local, lane: number): void {
+    const f = this.#f;
+    const word = [4 * lane, 4 * lane + 1, 4 * lane + 2, 4 * lane + 3];
+    const splat = f.local("v128");
+    f.get(four)
+      .get(four)
+      .shuffle([...word, ...word, ...word, ...word])
+      .set(splat);
+    this.#splats.set(node, splat);
+    if (!this.#isPart(node)) return;
+    const local = f.local("f32");
+    f.get(splat).lane("f32x4.extract_lane", 0).set(local);
+    this.#kept.set(node, local);
+  }
+
+  /** Is it used for others, not only as it is? */
+  #isPart(node: Float): boolean {
+    for (const other of this.#uses.keys()) if (partsOf(other).includes(node)) return true;
+    return false;
   }
 
   /* Numbers ----------------------------------------------------------------------------------------------- */
@@ -480,3 +506,42 @@ function halfToFloat(f: FuncBuilder): void {
   f.get(bits).i32(0x8000).op("i32.and").i32(16).op("i32.shl").op("i32.or").op("f32.reinterpret_i32");
   f.release(bits).release(moved);
 }
+
+/** Half floats of a block that stand in two bytes of their own. */
+export function plainHalves(recipe: Recipe): { readonly node: Float; readonly at: number }[] {
+  const found = new Map<Float, number>();
+  for (const node of countUses(recipe).keys()) {
+    if (node.op === "f16" && node.x.op === "u16") found.set(node, node.x.at);
+  }
+  return [...found].map(([node, at]) => ({ node, at }));
+}
+
+/** Half floats, up to four, each at its own address, as lanes of f32. */
+export function halfLanes(f: FuncBuilder, at: readonly Local[], offset: number, into: Local): void {
+  const moved = f.temp("v128");
+  const all = (bits: number) => f.v128(i32x4(bits, bits, bits, bits));
+  all(0).set(into);
+  at.forEach((address, k) => {
+    f.get(address)
+      .get(into)
+      .loadLane("v128.load16_lane", 2 * k, offset, 1)
+      .set(into);
+  });
+  f.get(into);
+  all(0x7fff).op("v128.and").i32(13).op("i32x4.shl").set(moved);
+  // As halfToFloat, in lanes.
+  f.get(moved);
+  all(0x7f800000).op("v128.or").get(moved);
+  all(0x77800000).op("f32x4.mul").get(moved);
+  all(0x0f7fffff).op("i32x4.gt_s").op("v128.bitselect");
+  f.get(into);
+  all(0x8000).op("v128.and").i32(16).op("i32x4.shl").op("v128.or").set(into);
+  f.release(moved);
+}
+
+/**
+ * Pushes bytes 4r … 4r + 3 of a register as f32, 2^24 times as large: a byte becomes the top of a lane, which widens it in
+ * one step.
+ */
+export const raised = (f: FuncBuilder, bytes: Local, r: number): FuncBuilder =>
+  f.get(bytes).v128(topBytes[r]).op("i8x16.swizzle").op("f32x4.convert_i32x4_s");

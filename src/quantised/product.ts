@@ -11,7 +11,7 @@ import { allocate, checkWritable, filled, withTemporary } from "../ops/strided.t
 import type { Strided } from "../run/call.ts";
 import { isTensor, live, type Tensor, wrap } from "../tensor.ts";
 import { overlaps } from "../view/overlap.ts";
-import { isContiguous, type View } from "../view/view.ts";
+import type { View } from "../view/view.ts";
 import { withGrid } from "./grids.ts";
 import { type Blocks, decode, elementShape } from "./move.ts";
 import { insideOf, type Quantised } from "./quantised.ts";
@@ -108,22 +108,39 @@ function product(operation: string, out: Strided<"f32">, a: Blocks, b: Strided):
     byPanels(operation, out, a, b);
     return;
   }
-  const [height, width] = b.frame.strides;
-  const turned: View = { ...b.frame, shape: [columns, k], strides: [width ?? 0, height] };
-  const isReady = b.dtype === "f32" && isContiguous(turned);
-  const rows = isReady ? { ...b, frame: turned } : copyTo(operation, { ...b, frame: turned }, "f32");
-  try {
-    byVectors(operation, out, a, rows as Strided<"f32">, columns);
-  } finally {
-    if (!isReady) rows.storage.release();
+  const { heap } = out.storage;
+  const room = allocate(operation, "f32", [columns, k + k / 4]);
+  withTemporary(room, () => {
+    const rows = { ...room, frame: { ...room.frame, shape: [columns, k] } };
+    const [height, width] = b.frame.strides;
+    assign(operation, rows, {
+      ...b,
+      frame: { ...b.frame, shape: [columns, k], strides: [width ?? 0, height] },
+    });
+    for (let c = 0; c < columns; c++) {
+      prepare(new Float32Array(heap.buffer, room.storage.address + 5 * c * k, k + k / 4), k);
+    }
+    byVectors(operation, out, a, b, room.storage.address, columns);
+  });
+}
+
+/** Sums of 16 elements, four by four, behind the elements; and the elements as they are wanted. */
+function prepare(x: Float32Array, k: number): void {
+  for (let g = 0; g < k; g += 16) {
+    for (let l = 0; l < 4; l++) {
+      const [p, q] = [x[g + l] + x[g + 4 + l], x[g + 8 + l] + x[g + 12 + l]];
+      x[k + g / 4 + l] = p + q;
+    }
   }
+  for (let i = 0; i < k; i++) x[i] *= 2 ** -24;
 }
 
 function byVectors(
   operation: string,
   out: Strided<"f32">,
   a: Blocks,
-  x: Strided<"f32">,
+  b: Strided,
+  x: number,
   columns: number,
 ): void {
   const { shape, strides, offset } = a.of.frame;
@@ -144,13 +161,14 @@ function byVectors(
           toStride: down,
           step: strides[1],
           grid,
-          x: x.storage.address + x.frame.offset + 4 * c * k,
+          x: x + 5 * c * k,
+          sums: x + 5 * c * k + 4 * k,
         });
       }
     }
     runRoutine(productRoutine(a.dtype), productWords, tasks, NANOSECONDS * n * k * columns, {
       operation,
-      inputs: [{ dtype: "u8", frame: a.of.frame }, x],
+      inputs: [{ dtype: "u8", frame: a.of.frame }, b],
       out,
     });
   });

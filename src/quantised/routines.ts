@@ -2,10 +2,16 @@
  * The two routines of a block type, as definitions that run.ts spends: rows of blocks become rows of floats, and rows of
  * blocks are multiplied with a vector where they lie, without ever being floats in memory.
  */
-import { type FuncBuilder, f32x4, type Local, type ModuleBuilder } from "../wasm/assembler/assembler.ts";
-import { heapModule, loadWord } from "../wasm/kit.ts";
+import {
+  type Callable,
+  type FuncBuilder,
+  f32x4,
+  type Local,
+  type ModuleBuilder,
+} from "../wasm/assembler/assembler.ts";
+import { countedLoop, heapModule, loadWord } from "../wasm/kit.ts";
 import type { RoutineOptions } from "../wasm/routines/routine.ts";
-import { BlockCode } from "./emit.ts";
+import { BlockCode, halfLanes, plainHalves, raised } from "./emit.ts";
 import { type Group, recipeOf } from "./recipes.ts";
 import { blockTypes, type QuantisedDType } from "./types.ts";
 
@@ -28,7 +34,10 @@ export const decodeWords = [
 ] as const;
 export type DecodeTask = Readonly<Record<(typeof decodeWords)[number], number>>;
 
-/** As above; x is a dense vector of f32, a row's sum goes to `to`. */
+/**
+ * As above; a row's sum goes to `to`. x is a dense vector of f32, each element divided by 2^24; `sums` has for each 16 of
+ * them what they come to, four by four: lane l is Σ x[4i + l].
+ */
 export const productWords = [
   "rows",
   "blocks",
@@ -39,6 +48,7 @@ export const productWords = [
   "step",
   "grid",
   "x",
+  "sums",
 ] as const;
 export type ProductTask = Readonly<Record<(typeof productWords)[number], number>>;
 
@@ -141,8 +151,12 @@ function storeOneByOne(
 
 /* Products --------------------------------------------------------------------------------------------------- */
 
-/** Sums that go on side by side: one addition need not wait for the other. */
-const SUMS = 4;
+/** Does a product need the sums of x? */
+export const usesSums = (dtype: QuantisedDType): boolean =>
+  recipeOf(dtype).groups.some(({ shift, plus, less }) => (shift ?? plus ?? less) !== undefined);
+
+/** Rows that go on together: what is loaded of x serves them all, and their scales are widened at once. */
+const TOGETHER = 2;
 
 /**
  * Blocks times a vector. A group's whole numbers are multiplied with 16 elements of x and summed, then scaled once:
@@ -152,38 +166,81 @@ export const productRoutine = (dtype: QuantisedDType): Routine => ({
   name: `quantised product ${dtype}`,
   emit: ({ shared, fma }) => {
     const module = heapModule(shared);
+    const many = emitRows(module, dtype, TOGETHER, fma);
+    const one = emitRows(module, dtype, 1, fma);
     const f = module.func("run", { task: "i32" }, [], { export: true });
     const w = words(f, productWords);
-    const recipe = recipeOf(dtype);
-    const [from, x] = [f.local("i32", "block"), f.local("i32", "at")];
-    const sums = Array.from({ length: SUMS }, (_, k) => f.local("v128", `sum${k}`));
-    repeat(f, w.rows, () => {
-      f.get(w.from).set(from).get(w.x).set(x);
-      for (const sum of sums) f.v128(f32x4(0)).set(sum);
-      repeat(f, w.blocks, () => {
-        const code = new BlockCode(f, recipe, from, w.grid);
-        recipe.groups.forEach((group, g) => {
-          addGroup(f, code, group, x, 64 * g, sums[g % SUMS], fma);
-        });
-        move(f, from, w.step);
-        move(f, x, 4 * blockTypes[dtype].block);
+    const rowsBy = (count: number, rows: Callable) => {
+      countedLoop(f, w.rows, count, () => {
+        for (const name of rowArguments) f.get(w[name]);
+        f.call(rows);
+        for (const [at, stride] of [
+          [w.from, w.fromStride],
+          [w.to, w.toStride],
+        ]) {
+          f.get(at).get(stride).i32(count).op("i32.mul").op("i32.add").set(at);
+        }
       });
-      f.get(w.to);
-      f.get(sums[0]).get(sums[1]).op("f32x4.add").get(sums[2]).get(sums[3]).op("f32x4.add").op("f32x4.add");
-      f.set(sums[0]);
-      const lane = (k: number) => f.get(sums[0]).lane("f32x4.extract_lane", k);
-      lane(0);
-      lane(1).op("f32.add");
-      lane(2);
-      lane(3).op("f32.add").op("f32.add").store("f32.store", 0, 1);
-      move(f, w.from, w.fromStride);
-      move(f, w.to, w.toStride);
-    });
+    };
+    rowsBy(TOGETHER, many);
+    rowsBy(1, one);
     return module;
   },
 });
 
-/** a·b + c, both pushed by their owners, c first. */
+const rowArguments = ["blocks", "from", "to", "fromStride", "toStride", "step", "grid", "x", "sums"] as const;
+
+/** The sums of so many rows. */
+function emitRows(module: ModuleBuilder, dtype: QuantisedDType, count: number, fma: boolean): Callable {
+  const parameters = Object.fromEntries(rowArguments.map((name) => [name, "i32" as const]));
+  const f = module.func(`rows${count}`, parameters);
+  const w = Object.fromEntries(rowArguments.map((name, k) => [name, f.params[k]])) as Record<
+    (typeof rowArguments)[number],
+    Local
+  >;
+  const recipe = recipeOf(dtype);
+  const { block } = blockTypes[dtype];
+  const needsSums = usesSums(dtype);
+  const places = Array.from({ length: count }, (_, k) => f.local("i32", `row${k}`));
+  places.forEach((place, k) => {
+    f.get(k === 0 ? w.from : places[k - 1]);
+    if (k > 0) f.get(w.fromStride).op("i32.add");
+    f.set(place);
+  });
+  const totals = places.map((_, k) => f.local("v128", `total${k}`));
+  for (const total of totals) f.v128(f32x4(0)).set(total);
+  repeat(f, w.blocks, () => {
+    const codes = places.map((place) => new BlockCode(f, recipe, place, w.grid));
+    if (count > 1) {
+      for (const { node, at } of plainHalves(recipe)) {
+        const four = f.temp("v128");
+        halfLanes(f, places, at, four);
+        codes.forEach((code, k) => {
+          code.preset(node, four, k);
+        });
+        f.release(four);
+      }
+    }
+    recipe.groups.forEach((group, g) => {
+      addGroup(f, codes, group, w.x, w.sums, 64 * g, totals, fma);
+    });
+    for (const place of places) move(f, place, w.step);
+    move(f, w.x, 4 * block);
+    if (needsSums) move(f, w.sums, block);
+  });
+  for (const total of totals) {
+    f.get(w.to);
+    const lane = (k: number) => f.get(total).lane("f32x4.extract_lane", k);
+    lane(0);
+    lane(1).op("f32.add");
+    lane(2);
+    lane(3).op("f32.add").op("f32.add").store("f32.store", 0, 1);
+    move(f, w.to, w.toStride);
+  }
+  return f;
+}
+
+/** a·b + c, each pushed by its owner. */
 const madd = (f: FuncBuilder, fma: boolean, c: () => void, a: () => void, b: () => void): void => {
   if (fma) {
     a();
@@ -198,41 +255,54 @@ const madd = (f: FuncBuilder, fma: boolean, c: () => void, a: () => void, b: () 
   f.op("f32x4.mul").op("f32x4.add");
 };
 
+/** The same group of several rows. */
 function addGroup(
   f: FuncBuilder,
-  code: BlockCode,
+  codes: readonly BlockCode[],
   group: Group,
   x: Local,
+  sums: Local,
   offset: number,
-  sum: Local,
+  into: readonly Local[],
   fma: boolean,
 ): void {
   const { scale, shift, plus, less } = group;
-  const total = f.temp("v128");
-  const loadX = (r: number) => f.get(x).load("v128.load", offset + 16 * r, 1);
-  code.quarters(group, (r, push) => {
-    if (r === 0) {
-      push();
-      loadX(r).op("f32x4.mul");
-    } else {
-      madd(
-        f,
-        fma,
-        () => f.get(total),
-        push,
-        () => loadX(r),
-      );
-    }
-    f.set(total);
+  const totals = codes.map(() => f.temp("v128"));
+  const bytes = codes.map((code) => {
+    const local = f.temp("v128");
+    code.bytes(group.q);
+    f.set(local);
+    return local;
   });
-  const all = f.temp("v128");
-  if (shift !== undefined || plus !== undefined || less !== undefined) {
-    loadX(0);
-    loadX(1).op("f32x4.add");
-    loadX(2);
-    loadX(3).op("f32x4.add").op("f32x4.add").set(all);
+  const four = f.temp("v128");
+  for (let r = 0; r < 4; r++) {
+    f.get(x)
+      .load("v128.load", offset + 16 * r, 1)
+      .set(four);
+    codes.forEach((_, k) => {
+      const push = () => raised(f, bytes[k], r);
+      if (r === 0) {
+        push();
+        f.get(four).op("f32x4.mul");
+      } else {
+        madd(
+          f,
+          fma,
+          () => f.get(totals[k]),
+          push,
+          () => f.get(four),
+        );
+      }
+      f.set(totals[k]);
+    });
   }
-  const into = (to: Local, factor: Local, by: () => void) => {
+  // What is left of this register serves for the sums of x.
+  if (shift !== undefined || plus !== undefined || less !== undefined) {
+    f.get(sums)
+      .load("v128.load", offset / 4, 1)
+      .set(four);
+  }
+  const add = (to: Local, factor: Local, by: () => void) => {
     madd(
       f,
       fma,
@@ -242,14 +312,16 @@ function addGroup(
     );
     f.set(to);
   };
-  if (shift !== undefined) into(total, all, () => code.splat(shift));
-  into(sum, total, () => code.splat(scale));
-  if (plus !== undefined) into(sum, all, () => code.splat(plus));
-  if (less !== undefined) {
-    into(sum, all, () => {
-      code.splat(less);
-      f.op("f32x4.neg");
-    });
-  }
-  f.release(total).release(all);
+  codes.forEach((code, k) => {
+    if (shift !== undefined) add(totals[k], four, () => code.splat(shift));
+    add(into[k], totals[k], () => code.splat(scale));
+    if (plus !== undefined) add(into[k], four, () => code.splat(plus));
+    if (less !== undefined) {
+      add(into[k], four, () => {
+        code.splat(less);
+        f.op("f32x4.neg");
+      });
+    }
+  });
+  for (const local of [...totals, ...bytes, four]) f.release(local);
 }
