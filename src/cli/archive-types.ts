@@ -1,5 +1,6 @@
 /** What the command line needs of files, and nothing more: `strided/io` gives it (files.ts), tests give their own. */
 import type { DType } from "../dtype.ts";
+import type { Quantised } from "../quantised/quantised.ts";
 import type { Tensor } from "../tensor.ts";
 import type { SliceItem } from "../view/slice.ts";
 
@@ -8,8 +9,10 @@ export interface Entry {
   readonly name: string;
   /** The format's own name of its element type. */
   readonly type: string;
-  /** null: no dtype holds such elements, and it cannot be read. */
+  /** null: no dtype holds such elements; where they are not decoded, it cannot be read. */
   readonly dtype: DType | null;
+  /** Elements lie in blocks, and `read` gives them in this dtype. */
+  readonly decoded?: DType;
   readonly shape: readonly number[];
   readonly bytes: number;
 }
@@ -20,6 +23,8 @@ export interface Archive {
   readonly entries: readonly Entry[];
   readonly meta: Readonly<Record<string, unknown>>;
   read(name: string, slice?: readonly SliceItem[]): Promise<Tensor>;
+  /** An entry as it is, in blocks where it is; absent where none is. */
+  keep?(name: string): Promise<Tensor | Quantised>;
   close(): Promise<void>;
 }
 
@@ -29,7 +34,7 @@ export interface Files {
   /** Writes tensors by name, in the format that the path ends in, with what it can hold of the metadata they came with. */
   save(
     path: string,
-    tensors: Readonly<Record<string, Tensor>>,
+    tensors: Readonly<Record<string, Tensor | Quantised>>,
     from: Pick<Archive, "format" | "meta">,
   ): Promise<void>;
 }

@@ -9,6 +9,8 @@ import type { PlotColor, PlotKind } from "../plot/options.ts";
 import { short } from "../plot/scale.ts";
 import { plainText } from "../plot/text.ts";
 import { plot } from "../plot.ts";
+import { type Quantised, quantise } from "../quantised/quantised.ts";
+import { blockTypeOf, blockTypes, type QuantisedDType, quantisedNames } from "../quantised/types.ts";
 import type { Tensor } from "../tensor.ts";
 import type { Archive, Entry } from "./archive-types.ts";
 import { type Flag, matches, type Parsed, parseArgs, parseSlice } from "./args.ts";
@@ -29,6 +31,9 @@ export interface Command {
   readonly words: readonly [least: number, most: number];
   run(args: Parsed, host: Host): Promise<number>;
 }
+
+/** Block types that can be made. */
+const madeNames = quantisedNames.filter((name) => blockTypes[name].encodes);
 
 const json: Flag = { kind: "flag", says: "the same as JSON" };
 const only: Flag = {
@@ -115,7 +120,7 @@ async function eachTensor<R>(
   try {
     for (const entry of entries) {
       progress.step(entry.name);
-      if (entry.dtype === null) all.push(use(null, entry));
+      if (readAs(entry) === null) all.push(use(null, entry));
       else all.push(using(await archive.read(entry.name), (t) => use(t, entry)));
     }
   } finally {
@@ -127,6 +132,8 @@ async function eachTensor<R>(
 /* info --------------------------------------------------------------------------------------------------------- */
 
 const typeOf = ({ dtype, type }: Entry): string => dtype ?? plainText(type);
+/** The dtype in which an entry is read; null: it is not. */
+const readAs = ({ dtype, decoded }: Entry): DType | null => dtype ?? decoded ?? null;
 
 const info: Command = {
   usage: "FILE [--stats] [--only GLOB] [--json]",
@@ -405,10 +412,10 @@ async function compareOne(
   if (list(x.shape) !== list(y.shape)) {
     return { name, what: "different", says: `shape ${list(x.shape)} and ${list(y.shape)}` };
   }
-  if (x.dtype === null || y.dtype === null) {
+  if (readAs(x) === null || readAs(y) === null) {
     return { name, what: "different", says: `cannot be read: ${typeOf(x)} and ${typeOf(y)} have no dtype` };
   }
-  const types = x.dtype === y.dtype ? "" : `${x.dtype} and ${y.dtype}`;
+  const types = typeOf(x) === typeOf(y) ? "" : `${typeOf(x)} and ${typeOf(y)}`;
   const left = await a.read(x.name);
   try {
     const difference = using(await b.read(y.name), (right) => differenceOf(left, right, tolerance));
@@ -443,7 +450,9 @@ const convert: Command = {
   says: "tensors of one file into another, in the format its name ends in",
   more:
     `DTYPE is one of ${dtypeNames.join(" ")}. Of floats only floats are made, so that indices stay whole: --all converts\n` +
-    "everything. All tensors are held in memory at once. The new file appears when it is complete.",
+    `everything. Or, for a file of GGUF, a block type: ${madeNames.join(" ")}.\n` +
+    "Then matrices of floats whose rows are whole blocks are quantised, and the rest stays as it is; with --all vectors are\n" +
+    "quantised too. All tensors are held in memory at once. The new file appears when it is complete.",
   flags: {
     dtype: { kind: "text", value: "DTYPE", says: "what floats become" },
     all: { kind: "flag", says: "with --dtype: tensors of whole numbers too" },
@@ -457,28 +466,34 @@ const convert: Command = {
     "strided convert weights.npz weights.safetensors",
     "strided convert model.safetensors small.safetensors --dtype f16",
     "strided convert model.gguf embedding.npy --only token_embd.weight",
+    "strided convert model.safetensors model.gguf --dtype q4_K",
   ],
   words: [2, 2],
   run: (args, host) => {
     const [from, to] = args.words;
-    const dtype = dtypeOf(args.text("dtype"));
+    const isGguf = to.toLowerCase().endsWith(".gguf");
+    const dtype = anyDTypeOf(args.text("dtype"), isGguf);
     if (!args.flag("force") && host.exists(to))
       throw new Usage(`${plainText(to)} is there already: --force writes over it.`);
     return withArchive(host, from, async (archive) => {
       const entries = chosen(archive.entries, args);
       if (entries.length === 0) throw new Usage("no tensor is chosen.");
-      const made: Record<string, Tensor> = Object.create(null);
+      const made: Record<string, Tensor | Quantised> = Object.create(null);
       const progress = new Progress(host, entries.length + 1);
       try {
         for (const entry of entries) {
           progress.step(entry.name);
-          made[entry.name] = await convertedOf(archive, entry, dtype, args.flag("all"));
+          made[entry.name] = await convertedOf(archive, entry, dtype, args.flag("all"), isGguf);
         }
         progress.step(to);
         await host.files.save(to, made, archive);
         const written = Object.entries(made).map(([name, t]) => ({ name, dtype: t.dtype, shape: t.shape }));
         if (args.flag("json")) host.out(jsonText({ file: to, entries: written }));
-        else host.out(`${nameOf(from)} → ${plainText(to)}: ${tensors(written.length)}`);
+        else {
+          const packed = written.filter((t) => t.dtype === dtype && blockTypeOf(dtype) !== null).length;
+          const more = blockTypeOf(dtype) === null ? "" : `, ${packed} of them as ${dtype}`;
+          host.out(`${nameOf(from)} → ${plainText(to)}: ${tensors(written.length)}${more}`);
+        }
         return 0;
       } finally {
         progress.end();
@@ -494,15 +509,43 @@ function dtypeOf(name: string | undefined): DType | undefined {
   throw new Usage(`there is no dtype ${JSON.stringify(name)}: use one of ${dtypeNames.join(" ")}.`);
 }
 
+/** The same, or a block type where the new file can hold it. */
+function anyDTypeOf(name: string | undefined, isGguf: boolean): DType | QuantisedDType | undefined {
+  const block = madeNames.find((made) => made === name);
+  if (block === undefined) return dtypeOf(name);
+  if (isGguf) return block;
+  throw new Usage(
+    `${block} is a block type: only files of GGUF hold it, and the new one does not end in .gguf.`,
+  );
+}
+
 async function convertedOf(
   archive: Archive,
   entry: Entry,
-  dtype: DType | undefined,
+  dtype: DType | QuantisedDType | undefined,
   all: boolean,
-): Promise<Tensor> {
+  isGguf: boolean,
+): Promise<Tensor | Quantised> {
+  const block = blockTypeOf(dtype);
+  const isKept =
+    entry.decoded !== undefined &&
+    isGguf &&
+    (dtype === undefined || entry.type.toLowerCase() === block?.toLowerCase());
+  if (isKept && archive.keep !== undefined) return archive.keep(entry.name);
   const t = await archive.read(entry.name);
-  if (dtype === undefined || t.dtype === dtype || (!all && isFloat(dtype) !== isFloat(t.dtype))) return t;
-  return using(t, (x) => x.to(dtype));
+  if (block !== null) {
+    const fits =
+      isFloat(t.dtype) && t.rank >= (all ? 1 : 2) && t.shape[t.rank - 1] % blockTypes[block].block === 0;
+    if (!fits) return t;
+    try {
+      return quantise(t, block);
+    } finally {
+      t.dispose();
+    }
+  }
+  const to = dtype as DType | undefined;
+  if (to === undefined || t.dtype === to || (!all && isFloat(to) !== isFloat(t.dtype))) return t;
+  return using(t, (x) => x.to(to));
 }
 
 /* plot ------------------------------------------------------------------------------------------------------------ */

@@ -13,6 +13,14 @@ export interface BlockTensor {
   readonly blocks: Tensor<"u8">;
 }
 
+/** What such a thing looks like from outside. */
+export interface InBlocks {
+  readonly shape: readonly number[];
+  readonly blocks: Tensor<"u8">;
+  readonly blockSize: number;
+  readonly blockBytes: number;
+}
+
 const known = new WeakMap<object, BlockTensor>();
 
 /** From now on `thing` is written as these blocks. */

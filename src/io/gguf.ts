@@ -1,11 +1,12 @@
 /**
  * GGUF, version 2 and 3: typed metadata, then tensors with their axes fastest first. Plain element types are read and
- * written; block types are listed with their names and sizes, and their bytes are read with `raw`.
+ * written; block types are listed with their names and sizes, their bytes are read with `raw`, and what `strided/quantised`
+ * makes is written.
  */
 import { type DType, dtypes } from "../dtype.ts";
 import { describe, fail } from "../errors.ts";
 import { readOptions, snapshot } from "../ops/arguments.ts";
-import type { Tensor } from "../tensor.ts";
+import { live, type Tensor } from "../tensor.ts";
 import {
   type Archive,
   checkApart,
@@ -16,6 +17,7 @@ import {
   readAll,
   readNames,
 } from "./archive.ts";
+import { blocksOf, type InBlocks } from "./blocks.ts";
 import { Cursor } from "./cursor.ts";
 import { ggmlTypeOf, ggmlTypes } from "./ggml-types.ts";
 import { encodeMeta, type MetaValue, readValue } from "./gguf-meta.ts";
@@ -31,7 +33,6 @@ import {
   sourceNames,
 } from "./source.ts";
 import { piecesOf, toBytes, toFile, type Writing } from "./target.ts";
-import { readTensors } from "./tensors.ts";
 
 export type { MetaValue } from "./gguf-meta.ts";
 
@@ -208,9 +209,10 @@ function itemOf(
   if (type.dtype === null) {
     const refusal = [
       `${type.name} packs ${type.block} elements in ${type.bytes} bytes: it is no dtype but a block type.`,
-      "Block types will come as Quantised tensors; until then raw gives the bytes as u8.",
+      'Use readGguf(archive, name) of "strided/quantised", or raw for the bytes as u8.',
     ] as const;
-    return { ...base, dtype: null, refusal };
+    // Which bytes of a block would have to change places is not known here.
+    return { ...base, type: swap ? `${type.name}, big-endian` : type.name, dtype: null, refusal };
   }
   return { ...base, dtype: type.dtype, byteStrides: denseStrides(shape, dtypes[type.dtype].bytes) };
 }
@@ -249,19 +251,26 @@ interface Part {
   readonly name: string;
   readonly held: Held;
   readonly type: number;
+  /** In elements. */
+  readonly shape: readonly number[];
 }
 
-function holdAll(operation: string, tensors: Readonly<Record<string, Tensor>>): Part[] {
+/** What can be written: tensors, and elements in blocks. */
+export type GgufTensor = Tensor | InBlocks;
+
+function holdAll(operation: string, tensors: Readonly<Record<string, GgufTensor>>): Part[] {
   const parts: Part[] = [];
   try {
-    for (const [name, t] of readTensors(operation, tensors)) {
-      const type = ggmlTypeOf(t.dtype);
-      if (type === null) {
-        const known: DType[] = ["f32", "f16", "bf16", "f64", "i8", "i16", "i32", "i64"];
-        fail("dtype", operation, `GGUF has no ${t.dtype} (${quoted(name)}).`, `It has ${known.join(" ")}.`);
+    // Left out it would be no tensors at all.
+    const given = Object.entries(readOptions(operation, tensors ?? null, "{ weight, bias }"));
+    const all = given.map(
+      ([name, t]) => [name, blocksOf(t) ?? plainOf(operation, name, t as Tensor)] as const,
+    );
+    for (const [name, { type, shape, blocks }] of all) {
+      if (shape.length > 4) {
+        fail("shape", operation, `${quoted(name)} has ${shape.length} axes.`, "GGUF has at most 4.");
       }
-      if (t.rank > 4) fail("shape", operation, `${quoted(name)} has ${t.rank} axes.`, "GGUF has at most 4.");
-      parts.push({ name, held: hold(operation, t), type });
+      parts.push({ name, held: hold(operation, blocks), type, shape });
     }
   } catch (error) {
     for (const { held } of parts) held.release();
@@ -270,9 +279,19 @@ function holdAll(operation: string, tensors: Readonly<Record<string, Tensor>>): 
   return parts;
 }
 
+function plainOf(operation: string, name: string, t: Tensor) {
+  const { dtype, frame } = live(operation, t);
+  const type = ggmlTypeOf(dtype);
+  if (type === null) {
+    const known: DType[] = ["f32", "f16", "bf16", "f64", "i8", "i16", "i32", "i64"];
+    return fail("dtype", operation, `GGUF has no ${dtype} (${quoted(name)}).`, `It has ${known.join(" ")}.`);
+  }
+  return { type, shape: frame.shape, blocks: t };
+}
+
 function writing(
   operation: string,
-  tensors: Readonly<Record<string, Tensor>>,
+  tensors: Readonly<Record<string, GgufTensor>>,
   options: SaveOptions,
 ): Writing {
   const meta = readMeta(operation, options.meta);
@@ -290,9 +309,9 @@ function writing(
   const parts = holdAll(operation, tensors);
   const padded = (n: number) => Math.ceil(n / asked) * asked;
   let offset = 0;
-  const infos = parts.map(({ name, held, type }) => {
+  const infos = parts.map(({ name, held, type, shape }) => {
     const text = new TextEncoder().encode(name);
-    const rank = held.shape.length;
+    const rank = shape.length;
     const out = new Uint8Array(8 + text.length + 4 + 8 * rank + 12);
     const view = new DataView(out.buffer);
     view.setBigUint64(0, BigInt(text.length), true);
@@ -300,7 +319,7 @@ function writing(
     let p = 8 + text.length;
     view.setUint32(p, rank, true);
     p += 4;
-    for (const n of [...held.shape].reverse()) {
+    for (const n of [...shape].reverse()) {
       view.setBigUint64(p, BigInt(n), true);
       p += 8;
     }
@@ -345,7 +364,7 @@ const saveNames = ["signal", "meta", "metaTypes"];
 
 /** The bytes of a GGUF file (version 3) with these tensors in it. */
 export async function encode(
-  tensors: Readonly<Record<string, Tensor>>,
+  tensors: Readonly<Record<string, GgufTensor>>,
   options?: SaveOptions,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const read = readOptions("gguf.encode", options, "{ meta }", saveNames);
@@ -360,7 +379,7 @@ export async function encode(
  */
 export async function save(
   path: string | URL,
-  tensors: Readonly<Record<string, Tensor>>,
+  tensors: Readonly<Record<string, GgufTensor>>,
   options?: SaveOptions,
 ): Promise<void> {
   const read = readOptions("gguf.save", options, "{ meta }", saveNames);

@@ -62,7 +62,7 @@ function filesOf(shelves: Readonly<Record<string, Shelf>>) {
       return archive;
     },
     async save(path, tensors, { meta }) {
-      const plain = Object.entries(tensors).map(([key, t]) => [key, t.toJSON()]);
+      const plain = Object.entries(tensors).map(([key, t]) => [key, (t as Tensor).toJSON()]);
       saved[path] = { tensors: Object.fromEntries(plain), meta };
     },
   };
@@ -416,8 +416,11 @@ describe("convert", () => {
     expect((await only("convert", "x.npy", "out.npz", "--only", "nothing")).err).toContain(
       "no tensor is chosen",
     );
+    expect((await only("convert", "x.npy", "out.npz", "--dtype", "q9_9")).err).toContain(
+      'there is no dtype "q9_9"',
+    );
     expect((await only("convert", "x.npy", "out.npz", "--dtype", "q4_0")).err).toContain(
-      'there is no dtype "q4_0"',
+      "only files of GGUF hold it",
     );
   });
 

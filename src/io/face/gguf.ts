@@ -2,6 +2,7 @@
 export {
   encode,
   type GgufArchive,
+  type GgufTensor,
   type LoadOptions,
   load,
   type MetaValue,
