@@ -160,7 +160,9 @@ function s3Shelf(operation: string, url: string | URL, prefix: string, sign: Sig
       return bytesOfAnswer(op, name, key, response, range, most, signal);
     },
     async set(op, key, bytes, signal) {
-      const init = { method: "PUT", body: unshared(bytes) };
+      // With its type: aws4fetch leaves the body out of a request that has none.
+      const headers = { "content-type": "application/octet-stream" };
+      const init = { method: "PUT", headers, body: unshared(bytes) };
       await done(op, key, await send(op, key, addressOf(key), init, signal));
     },
     async has(op, key, signal) {

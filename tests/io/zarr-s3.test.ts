@@ -143,10 +143,17 @@ describe("a bucket", () => {
 
   it("without aws4fetch says how to get it; with it, requests are signed", async () => {
     const store = zarr.s3Store(url, { accessKeyId: "a", secretAccessKey: "b", region: "eu-central-1" });
-    const made = await zarr.createGroup(store).then(
+    const t = arange(3);
+    const made = await zarr.save(store, t).then(
       () => "signed",
       (error: Error) => error.message,
     );
+    if (made === "signed") {
+      const back = await (await zarr.openArray(store)).read();
+      expect(hexOf(back)).toBe(hexOf(t));
+      back.dispose();
+    }
+    t.dispose();
     expect(made).toBe(
       (await load("aws4fetch")) === null
         ? "zarr.s3Store: requests are signed by the package aws4fetch, which is not there.\n" +
