@@ -18,9 +18,11 @@ import {
   tensor,
   zeros,
 } from "../../src/index.ts";
-import { open, save, type ZarrStore, zarr } from "../../src/io.ts";
+import { type Archive, open, save, type ZarrStore, zarr } from "../../src/io.ts";
 import { randomOf } from "../fuzz/memory.ts";
 import { factOf, hexOf } from "./fixtures.ts";
+import { serveFiles } from "./server.ts";
+import { keysOf, packedByPackage, zarrFolder, zarrManifest } from "./zarr-fixtures.ts";
 
 const root = mkdtempSync(join(tmpdir(), "strided-zarr-"));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -557,5 +559,103 @@ describe("as any other format", () => {
 
   it("a folder of anything else is none", async () => {
     await expect(open(root)).rejects.toThrow('nothing of Zarr lies at ""');
+  });
+});
+
+describe("hierarchies that others wrote", () => {
+  const names = Object.keys(zarrManifest);
+
+  async function check(name: string, archive: Archive): Promise<void> {
+    const facts = zarrManifest[name];
+    expect(archive.entries.map((e) => e.name).sort()).toEqual(Object.keys(facts).sort());
+    for (const { name: entry, dtype } of archive.entries) {
+      const fact = facts[entry];
+      if (fact === null) {
+        expect(dtype).toBe(null);
+        await expect(archive.read(entry)).rejects.toThrow(/no dtype here holds|is not known/);
+        continue;
+      }
+      if (packedByPackage.test(entry)) continue;
+      const t = await archive.read(entry);
+      expect(factOf(t), entry).toEqual(fact);
+      t.dispose();
+    }
+  }
+
+  it.each(names)(
+    "%s: from a folder, from memory, with and without its consolidated metadata",
+    async (name) => {
+      await check(name, await open(join(zarrFolder, name)));
+      const all = keysOf(name);
+      for (const isWhole of [true, false]) {
+        const keys = new Map(all);
+        if (!isWhole) {
+          keys.delete(".zmetadata");
+          const root = keys.get("zarr.json");
+          if (root !== undefined) {
+            const { consolidated_metadata: _, ...rest } = jsonOf(keys, "zarr.json");
+            keys.set("zarr.json", new TextEncoder().encode(JSON.stringify(rest)));
+          }
+        }
+        const loaded = await zarr.load(keys, {
+          names: Object.keys(zarrManifest[name]).filter(
+            (n) => zarrManifest[name][n] !== null && !packedByPackage.test(n),
+          ),
+        });
+        for (const [entry, t] of Object.entries(loaded)) {
+          expect(factOf(t), entry).toEqual(zarrManifest[name][entry]);
+          t.dispose();
+        }
+      }
+    },
+  );
+
+  it.each(names)("%s: from a server, which cannot list", async (name) => {
+    const site = await serveFiles(Object.fromEntries([...keysOf(name)].map(([k, v]) => [`${name}/${k}`, v])));
+    try {
+      await check(name, await open(`${site.url}/${name}`));
+    } finally {
+      await site.close();
+    }
+  });
+
+  it("what they say of themselves", async () => {
+    const v2 = await zarr.openGroup(join(zarrFolder, "v2.zarr"));
+    expect(v2.attributes).toEqual({ title: "made by zarr-python", lost: NaN });
+    const nested = await v2.open("nested");
+    if (nested.kind !== "group") throw new Error("an array");
+    expect(await nested.members()).toEqual([{ name: "slashes", kind: "array" }]);
+    const filled = await v2.open("filled");
+    expect(filled.kind === "array" && filled.fill).toBe(NaN);
+    const shards = await zarr.openArray(join(zarrFolder, "v3.zarr"), { path: "shards-end" });
+    expect([shards.chunks, shards.shards, shards.dimensionNames]).toEqual([
+      [2, 3],
+      [4, 6],
+      ["y", null],
+    ]);
+    expect(await shards.hasChunk([0, 0])).toBe(true);
+    expect(await shards.hasChunk([1, 0])).toBe(false);
+    const complex = await zarr.openArray(join(zarrFolder, "v3.zarr"), { path: "complex64" });
+    expect([complex.shape, complex.chunks, complex.grid, complex.fill]).toEqual([
+      [2, 3, 2],
+      [2, 3, 2],
+      [1, 1],
+      [0, 0],
+    ]);
+  });
+
+  it("are written again: complex numbers, shards and all", async () => {
+    for (const path of ["c16", "fortran-big", "complex64", "shards-start", "turned"]) {
+      const name = zarrManifest["v2.zarr"][path] === undefined ? "v3.zarr" : "v2.zarr";
+      const keys: Map<string, Uint8Array> = keysOf(name);
+      const array = await zarr.openArray(keys, { path });
+      const all = await array.read();
+      for (const key of [...keys.keys()])
+        if (key.startsWith(`${path}/`) && !/\.z|zarr/.test(key)) keys.delete(key);
+      await array.write(null, all);
+      const back = await array.read();
+      expect(factOf(back)).toEqual(zarrManifest[name][path]);
+      for (const t of [all, back]) t.dispose();
+    }
   });
 });
