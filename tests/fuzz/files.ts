@@ -2,8 +2,17 @@
 import fc from "fast-check";
 import { dtypes } from "../../src/dtype.ts";
 import { memory, type Tensor, TensorError } from "../../src/index.ts";
-import { type Archive, type CustomSource, csv, type Entry, open } from "../../src/io.ts";
+import {
+  type Archive,
+  type CustomSource,
+  csv,
+  type Entry,
+  open,
+  type ZarrArray,
+  zarr,
+} from "../../src/io.ts";
 import { bytesOf, manifest } from "../io/fixtures.ts";
+import { keysOf, packedByPackage, zarrManifest } from "../io/zarr-fixtures.ts";
 import { family } from "./family.ts";
 
 /** Numbers that lengths, counts and offsets are not. */
@@ -54,6 +63,21 @@ const table = new TextEncoder().encode(
 );
 byFormat.set(".csv", [TABLE]);
 
+/** Hierarchies of Zarr, one key of which is changed: "v2.zarr!ragged/0.0". */
+const stores = new Map(Object.keys(zarrManifest).map((name) => [name, keysOf(name)]));
+const metadata = (key: string) => /(^|\/)(zarr\.json|\.z\w+)$/.test(key);
+for (const [store, keys] of stores) {
+  const all = [...keys.keys()].filter((key) => !packedByPackage.test(key.split("/")[0]));
+  byFormat.set(
+    `${store}, metadata`,
+    all.filter(metadata).map((key) => `${store}!${key}`),
+  );
+  byFormat.set(
+    `${store}, chunks`,
+    all.filter((key) => !metadata(key)).map((key) => `${store}!${key}`),
+  );
+}
+
 const edit: fc.Arbitrary<Edit> = fc.record({
   kind: fc.constantFrom(
     "byte",
@@ -80,7 +104,9 @@ const cases: fc.Arbitrary<FileCase> = fc.record({
 
 const originals = new Map<string, Uint8Array<ArrayBuffer>>();
 function original(name: string): Uint8Array<ArrayBuffer> {
-  const known = originals.get(name) ?? (name === TABLE ? table : bytesOf(name));
+  const [store, key] = name.split("!");
+  const made = () => (key === undefined ? bytesOf(name) : stores.get(store)!.get(key)!);
+  const known = originals.get(name) ?? (name === TABLE ? table : made());
   originals.set(name, known);
   return known;
 }
@@ -139,7 +165,7 @@ async function outcome<T>(what: string, run: () => Promise<T>): Promise<T | null
   } catch (error) {
     if (!(error instanceof TensorError)) throw new Error(`${what}: ${(error as Error)?.stack ?? error}`);
     if (error.code === "internal") throw error;
-    if (error.code === "file" && !/^[\w.]+: (the source|the bytes)/.test(error.message)) {
+    if (error.code === "file" && !/^[\w.]+: (the source|the bytes|the store)/.test(error.message)) {
       throw new Error(`${what}: the message names no file: ${error.message}`);
     }
     return null;
@@ -163,6 +189,7 @@ async function check({ file, edits, slice }: FileCase): Promise<boolean> {
   const began = performance.now();
   const before = memory();
   if (file === TABLE) return checkTable(bytes, edits.length === 0);
+  if (file.includes("!")) return checkStore(file, bytes, slice, edits.length === 0);
   const beside = Object.keys(manifest).filter((name) => /^sharded-|^external/.test(name));
   const files = Object.fromEntries([...beside, "external.data"].map((name) => [name, original(name)]));
   const archive = await outcome("open", () => open(sourceOf(bytes), { files }));
@@ -186,6 +213,61 @@ async function checkTable(bytes: Uint8Array, isGood: boolean): Promise<boolean> 
     throw new Error(`${read.data.size} cells, ${bytes.length} bytes`);
   read?.data.dispose();
   return true;
+}
+
+/** Arrays of more bytes than this are read by a slice alone: a shape that was changed may be any. */
+const MOST_ARRAY = 1 << 20;
+
+/** A hierarchy with one key changed: the array it belongs to, or, where it is the root's, all of them. */
+async function checkStore(
+  file: string,
+  bytes: Uint8Array,
+  slice: readonly string[],
+  isGood: boolean,
+): Promise<boolean> {
+  const [name, key] = file.split("!");
+  const keys = new Map<string, Uint8Array>(stores.get(name)!).set(key, bytes);
+  const paths = Object.keys(zarrManifest[name]).filter((path) => key.startsWith(`${path}/`));
+  const before = memory();
+  if (paths.length === 0) {
+    await outcome("load", async () => {
+      const group = await zarr.openGroup(keys);
+      for (const member of await group.members()) await outcome("open", () => group.open(member.name));
+    });
+  }
+  for (const path of paths) {
+    const fact = zarrManifest[name][path];
+    const array = await outcome("open", () => zarr.openArray(keys, { path }));
+    if (memory().bytes !== before.bytes) throw new Error("opening took memory of the heap");
+    if (array !== null) await checkArray(array, slice, isGood ? (fact?.hex ?? null) : null);
+    else if (isGood && fact !== null) throw new Error("a good array was refused");
+  }
+  return true;
+}
+
+async function checkArray(
+  array: ZarrArray,
+  slice: readonly string[],
+  expected: string | null,
+): Promise<void> {
+  const size = array.shape.reduce((a, b) => a * b, dtypes[array.dtype].bytes);
+  const few = array.shape.map(() => "0:3");
+  const [items, isWhole] = size > MOST_ARRAY ? [few, false] : [slice, true];
+  const whole = isWhole ? await outcome("read", () => array.read()) : null;
+  const part = await outcome("slice", () => array.read(items));
+  if (array.grid.every((n) => n > 0)) {
+    const chunk = await outcome("chunk", () => array.readChunk(array.grid.map((n) => n - 1)));
+    chunk?.dispose();
+  }
+  if (whole !== null) {
+    if (whole.dtype !== array.dtype || String(whole.shape) !== String(array.shape))
+      throw new Error("another array");
+    const view = await outcome("slice", async () => whole.slice(...items));
+    if (view !== null && part === null) throw new Error("its slice was refused");
+    if (part !== null && view !== null) expectSame("its slice", part, view);
+  }
+  if (expected !== null && (whole === null || hex(whole) !== expected)) throw new Error("it is wrong");
+  for (const t of [whole, part]) t?.dispose();
 }
 
 async function checkEntry(
