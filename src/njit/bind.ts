@@ -23,7 +23,7 @@ import { type Code, eachStep } from "./ir.ts";
 import { AXES, FAILURE, type ForkLayout, GO_ON, HEAD, type Layout, layoutOf } from "./layout.ts";
 import { type ForkCall, ForkRunner, forkBytes, forkRoom, partialsAt, Stopped } from "./parallel.ts";
 import { type Cells, checkedArray, handleOf, indexError } from "./plain.ts";
-import { MOST_SIZE } from "./range.ts";
+import { MOST_SIZE, MOST_SMALL } from "./range.ts";
 import { lineOf, OPERATION } from "./refuse.ts";
 import type { Watch } from "./watch.ts";
 
@@ -41,7 +41,8 @@ export function bindArgument(name: string, given: unknown): Bound {
       return { kind: "none", type: { kind: "none" } };
     case "number": {
       const isInt = Number.isInteger(given) && Math.abs(given) <= MOST_SIZE && !Object.is(given, -0);
-      return { kind: "scalar", type: { kind: isInt ? "int" : "number" }, value: given };
+      const kind = isInt ? (Math.abs(given) <= MOST_SMALL ? "small" : "int") : "number";
+      return { kind: "scalar", type: { kind }, value: given };
     }
     case "boolean":
       return { kind: "scalar", type: { kind: "bool" }, value: Number(given) };

@@ -52,6 +52,30 @@ describe("numbers are integers where nobody can tell", () => {
       "a count of some elements",
       "(a, x, n) => { let i = 0; for (let k = 0; k < n; k++) if (a.get(k) > x) i = i + 1; return i; }",
       "i",
+      "i32",
+    ],
+    [
+      "a sum of bytes",
+      "(a, x, n, b) => { let i = 0; for (let k = 0; k < b.length; k++) i += b[k]; return i; }",
+      "i",
+      "i64",
+    ],
+    [
+      "a sum in a loop that may not end",
+      "(a, x, n, b) => { let i = 0; while (b[0] < x) i += b[1]; return i; }",
+      "i",
+      "f64",
+    ],
+    [
+      "a sum that begins with what another turn left",
+      "(a, x, n, b) => { let i = 0, t = 1e9; for (let k = 0; k < 5; k++) { i = t; t = i + 1000000000; } return i; }",
+      "i",
+      "f64",
+    ],
+    [
+      "a sum of sums of whole numbers beyond 2^53",
+      "(a, x, n, b) => { let i = 9007199254740000; for (let k = 0; k < n; k++) i += 1000; return i; }",
+      "i",
       "f64",
     ],
     [
@@ -88,7 +112,8 @@ describe("numbers are integers where nobody can tell", () => {
     ["a literal that becomes another number", "(a, x, n) => { let i = 0; i += x; return i; }", "i", "f64"],
     ["a flag", "(a, x, n) => { let i = false; if (x > 0) i = true; return i; }", "i", "bool"],
   ])("%s", (_, source, name, dtype) => {
-    expect(dtypeOf(codeOf(source, f64(4), 0.5, 3), name)).toBe(dtype);
+    const args = [f64(4), 0.5, 3, new Uint8Array(4)].slice(0, source.includes(", b)") ? 4 : 3);
+    expect(dtypeOf(codeOf(source, ...args), name)).toBe(dtype);
   });
 });
 

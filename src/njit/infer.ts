@@ -8,19 +8,25 @@ import { fail } from "../errors.ts";
 import { type OpName, ops } from "../ir/ops.ts";
 import {
   anything,
+  applyLaw,
   asIndex,
   type Comparison,
+  clamped,
   joinRanges,
   MOST_SIZE,
+  MOST_SMALL,
   narrowed,
   narrowedNot,
   type Range,
   rangeOf,
   sameRange,
+  summed,
   wholes,
   widen,
+  withRoot,
 } from "./range.ts";
 import { OPERATION, refuse } from "./refuse.ts";
+import { countingForm, type Sets, type Summand, setsOf, startOf, sumsOf } from "./sums.ts";
 import type { Access, ArrayRef, Expr, Loop, Place, Stmt, Tree } from "./tree.ts";
 import {
   asNumber,
@@ -37,7 +43,7 @@ import {
 
 /** An argument as far as code depends on it. */
 export type ArgumentType =
-  | { readonly kind: "int" | "number" | "bool" | "i64" }
+  | { readonly kind: "small" | "int" | "number" | "bool" | "i64" }
   | ArrayType
   /** It was not given. */
   | { readonly kind: "none" };
@@ -54,7 +60,10 @@ export interface ArrayType {
   readonly clamped: boolean;
 }
 
-/** What is known of each variable at one point: null where it may have no value. What is no number is anything. */
+/**
+ * What is known of each variable at one point, and after them of each argument: null where it may have no value. What is
+ * no number is anything.
+ */
 export type Env = readonly (Range | null)[];
 
 export interface Typed {
@@ -70,6 +79,9 @@ export interface Typed {
   readonly narrowed: (test: Expr, holds: boolean, env: Env) => Env | null;
   readonly arrayOf: (ref: ArrayRef, place: Place) => ArrayType;
 }
+
+/** Loops that count further are not said to end. */
+const FAR = 2 ** 40;
 
 /** Rounds of the whole function, at the most: kinds only grow, and there are few of them. */
 const MOST_ROUNDS = 50;
@@ -94,6 +106,7 @@ class Inference {
   readonly #tree: Tree;
   readonly #args: readonly ArgumentType[];
   readonly #states: State[];
+  readonly #sets: Sets;
   readonly #breaks = new Map<number, Flow[]>();
   readonly #continues = new Map<number, Flow[]>();
   #before: Map<Stmt, Env> | null = null;
@@ -104,11 +117,13 @@ class Inference {
     this.#tree = tree;
     this.#args = args;
     this.#states = tree.variables.map(() => ({ strong: null, weak: null, range: null }));
+    this.#sets = setsOf(tree.body);
   }
 
   run(): Typed {
     const tree = this.#tree;
-    const fresh = (): Flow => tree.variables.map(() => null);
+    const scalars = this.#args.map((_, i) => this.#given(i)?.range ?? null);
+    const fresh = (): Flow => [...tree.variables.map(() => null), ...scalars];
     let round = 0;
     do {
       this.#grew = false;
@@ -241,6 +256,7 @@ class Inference {
   }
 
   #loop(loop: Loop, start: Flow): Flow | null {
+    const limits = this.#limits(loop, start);
     let head = start;
     for (;;) {
       this.#breaks.set(loop.label, []);
@@ -248,12 +264,75 @@ class Inference {
       const { back, exit } = loop.testLast
         ? this.#turnLast(loop, [...head])
         : this.#turnFirst(loop, [...head]);
-      const next = back === null ? head : head.map((r, id) => grown(r, back[id]));
+      const next = back === null ? head : head.map((r, id) => held(grown(r, back[id]), limits?.get(id)));
       if (next.every((r, id) => same(r, head[id]))) {
         return this.#breaks.get(loop.label)!.reduce<Flow | null>(meet, exit);
       }
       head = next;
     }
+  }
+
+  /** What sums can become in a loop that counts: it makes only so many turns. */
+  #limits(loop: Loop, start: Flow): ReadonlyMap<number, Range> | null {
+    const sums = sumsOf(loop, this.#sets);
+    if (sums.length === 0) return null;
+    const limits = new Map<number, Range>();
+    for (const { id, terms } of sums) {
+      const from = start[id];
+      if (from === null || this.#variableType(id, from).kind !== "number") continue;
+      const summands = terms.map(({ of, loops }) => ({
+        of: this.#summand(of),
+        times: loops.reduce((n, l) => n * this.#turns(l, start, l === loop), 1),
+      }));
+      if (summands.some(({ of, times }) => of === null || !Number.isFinite(times))) continue;
+      const limit = summed(from, summands as { of: Range; times: number }[]);
+      if (limit !== null) limits.set(id, limit);
+    }
+    return limits;
+  }
+
+  /** What is added, wherever that is: a literal, or an element of an integer array. */
+  #summand({ sign, of }: Summand): Range | null {
+    const range = this.#fixedRange(of);
+    return range === null || sign > 0 ? range : applyLaw("neg", [range]);
+  }
+
+  #fixedRange(of: Expr): Range | null {
+    if (of.op === "literal" && typeof of.value === "number") return rangeOf(of.value);
+    if (of.op === "select") {
+      const [x, y] = [this.#fixedRange(of.args[1]), this.#fixedRange(of.args[2])];
+      return x === null || y === null ? null : joinRanges(x, y);
+    }
+    if (of.op !== "variable") return null;
+    let range = wholes(0, 0);
+    for (const s of this.#sets.get(of.id) ?? []) {
+      if (s.op !== "load") return null;
+      const type = elementType(this.#array(s.array, s.place).dtype);
+      if (type.kind !== "number") return null;
+      range = joinRanges(range, type.range);
+    }
+    return range;
+  }
+
+  /** How often the loop's parts are come to, at the most. `isOuter`: `start` is what is known where it begins. */
+  #turns(loop: Loop, start: Flow, isOuter: boolean): number {
+    const form = countingForm(loop);
+    if (form === null) return Infinity;
+    const { counter, bound, by } = form;
+    const isFixed = (e: Expr): boolean => {
+      if (e.op === "literal" || e.op === "size" || e.op === "rank" || e.op === "argument") return true;
+      if (e.op === "variable") return this.#tree.variables[e.id].constant && start[e.id] !== null;
+      return "args" in e && e.args.every(isFixed);
+    };
+    if (!isFixed(bound)) return Infinity;
+    const first = isOuter ? start[counter] : startOf(counter, by, this.#sets);
+    const limit = this.#type(bound, start);
+    // Where adding is exact.
+    if (first === null || !first.whole || first.nan || limit.kind !== "number" || limit.range.nan)
+      return Infinity;
+    const far = by > 0 ? limit.range.hi - first.lo : first.hi - limit.range.lo;
+    if (!(Math.abs(limit.range.lo) <= FAR && Math.abs(limit.range.hi) <= FAR && far <= FAR)) return Infinity;
+    return Math.max(0, Math.floor(far / Math.abs(by))) + 2;
   }
 
   #turnFirst(loop: Loop, start: Flow): { back: Flow | null; exit: Flow | null } {
@@ -363,8 +442,11 @@ class Inference {
         }
         return this.#variableType(expr.id, range);
       }
-      case "argument":
-        return this.#scalar(expr.index, expr.place);
+      case "argument": {
+        const type = this.#scalar(expr.index, expr.place);
+        const range = env[this.#tree.variables.length + expr.index];
+        return type.kind === "number" && range ? number(range) : type;
+      }
       case "size": {
         const array = this.#array(expr.array, expr.place);
         checkSize(array, expr.axis, expr.place);
@@ -410,9 +492,11 @@ class Inference {
     }
   }
 
-  #scalar(index: number, place: Place): Type {
-    const type = this.#args[index];
-    switch (type?.kind) {
+  /** The type of a scalar argument; null: it is none. */
+  #given(index: number): Type | null {
+    switch (this.#args[index]?.kind) {
+      case "small":
+        return number(wholes(-MOST_SMALL, MOST_SMALL));
       case "int":
         return number(wholes(-MOST_SIZE, MOST_SIZE));
       case "number":
@@ -421,6 +505,15 @@ class Inference {
         return bool;
       case "i64":
         return elementType("i64");
+      default:
+        return null;
+    }
+  }
+
+  #scalar(index: number, place: Place): Type {
+    const given = this.#given(index);
+    if (given !== null) return given;
+    switch (this.#args[index]?.kind) {
       case "array":
         return refuse(
           place,
@@ -452,6 +545,19 @@ class Inference {
         const first = this.#narrow(test.args[0], false, env);
         return first === null ? null : this.#narrow(test.args[1], false, first);
       }
+      case "select": {
+        // How a && b and a || b are written.
+        const [c, x, y] = test.args;
+        if (holds && y.op === "literal" && y.value === false) {
+          const first = this.#narrow(c, true, env);
+          return first === null ? null : this.#narrow(x, true, first);
+        }
+        if (!holds && x.op === "literal" && x.value === true) {
+          const first = this.#narrow(c, false, env);
+          return first === null ? null : this.#narrow(y, false, first);
+        }
+        return env;
+      }
       case "lt":
       case "le":
       case "gt":
@@ -470,8 +576,21 @@ class Inference {
     const how = holds ? narrowed : narrowedNot;
     const [left, right] = [how(x.range, op, y.range), how(y.range, mirrored[op], x.range)];
     if (left === null || right === null) return null;
-    if (a.op === "variable") env[a.id] = left;
-    if (b.op === "variable") env[b.id] = right;
+    for (const [e, range] of [[a, left] as const, [b, right] as const]) {
+      if (e.op === "variable") env[e.id] = range;
+      // What is known of it is known from here on; it is held as it was given.
+      if (e.op === "argument") env[this.#tree.variables.length + e.index] = range;
+    }
+    // i * i < n bounds i.
+    for (const [square, range] of [[a, left] as const, [b, right] as const]) {
+      if (square.op !== "mul") continue;
+      const [p, q] = square.args;
+      if (p.op !== "variable" || q.op !== "variable" || p.id !== q.id) continue;
+      const known = env[p.id];
+      if (known !== null && this.#variableType(p.id, known).kind === "number" && !range.nan) {
+        env[p.id] = withRoot(known, range.hi);
+      }
+    }
     return env;
   }
 }
@@ -565,6 +684,10 @@ function meet(a: Flow | null, b: Flow | null): Flow | null {
 function grown(before: Range | null, next: Range | null): Range | null {
   return before === null || next === null ? null : widen(before, next);
 }
+
+/** What grew, but not beyond what it can be. */
+const held = (r: Range | null, limit: Range | undefined): Range | null =>
+  r === null || limit === undefined ? r : clamped(r, limit);
 
 const same = (a: Range | null, b: Range | null): boolean =>
   a === b || (a !== null && b !== null && sameRange(a, b));

@@ -1,8 +1,8 @@
 /**
  * From a tree and its types to Code: every expression becomes a typed scalar program, every conversion a cast. Numbers are
- * held as 32-bit integers or as doubles; here it is decided, operation by operation, which of the two it works in.
+ * held as integers of 32 or 64 bits or as doubles; here it is decided, operation by operation, what it works in.
  */
-import { convert, type DType, dtypes, isInteger } from "../dtype.ts";
+import { convert, type DType, dtypes, isFloat, isInteger } from "../dtype.ts";
 import { unreachable } from "../errors.ts";
 import { Builder } from "../ir/build.ts";
 import type { Id, Program } from "../ir/node.ts";
@@ -11,7 +11,7 @@ import { identityOf } from "./forks.ts";
 import type { Env, Typed } from "./infer.ts";
 import type { ArrayInfo, Code, Expression, LocalInfo, Site, Step } from "./ir.ts";
 import type { LoopPlan } from "./races.ts";
-import { isInt } from "./range.ts";
+import { isInt, isLong, isUint } from "./range.ts";
 import { refuse } from "./refuse.ts";
 import type { ArrayRef, Expr, Loop, Place, Stmt } from "./tree.ts";
 import {
@@ -49,6 +49,9 @@ class Lowering {
   readonly #known = new Map<string, number>();
   readonly #sites: Site[] = [];
   readonly #targets: Target[] = [];
+  /** What constants of this turn are, and what each loop around sets in its body. */
+  #definitions = new Map<number, Expr>();
+  readonly #moving: ReadonlySet<number>[] = [];
   #results: (DType | { argument: number })[] | null = null;
 
   constructor(typed: Typed) {
@@ -89,6 +92,7 @@ class Lowering {
   #steps(s: Stmt, env: Env): Step[] {
     switch (s.op) {
       case "set":
+        this.#define(s);
         return [{ op: "set", local: s.id, value: this.#expression(s.value, env, this.#locals[s.id].dtype) }];
       case "load":
       case "store":
@@ -197,7 +201,12 @@ class Lowering {
     };
     const body = this.#inside({ label, by: "break" }, () => {
       const turn = this.#inside(null, (): Step[] => {
+        const around = this.#definitions;
+        this.#definitions = new Map(around);
+        this.#moving.push(setIn(s));
         const inner = this.#inside({ label, by: "continue" }, () => this.#list(s.body));
+        this.#definitions = around;
+        this.#moving.pop();
         const wrapped: Step[] = jumpsTo(inner, 0) ? [{ op: "block", body: inner }] : lifted(inner, 0);
         const again: Step = { op: "break", depth: 0 };
         const update = this.#list(s.update);
@@ -304,10 +313,14 @@ class Lowering {
     const { typeOf } = this.#typed;
     const type = typeOf(expr, env);
     if (type.kind === "f32") return this.#expression(expr, env, "f32");
-    if (isInt(type.range)) return this.#expression(expr, env, "i32");
+    const q = new ProgramBuilder(this, env);
+    const value = q.value(expr);
+    if (isInt(type.range) && q.isHeldWhole(value)) return q.finish(q.as(value, "i32"));
     const p = new ProgramBuilder(this, env);
     const flat = p.flatIndex(expr);
-    return flat === null ? this.#expression(expr, env, "f64") : p.finish(flat.id);
+    if (flat !== null) return p.finish(flat.id);
+    if (isInt(type.range)) return q.finish(q.as(value, "i32"));
+    return q.finish(q.as(value, isLong(type.range) && q.isHeldWhole(value) ? "i64" : "f64"));
   }
 
   /** The value as the array holds it: tensors saturate as `set` does, typed arrays wrap as JavaScript's do. */
@@ -331,6 +344,24 @@ class Lowering {
   #test(expr: Expr, env: Env): Expression {
     const p = new ProgramBuilder(this, env);
     return p.finish(p.truth(p.value(expr)));
+  }
+
+  /** `const base = i * n`: an index may be told from what it is made of, as long as that stays. */
+  #define(s: Stmt & { op: "set" }): void {
+    const { value } = s;
+    if (!this.#typed.tree.variables[s.id].constant) return;
+    if (value.op !== "add" && value.op !== "sub" && value.op !== "mul") return;
+    const stays = (e: Expr): boolean => {
+      if (e.op === "literal" || e.op === "size" || e.op === "argument") return true;
+      if (e.op !== "variable") return "args" in e && e.args.every(stays);
+      const { constant } = this.#typed.tree.variables[e.id];
+      return constant || (this.#moving.length > 0 && !this.#moving.at(-1)!.has(e.id));
+    };
+    if (stays(value)) this.#definitions.set(s.id, value);
+  }
+
+  definitionOf(id: number): Expr | undefined {
+    return this.#definitions.get(id);
   }
 
   /* For programs ------------------------------------------------------------------------------------------ */
@@ -403,13 +434,17 @@ class ProgramBuilder {
         const type = typed.typeOf(expr, this.#env);
         const dtype = dtypeOf(type);
         const of = typeof expr.value === "boolean" ? Number(expr.value) : expr.value;
-        return { id: b.constant(dtype, typeof of === "bigint" ? BigInt.asIntN(64, of) : of), type };
+        if (typeof of === "bigint") return { id: b.constant(dtype, BigInt.asIntN(64, of)), type };
+        return { id: b.constant(dtype, dtype === "i64" ? BigInt(of) : of), type };
       }
       case "variable":
         return { id: this.local(expr.id), type: typed.typeOf(expr, this.#env) };
       case "argument": {
         const type = typed.typeOf(expr, this.#env);
-        return { id: this.local(this.#lowering.scalar(expr.index, dtypeOf(type))), type };
+        // Held as it was given, whatever is known of it here.
+        const held = typed.args[expr.index]?.kind;
+        const dtype = type.kind !== "number" ? dtypeOf(type) : held === "number" ? "f64" : "i32";
+        return { id: this.local(this.#lowering.scalar(expr.index, dtype)), type };
       }
       case "size":
         return this.#size(expr);
@@ -487,14 +522,16 @@ class ProgramBuilder {
       return x === null || y === null ? null : { id: b.op("mul", x, y), products: 1, terms: 1 };
     }
     const id = this.#wide(expr);
-    return id === null ? null : { id, products: 0, terms: 1 };
+    if (id !== null) return { id, products: 0, terms: 1 };
+    const definition = expr.op === "variable" ? this.#lowering.definitionOf(expr.id) : undefined;
+    return definition === undefined ? null : this.flatIndex(definition);
   }
 
   /** A 32-bit integer in 64 bits; null: it is none. */
   #wide(expr: Expr): Id | null {
     const value = this.value(expr);
-    if (value.type.kind !== "number" || !isInt(value.type.range) || !this.#isHeldAsInt(value)) return null;
-    return this.b.cast("i64", value.id);
+    if (value.type.kind !== "number" || !isInt(value.type.range) || !this.isHeldWhole(value)) return null;
+    return this.b.cast("i64", this.as(value, "i32"));
   }
 
   /** JavaScript's truth, as a bool. */
@@ -506,20 +543,27 @@ class ProgramBuilder {
   as({ id, type }: Value, dtype: DType): Id {
     const { b } = this;
     const node = b.nodes[id];
-    if (node.op !== "const" || b.dtypeOf(id) === dtype) return b.cast(dtype, id);
+    if (node.op !== "const" || b.dtypeOf(id) === dtype) {
+      // Rounded once: half floats are made of f64.
+      const isLongFloat = !isBig(type) && b.dtypeOf(id) === "i64" && isFloat(dtype);
+      return b.cast(dtype, isLongFloat ? b.cast("f64", id) : id);
+    }
     if (isBig(type)) return b.constant(dtype, convert(node.value, "i64", dtype));
-    return b.constant(dtype, convert(node.value, node.dtype === "bool" ? "bool" : "f64", dtype));
+    const value = typeof node.value === "bigint" ? Number(node.value) : node.value;
+    return b.constant(dtype, convert(value, node.dtype === "bool" ? "bool" : "f64", dtype));
   }
 
   /** What values of one type meet in: as they are held, if they are held alike. */
   #common(values: readonly Value[], type: Type): DType {
     if (type.kind !== "number") return dtypeOf(type);
-    return values.every((v) => this.#isHeldAsInt(v)) ? "i32" : "f64";
+    if (!values.every((v) => this.isHeldWhole(v))) return "f64";
+    const all = values.map((v) => asNumber(v.type).range);
+    return all.every(isInt) ? "i32" : all.every(isLong) ? "i64" : "f64";
   }
 
-  #isHeldAsInt({ id }: Value): boolean {
-    const dtype = this.b.dtypeOf(id);
-    return dtype === "i32" || dtype === "bool";
+  /** Is the number held as an integer? */
+  isHeldWhole({ id, type }: Value): boolean {
+    return !isBig(type) && (this.b.dtypeOf(id) === "bool" || isInteger(this.b.dtypeOf(id)));
   }
 
   /** ToInt32: modulo 2^32. */
@@ -527,9 +571,8 @@ class ProgramBuilder {
     const { b } = this;
     const dtype = b.dtypeOf(value.id);
     if (dtype === "f32" || dtype === "f64") {
-      return isInt(value.type.range) && value.type.kind === "number"
-        ? b.cast("i32", value.id)
-        : b.op("toInt32", value.id);
+      const isWhole = value.type.kind === "number" && !value.type.range.nan && value.type.range.whole;
+      return isWhole ? b.cast("i32", b.cast("i64", value.id)) : b.op("toInt32", value.id);
     }
     return b.cast("i32", value.id);
   }
@@ -541,7 +584,13 @@ class ProgramBuilder {
     if (big) return b.cast(dtype, b.cast("i64", value.id));
     const { kind, range } = asNumber(value.type);
     const fits = kind === "number" && isInt(range) && range.lo >= min && range.hi <= max;
-    return fits ? this.as(value, dtype) : b.cast(dtype, this.as(value, "f64"));
+    if (fits) return this.as(value, dtype);
+    if (kind !== "number" || !isLong(range) || !this.isHeldWhole(value))
+      return b.cast(dtype, this.as(value, "f64"));
+    let wide = this.as(value, "i64");
+    if (range.hi > max) wide = b.op("min", wide, b.constant("i64", BigInt(max)));
+    if (range.lo < min) wide = b.op("max", wide, b.constant("i64", BigInt(min)));
+    return b.cast(dtype, wide);
   }
 
   /** As Uint8ClampedArray holds it: within 0 and 255, halves to even, NaN is 0. */
@@ -581,23 +630,46 @@ class ProgramBuilder {
           types[0].range.whole &&
           !types[0].range.nan
         ) {
-          return this.as(args[0], this.#isHeldAsInt(args[0]) ? "i32" : b.dtypeOf(args[0].id));
+          return this.as(args[0], b.dtypeOf(args[0].id) === "bool" ? "i32" : b.dtypeOf(args[0].id));
         }
         break;
     }
     if (type.kind === "f32") return op === "fround" ? this.as(args[0], "f32") : all("f32");
-    const exact = integerOps.has(op) && isInt(type.range) && types.every((t) => isInt(t.range));
-    return all(exact && args.every((a) => this.#isHeldAsInt(a)) ? "i32" : "f64");
+    return all(this.#workingDType(op, args, type));
+  }
+
+  /** Integers where operands and result are some, and are held as such. */
+  #workingDType(op: OpName, args: readonly Value[], type: Type): DType {
+    if (!integerOps.has(op) || !args.every((a) => this.isHeldWhole(a))) return "f64";
+    const ranges = [type.range, ...args.map((a) => asNumber(a.type).range)];
+    if (ranges.every(isInt)) return "i32";
+    if (op === "rem") return ranges.every(isUint) ? "u32" : "f64";
+    return op !== "sign" && ranges.every(isLong) ? "i64" : "f64";
   }
 }
 
 /** Summands of an index, at the most: far from what 64 bits could not hold. */
 const MOST_TERMS = 16;
 
-/** Operations that 32-bit integers do as doubles do, where neither operands nor result leave their range. */
+/** Operations that integers do as doubles do, where neither operands nor result leave their range. */
 const integerOps: ReadonlySet<OpName> = new Set<OpName>(
   "add sub mul neg abs min max sign rem".split(" ") as OpName[],
 );
+
+/** Variables that the body of a loop sets, those of loops inside included; what it counts with is not among them. */
+function setIn(loop: Loop): Set<number> {
+  const found = new Set<number>();
+  const visit = (list: readonly Stmt[]): void => {
+    for (const s of list) {
+      if (s.op === "set" || s.op === "load") found.add(s.id);
+      else if (s.op === "if") [s.yes, s.no].forEach(visit);
+      else if (s.op === "block") visit(s.body);
+      else if (s.op === "loop") for (const inner of [s.head, s.body, s.update]) visit(inner);
+    }
+  };
+  for (const list of [loop.head, loop.body]) visit(list);
+  return found;
+}
 
 /** Does a step jump to the block so many levels out? */
 function jumpsTo(steps: readonly Step[], depth: number): boolean {

@@ -23,6 +23,7 @@ import {
 const has = (r: Range, x: number): boolean => {
   if (Number.isNaN(x)) return r.nan;
   if (Object.is(x, -0) && !r.minusZero) return false;
+  if (r.integral && Number.isFinite(x) && !Number.isInteger(x)) return false;
   return x >= r.lo && x <= r.hi && (!r.whole || Number.isInteger(x));
 };
 
@@ -56,8 +57,16 @@ const member: fc.Arbitrary<{ range: Range; x: number }> = fc
       Number.isInteger(b) &&
       Math.abs(a) <= 2 ** 53 &&
       Math.abs(b) <= 2 ** 53;
-    const range: Range = { lo: a, hi: b, whole: fits, nan, minusZero: minusZero && a <= 0 && b >= 0 };
-    const between = fits ? Math.round(a + part * (b - a)) + 0 : a + part * (b - a) + 0;
+    const integral = fits || (isWhole && [a, b].every((x) => Number.isInteger(x) || !Number.isFinite(x)));
+    const range: Range = {
+      lo: a,
+      hi: b,
+      whole: fits,
+      nan,
+      minusZero: minusZero && a <= 0 && b >= 0,
+      integral,
+    };
+    const between = integral ? Math.round(a + part * (b - a)) + 0 : a + part * (b - a) + 0;
     const candidates = [a, b, 0, NaN, -0, between, between, Math.min(b, a + 1)];
     const x = candidates[pick];
     return { range, x: has(range, x) ? x : a };

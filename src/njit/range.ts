@@ -14,6 +14,8 @@ export interface Range {
   readonly nan: boolean;
   /** It may be -0. */
   readonly minusZero: boolean;
+  /** Whole, or too large for that to mean something, or NaN: what floor gives. */
+  readonly integral: boolean;
 }
 
 const EXACT = 2 ** 53;
@@ -24,8 +26,18 @@ const UINT_HI = 2 ** 32 - 1;
  */
 export const MOST_SIZE = 2 ** 31 - 2 ** 16;
 
+/** Scalars up to this are compiled for by themselves: an index and one of them, or a few, is still a 32-bit integer. */
+export const MOST_SMALL = 2 ** 14;
+
 /** Any number at all. */
-export const anything: Range = { lo: -Infinity, hi: Infinity, whole: false, nan: true, minusZero: true };
+export const anything: Range = {
+  lo: -Infinity,
+  hi: Infinity,
+  whole: false,
+  nan: true,
+  minusZero: true,
+  integral: false,
+};
 
 /** Whole numbers from lo to hi, never -0. */
 export const wholes = (lo: number, hi: number): Range => ({
@@ -34,6 +46,7 @@ export const wholes = (lo: number, hi: number): Range => ({
   whole: true,
   nan: false,
   minusZero: false,
+  integral: true,
 });
 
 export function rangeOf(value: number): Range {
@@ -43,14 +56,22 @@ export function rangeOf(value: number): Range {
 }
 
 /** Whole only where f64 is exact, and -0 only where 0 is. */
-function made(lo: number, hi: number, whole: boolean, nan: boolean, minusZero: boolean): Range {
+function made(
+  lo: number,
+  hi: number,
+  whole: boolean,
+  nan: boolean,
+  minusZero: boolean,
+  integral = whole,
+): Range {
   const [low, high] = [Number.isNaN(lo) ? -Infinity : lo, Number.isNaN(hi) ? Infinity : hi];
   return {
     lo: low,
     hi: high,
-    whole: whole && low >= -EXACT && high <= EXACT,
+    whole: integral && low >= -EXACT && high <= EXACT,
     nan,
     minusZero: minusZero && low <= 0 && high >= 0,
+    integral,
   };
 }
 
@@ -61,11 +82,17 @@ export function joinRanges(a: Range, b: Range): Range {
     whole: a.whole && b.whole,
     nan: a.nan || b.nan,
     minusZero: a.minusZero || b.minusZero,
+    integral: a.integral && b.integral,
   };
 }
 
 export const sameRange = (a: Range, b: Range): boolean =>
-  a.lo === b.lo && a.hi === b.hi && a.whole === b.whole && a.nan === b.nan && a.minusZero === b.minusZero;
+  a.lo === b.lo &&
+  a.hi === b.hi &&
+  a.whole === b.whole &&
+  a.nan === b.nan &&
+  a.minusZero === b.minusZero &&
+  a.integral === b.integral;
 
 /** Bounds that a growing interval jumps to, so that loops come to an end. */
 const steps = [-Infinity, -EXACT, INT.lo, -1, 0, MOST_SIZE, INT.hi, UINT_HI, EXACT, Infinity];
@@ -75,7 +102,7 @@ export function widen(before: Range, next: Range): Range {
   const joined = joinRanges(before, next);
   const lo = joined.lo < before.lo ? steps.findLast((s) => s <= joined.lo)! : before.lo;
   const hi = joined.hi > before.hi ? steps.find((s) => s >= joined.hi)! : before.hi;
-  return made(lo, hi, joined.whole, joined.nan, joined.minusZero);
+  return made(lo, hi, joined.whole, joined.nan, joined.minusZero, joined.integral);
 }
 
 /** Does a 32-bit integer hold it, sign and all? */
@@ -84,6 +111,13 @@ export const isInt = (r: Range): boolean =>
 
 export const isUint = (r: Range): boolean =>
   r.whole && !r.nan && !r.minusZero && r.lo >= 0 && r.hi <= UINT_HI;
+
+/**
+ * Does a 64-bit integer hold it, sign and all? Only below 2^53, where a bound that was rounded to it cannot be: so what is
+ * larger than doubles tell apart is none.
+ */
+export const isLong = (r: Range): boolean =>
+  r.whole && !r.nan && !r.minusZero && r.lo > -EXACT && r.hi < EXACT;
 
 const isBounded = (r: Range): boolean => r.lo > -Infinity && r.hi < Infinity;
 const hasZero = (r: Range): boolean => r.lo <= 0 && r.hi >= 0;
@@ -135,7 +169,7 @@ const rem: Law = (a, b) => {
 const rounding =
   (round: (x: number) => number): Law =>
   (a) =>
-    made(round(a.lo) + 0, round(a.hi) + 0, isBounded(a), a.nan, a.minusZero);
+    made(round(a.lo) + 0, round(a.hi) + 0, isBounded(a), a.nan, a.minusZero, true);
 /** As `rounding`; what lies between -1 and 0 becomes -0. */
 const towardsZero =
   (round: (x: number) => number): Law =>
@@ -149,7 +183,14 @@ const abs: Law = (a) => {
 const extreme =
   (pick: (a: number, b: number) => number): Law =>
   (a, b) =>
-    made(pick(a.lo, b.lo), pick(a.hi, b.hi), a.whole && b.whole, a.nan || b.nan, a.minusZero || b.minusZero);
+    made(
+      pick(a.lo, b.lo),
+      pick(a.hi, b.hi),
+      a.whole && b.whole,
+      a.nan || b.nan,
+      a.minusZero || b.minusZero,
+      a.integral && b.integral,
+    );
 
 const int32 = wholes(INT.lo, INT.hi);
 
@@ -247,7 +288,9 @@ export function narrowed(x: Range, op: Comparison, y: Range): Range | null {
       return within(x, y.lo, Infinity);
     case "eq": {
       const same = within(x, y.lo, y.hi);
-      return same === null ? null : { ...same, whole: same.whole || (y.whole && isBounded(same)) };
+      if (same === null) return null;
+      const whole = same.whole || (y.whole && isBounded(same));
+      return { ...same, whole, integral: whole || same.integral };
     }
     default: {
       const other = single(y);
@@ -261,7 +304,7 @@ export function narrowed(x: Range, op: Comparison, y: Range): Range | null {
 
 function within(x: Range, lo: number, hi: number): Range | null {
   const [low, high] = [Math.max(x.lo, lo), Math.min(x.hi, hi)];
-  return low > high ? null : made(low, high, x.whole, false, x.minusZero);
+  return low > high ? null : made(low, high, x.whole, false, x.minusZero, x.integral);
 }
 
 const opposites: Record<Comparison, Comparison> = {
@@ -279,6 +322,31 @@ export function narrowedNot(x: Range, op: Comparison, y: Range): Range | null {
   if (op === "eq" || op === "ne") return opposite;
   if (!x.nan && !y.nan) return opposite;
   return x;
+}
+
+/** x where x·x is at most `most`: no further from 0 than its root. */
+export function withRoot(x: Range, most: number): Range {
+  if (!(most >= 0 && most < EXACT)) return x;
+  const root = Math.ceil(Math.sqrt(most));
+  return within(x, -root, root) ?? x;
+}
+
+/** What a sum that begins within `start` can become, if so many summands within these are added. */
+export function summed(
+  start: Range,
+  summands: readonly { readonly of: Range; readonly times: number }[],
+): Range | null {
+  if (!start.whole || start.nan || !summands.every(({ of }) => of.whole && !of.nan)) return null;
+  const lo = summands.reduce((s, { of, times }) => s + times * Math.min(0, of.lo), start.lo);
+  const hi = summands.reduce((s, { of, times }) => s + times * Math.max(0, of.hi), start.hi);
+  const all = made(lo, hi, true, false, start.minusZero);
+  return all.whole ? all : null;
+}
+
+/** What lies in both: it is known to. */
+export function clamped(x: Range, by: Range): Range {
+  const [lo, hi] = [Math.max(x.lo, by.lo), Math.min(x.hi, by.hi)];
+  return lo > hi ? by : made(lo, hi, true, false, x.minusZero && by.minusZero);
 }
 
 /** An index that was in range: whole, from 0, below the largest size. */

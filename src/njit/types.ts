@@ -1,15 +1,25 @@
 /**
  * The types of values, and what each operation makes of them.
  *
- * THE LAW. A number is a JavaScript number, computed in f64, or in 32-bit integers where its range proves that nobody can
- * tell. f32 elements are f32, and f32 with f32 or with literals stays f32, as in kernels; f32 with any other number is a
+ * THE LAW. A number is a JavaScript number, computed in f64, or in integers of 32 or 64 bits where its range proves that
+ * nobody can tell. f32 elements are f32, and f32 with f32 or with literals stays f32, as in kernels; f32 with any other number is a
  * number. Elements of 16-bit floats are f32. Elements of i64 and u64 are bigints, wrapping at 64 bits. Bigints and numbers
  * do not mix, nor do booleans and numbers in one variable.
  */
 import type { DType } from "../dtype.ts";
 import type { Literal } from "../frontend/template.ts";
 import { type OpName, ops } from "../ir/ops.ts";
-import { anything, applyLaw, isInt, isUint, joinRanges, type Range, rangeOf, wholes } from "./range.ts";
+import {
+  anything,
+  applyLaw,
+  isInt,
+  isLong,
+  isUint,
+  joinRanges,
+  type Range,
+  rangeOf,
+  wholes,
+} from "./range.ts";
 import { refuse } from "./refuse.ts";
 import type { Place } from "./tree.ts";
 
@@ -66,7 +76,7 @@ const elementBounds = {
 
 /** What holds a value of the type. */
 export function dtypeOf({ kind, range }: Type): DType {
-  if (kind === "number") return isInt(range) ? "i32" : isUint(range) ? "u32" : "f64";
+  if (kind === "number") return isInt(range) ? "i32" : isUint(range) ? "u32" : isLong(range) ? "i64" : "f64";
   return kind === "big" ? "i64" : kind;
 }
 
