@@ -144,7 +144,7 @@ function pieces(depth: number) {
   return { number, whole, tiny, big, test, index, target };
 }
 
-function statements(depth: number, inLoop: boolean, inPrange: boolean, most: number): fc.Arbitrary<string> {
+function statements(depth: number, inLoop: boolean, most: number): fc.Arbitrary<string> {
   const { number, whole, tiny, big, test, index, target } = pieces(depth);
   const kinds: fc.Arbitrary<string>[] = [
     fc.tuple(target, number).map(([v, a]) => `${v} = ${a};`),
@@ -167,13 +167,12 @@ function statements(depth: number, inLoop: boolean, inPrange: boolean, most: num
   ];
   if (inLoop) {
     kinds.push(test.map((c) => `if (${c}) continue;`));
-    if (!inPrange) kinds.push(test.map((c) => `if (${c}) break;`));
-    if (depth >= 2 && !inPrange) kinds.push(test.map((c) => `if (${c}) continue outer;`));
+    kinds.push(test.map((c) => `if (${c}) break;`));
+    if (depth >= 2) kinds.push(test.map((c) => `if (${c}) continue outer;`));
   }
-  if (!inPrange) kinds.push(test.map((c) => `if (${c}) return [i0, f0, b0, g0];`));
+  kinds.push(test.map((c) => `if (${c}) return [i0, f0, b0, g0];`));
   if (most > 0) {
-    const inner = (loop: boolean, prange: boolean, by = 1) => statements(depth + by, loop, prange, most - 1);
-    const same = statements(depth, inLoop, inPrange, most - 1);
+    const same = statements(depth, inLoop, most - 1);
     kinds.push(
       fc.tuple(test, same).map(([c, s]) => `if (${c}) { ${s} }`),
       fc.tuple(test, same, same).map(([c, s, t]) => `if (${c}) { ${s} } else { ${t} }`),
@@ -190,7 +189,7 @@ function statements(depth: number, inLoop: boolean, inPrange: boolean, most: num
         number.map((a) => `Math.max(${a}, -2)`),
       );
       const step = fc.constantFrom(`${v}++`, `++${v}`, `${v} += 2`, `${v} += 1.5`);
-      const body = inner(true, inPrange);
+      const body = statements(depth + 1, true, most - 1);
       kinds.push(
         fc
           .tuple(from, bound, step, body)
@@ -207,9 +206,6 @@ function statements(depth: number, inLoop: boolean, inPrange: boolean, most: num
         fc
           .tuple(test, body)
           .map(([c, t]) => `{ let ${v} = f0; ${label}do { ${t} } while (${c} && fuel-- > 0); }`),
-        fc
-          .tuple(bound, inner(true, true))
-          .map(([b, t]) => `${label}for (const ${v} of prange(${b})) { ${t} }`),
       );
     }
   }
@@ -221,11 +217,9 @@ const helpers = [
   "(u, v) => { if (u > v) return u; let s = v; for (let h = 0; h < 3; h++) { s += u; if (s > 100) return h; } return s; }",
   "(u, v) => { i1 = u; return A.size * v + i1; }",
 ];
-const source = fc
-  .tuple(fc.constantFrom(...helpers), statements(0, false, false, 3), statements(0, false, false, 0))
-  .map(
-    ([helper, first, second]) =>
-      `(A, B, C, T, n, x, { prange, k }) => {
+const source = fc.tuple(fc.constantFrom(...helpers), statements(0, false, 3), statements(0, false, 0)).map(
+  ([helper, first, second]) =>
+    `(A, B, C, T, n, x, { k }) => {
   let i0 = 0, i1 = 3, j0 = 0, j1 = -1, f0 = 0.5, f1 = x, b0 = false, g0 = 7n, fuel = 12;
   const w = [1, 0, 2];
   const helper = ${helper};
@@ -233,7 +227,7 @@ const source = fc
   ${second}
   return [i0 + w[0] + w[1] * w[2] + 1 / j0, f0 - f1 + j1, b0, g0];
 }`,
-  );
+);
 
 /* Its arguments ----------------------------------------------------------------------------------------------------- */
 

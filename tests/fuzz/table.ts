@@ -10,6 +10,7 @@ import { lanesFamily } from "./lanes.ts";
 import { library, threads } from "./library.ts";
 import { matmul } from "./matmul.ts";
 import { njitFamily } from "./njit.ts";
+import { prange } from "./prange.ts";
 import { sort } from "./sort.ts";
 import { views } from "./views.ts";
 
@@ -28,6 +29,7 @@ export const families: readonly Family[] = [
   library,
   threads,
   njitFamily,
+  prange,
   lanesFamily,
   hostile,
   files,

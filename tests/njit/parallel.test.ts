@@ -1,12 +1,10 @@
 /** Parallel loops: the same bits on any number of threads, one report of a failure, and nothing else touched. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { engine } from "../../src/engine.ts";
+import { afterAll, describe, expect, test } from "vitest";
 import { scope, type Tensor, TensorError, tensor, zeros } from "../../src/index.ts";
 import { insideOf, type Njit, type NjitValue, njit } from "../../src/njit/njit.ts";
-import { sharing } from "../../src/njit/parallel.ts";
-import { Pool } from "../../src/run/pool.ts";
 import { expectSame, outcome } from "./compare.ts";
 import { programs, randomTensor } from "./programs.ts";
+import { onPool, onThreads, poolOf, stopPools } from "./threads.ts";
 
 type Fn = (...args: never[]) => unknown;
 const made = (source: string, captures = {}): Njit =>
@@ -14,33 +12,8 @@ const made = (source: string, captures = {}): Njit =>
 const f64 = (...shape: number[]) => zeros(shape, { dtype: "f64" });
 
 const counts = [1, 2, 3, 7];
-const pools = new Map<number, Pool>();
-const own = engine().pool;
-beforeAll(() => {
-  for (const n of counts) pools.set(n, new Pool(engine().heap, n));
-  for (const pool of pools.values()) pool.waitUntilReady(10_000);
-});
-afterAll(() => {
-  for (const pool of pools.values()) pool.stop();
-});
-
-/** Runs it on so many threads, each cut a task of its own. */
-function on<R>(threads: number, run: () => R): R {
-  const pool = pools.get(threads)!;
-  Object.defineProperty(engine(), "pool", { value: pool, configurable: true });
-  sharing.always = true;
-  try {
-    return run();
-  } finally {
-    sharing.always = false;
-    Object.defineProperty(engine(), "pool", { value: own, configurable: true });
-    expect(pool.status()).toEqual({
-      threads,
-      wanted: threads,
-      why: threads === 1 ? "one thread was asked for" : null,
-    });
-  }
-}
+const on = onThreads;
+afterAll(stopPools);
 
 const forksIn = (fn: Njit, args: NjitValue[]) => insideOf(fn).compiledFor(args).layout.forks.length;
 
@@ -181,16 +154,16 @@ describe("1, 2, 3 and 7 threads give the same bits", () => {
     const fn = made(`(out, n, { prange }) => {
       for (const i of prange(out.length)) { let s = i; for (let k = 0; k < n; k++) s = Math.sqrt(s + k); out[i] = s; }
     }`);
-    const pool = pools.get(2)!;
-    Object.defineProperty(engine(), "pool", { value: pool, configurable: true });
+    const pool = poolOf(2);
     const before = pool.tally.tasks;
-    fn(new Float64Array(10), 1);
-    expect(pool.tally.tasks).toBe(before);
     const [a, b] = [new Float64Array(2000), new Float64Array(2000)];
-    fn(a, 2000);
-    expect(pool.tally.tasks).toBeGreaterThan(before);
-    pool.alone(() => fn(b, 2000));
-    Object.defineProperty(engine(), "pool", { value: own, configurable: true });
+    onPool(pool, () => {
+      fn(new Float64Array(10), 1);
+      expect(pool.tally.tasks).toBe(before);
+      fn(a, 2000);
+      expect(pool.tally.tasks).toBeGreaterThan(before);
+      pool.alone(() => fn(b, 2000));
+    });
     expect([...a]).toEqual([...b]);
   });
 });
@@ -282,9 +255,9 @@ describe("what overlaps in memory runs in order", () => {
     scope(() => {
       const base = randomTensor([2000], "f64", 9);
       const [even, odd] = [base.slice("::2"), base.slice("1::2")] as Tensor[];
-      const before = pools.get(2)!.tally.tasks;
+      const before = poolOf(2).tally.tasks;
       on(2, () => shifted(even, odd));
-      expect(pools.get(2)!.tally.tasks).toBe(before + 256);
+      expect(poolOf(2).tally.tasks).toBe(before + 256);
       expect(even.get(7)).toBe((odd.get(7) as number) + 1);
     });
   });
