@@ -4,7 +4,7 @@ import { Builder } from "../ir/build.ts";
 import { evaluator } from "../ir/eval.ts";
 import type { Program } from "../ir/node.ts";
 import { CUTS } from "./ir.ts";
-import type { ReductionOp } from "./races.ts";
+import type { ReductionOp } from "./tree.ts";
 
 /** Turns of a loop that counts from `start` to before `end`. */
 export const turnsOf = (start: number, end: number, step: number): number =>

@@ -7,8 +7,7 @@
  */
 import type { DType } from "../dtype.ts";
 import type { Program } from "../ir/node.ts";
-import type { ReductionOp } from "./races.ts";
-import type { Access, Place } from "./tree.ts";
+import type { Access, Place, ReductionOp } from "./tree.ts";
 
 /** Input k of the program is the local `locals[k]`. */
 export interface Expression {

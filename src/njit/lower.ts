@@ -10,10 +10,9 @@ import { type OpName, ops } from "../ir/ops.ts";
 import { identityOf } from "./forks.ts";
 import type { Env, Typed } from "./infer.ts";
 import type { ArrayInfo, Code, Expression, LocalInfo, Site, Step } from "./ir.ts";
-import type { LoopPlan } from "./races.ts";
 import { isInt, isLong, isUint } from "./range.ts";
 import { refuse } from "./refuse.ts";
-import type { ArrayRef, Expr, Loop, Place, Stmt } from "./tree.ts";
+import type { ArrayRef, Expr, Loop, LoopPlan, Place, Stmt } from "./tree.ts";
 import {
   asNumber,
   comparedType,
@@ -163,7 +162,7 @@ class Lowering {
   /** Why the types do not show what the plan takes for granted; null: they do. */
   #whyInOrder({ assumptions, reductions }: LoopPlan, env: Env): string | null {
     // Of counters inside, what is known everywhere.
-    const all = env.map((range, id) => range ?? this.#typed.variables[id].range);
+    const all = env.map((range, id) => range ?? this.#typed.variables[id]?.range ?? null);
     for (const { is, expr } of assumptions) {
       if (is === "nonzero") continue;
       const { kind, range } = asNumber(this.#typed.typeOf(expr, all));

@@ -23,26 +23,18 @@ import {
   times,
 } from "./polynomial.ts";
 import { refuse } from "./refuse.ts";
-import type { ArrayRef, Expr, Loop, Place, Stmt, Tree } from "./tree.ts";
-
-/** A variable that every iteration adds to. */
-export interface Reduction {
-  readonly variable: number;
-  readonly op: ReductionOp;
-}
-export type ReductionOp = "add" | "mul" | "min" | "max" | "bitAnd" | "bitOr" | "bitXor";
-
-/** What must hold, or the loop runs in order: it is a whole number, one of 32 bits, not 0. */
-export interface Assumption {
-  readonly is: "whole" | "int" | "nonzero";
-  readonly expr: Expr;
-}
-
-/** How a prange loop may be cut. */
-export interface LoopPlan {
-  readonly reductions: readonly Reduction[];
-  readonly assumptions: readonly Assumption[];
-}
+import type {
+  ArrayRef,
+  Assumption,
+  Expr,
+  Loop,
+  LoopPlan,
+  Place,
+  Reduction,
+  ReductionOp,
+  Stmt,
+  Tree,
+} from "./tree.ts";
 
 /** The plan of each prange loop; throws where iterations are not independent. */
 export function planLoops(tree: Omit<Tree, "plans">): ReadonlyMap<Loop, LoopPlan> {

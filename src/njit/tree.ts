@@ -7,7 +7,6 @@ import type { DType } from "../dtype.ts";
 import type { Literal } from "../frontend/template.ts";
 import type { Span } from "../ir/node.ts";
 import type { OpName } from "../ir/ops.ts";
-import type { LoopPlan } from "./races.ts";
 
 /** Where something stands: a piece of the text of the function, or of one that was passed to it. */
 export interface Place {
@@ -102,6 +101,25 @@ export interface Variable {
   /** Set first to a literal: then it is a whole number or f64, whatever it is set to later. */
   fromLiteral: boolean;
   readonly place: Place;
+}
+
+/** A variable that every iteration adds to. */
+export interface Reduction {
+  readonly variable: number;
+  readonly op: ReductionOp;
+}
+export type ReductionOp = "add" | "mul" | "min" | "max" | "bitAnd" | "bitOr" | "bitXor";
+
+/** What must hold, or the loop runs in order: it is a whole number, one of 32 bits, not 0. */
+export interface Assumption {
+  readonly is: "whole" | "int" | "nonzero";
+  readonly expr: Expr;
+}
+
+/** How a prange loop may be cut. */
+export interface LoopPlan {
+  readonly reductions: readonly Reduction[];
+  readonly assumptions: readonly Assumption[];
 }
 
 /** A small array of the function's own: made anew where its declaration stands. */
