@@ -147,7 +147,8 @@ export function kernel(fn: ScalarFunction, captures: Captures = {}, options: Ker
   return makeKernel(compute === undefined ? callable : callable.computed(compute), undefined);
 }
 
-function makeKernel(callable: Callable, dtype: DType | undefined): Kernel {
+/** A kernel of a function that is compiled already. */
+export function makeKernel(callable: Callable, dtype: DType | undefined): Kernel {
   // What others see of it: map, zip, folds and kernels that use it.
   const seen = dtype === undefined ? callable : callable.converted(dtype);
   const options = { dtype, out: undefined, compute: undefined };

@@ -34,6 +34,7 @@ const layers = [
   "interop",
   "plot",
   "quantised",
+  "grad",
   "index",
   "methods",
   "turbo",

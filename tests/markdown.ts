@@ -14,6 +14,7 @@
 import { readFileSync } from "node:fs";
 import { type Comment, type ModuleDeclaration, parse, type Statement } from "acorn";
 import { transformSync } from "esbuild";
+import * as grad from "../src/grad.ts";
 import * as strided from "../src/index.ts";
 import * as interop from "../src/interop.ts";
 import * as io from "../src/io.ts";
@@ -22,6 +23,7 @@ import * as plot from "../src/plot.ts";
 /** What the documents may import, and the folder of src it comes from. */
 export const entries: Readonly<Record<string, { readonly module: object; readonly file: string }>> = {
   strided: { module: strided, file: "index.ts" },
+  "strided/grad": { module: grad, file: "grad.ts" },
   "strided/interop": { module: interop, file: "interop.ts" },
   "strided/io": { module: io, file: "io.ts" },
   "strided/plot": { module: plot, file: "plot.ts" },

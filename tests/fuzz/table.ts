@@ -1,5 +1,6 @@
 /** Every family of random cases. A new one is a line here: the gate, the corpus and `npm run fuzz` find it. */
 import { copies } from "./copies.ts";
+import { derivatives } from "./derivatives.ts";
 import type { Family } from "./family.ts";
 import { files } from "./files.ts";
 import { folds, foldsScalar, scans } from "./folds.ts";
@@ -19,6 +20,7 @@ export const families: readonly Family[] = [
   kernels,
   kernelsScalar,
   kernelsRepeated,
+  derivatives,
   folds,
   foldsScalar,
   scans,
