@@ -44,6 +44,22 @@ export type Listener = (event: Event) => void;
 export interface Recorder {
   ran(call: Call, plan: Plan, out: Strided): void;
   viewed(operation: string, of: Strided, made: Strided): void;
+  /** Something is about to be written, which may be refused. */
+  writes?(operation: string, out: Strided): void;
+  /** An operation that counts as one, whatever it is made of. */
+  noted?(operation: Noted): void;
+  /** Elements are about to be handed out, or set by something that is no call. */
+  touched?(operation: string, of: Strided): void;
+}
+
+/** An operation by its name: what it read, what it wrote, and what else there is to know. */
+export interface Noted {
+  readonly name: string;
+  /** As the user called it. */
+  readonly operation: string;
+  readonly inputs: readonly Strided[];
+  readonly outs: readonly Strided[];
+  readonly facts: object;
 }
 
 export class Engine {

@@ -240,7 +240,9 @@ export class Tensor<out D extends DType = DType> {
 
   /** The elements as a typed array over the live memory: no copy. f16 and bf16 show their raw bits. */
   get data(): ArrayOf<D> {
-    const { dtype, storage, frame } = live("data", this);
+    const of = live("data", this);
+    engine().recorder?.touched?.("data", of);
+    const { dtype, storage, frame } = of;
     if (!isArray(frame)) {
       fail(
         "value",
@@ -376,7 +378,9 @@ export class Tensor<out D extends DType = DType> {
     const of = live("set", this);
     checkWritable("set", of);
     const at = byteOf("set", of, place);
-    of.storage.write(of.dtype, at, fromScalar("set", value, of.dtype));
+    const element = fromScalar("set", value, of.dtype);
+    engine().recorder?.touched?.("set", of);
+    of.storage.write(of.dtype, at, element);
     of.storage.version++;
     return this;
   }

@@ -17,7 +17,7 @@ import { type ConvPlan, convolutionRoutine, readsWeights } from "../routines/con
 import { type AllThree, liveTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
 import { reshape } from "../view/reshape.ts";
-import { scoped } from "./scoped.ts";
+import { scoped, scopedAs } from "./scoped.ts";
 
 /** One number for every spatial axis, or one for each. */
 export type PerAxis = number | readonly number[];
@@ -172,7 +172,9 @@ function slide(operation: string, long: Tensor, short: Tensor, mode: ConvolveMod
     out: [padded - m + 1],
   };
   const dtype = promote(long.dtype, short.dtype);
-  return sumWindows(operation, plan, long.expandDims([0, 1]), short.expandDims([0, 1]), null, dtype).view(-1);
+  return notedWindows(operation, plan, long.expandDims([0, 1]), short.expandDims([0, 1]), null, dtype).view(
+    -1,
+  );
 }
 
 /* Turned round ------------------------------------------------------------------------------------------ */
@@ -390,7 +392,7 @@ function convolution(
     if (bias !== null) checkBias(operation, plan, bias);
     const dtypesOf = [x, w, ...(bias === null ? [] : [bias])].map((t) => t.dtype);
     const dtype = promoteAll(dtypesOf);
-    const out = sumWindows(operation, plan, x, w, bias, dtype);
+    const out = notedWindows(operation, plan, x, w, bias, dtype);
     return single ? out.squeeze(0) : out;
   });
 }
@@ -403,6 +405,20 @@ function checkBias(operation: string, { outChannels }: ConvPlan, bias: Tensor): 
     `the bias is ${list(bias.shape)}.`,
     `Give one number for each output channel: shape [${outChannels}].`,
   );
+}
+
+/** One operation to whoever records. */
+function notedWindows(
+  operation: string,
+  plan: ConvPlan,
+  x: Tensor,
+  w: Tensor,
+  bias: Tensor | null,
+  dtype: DType,
+): Tensor {
+  const run = () => sumWindows(operation, plan, x, w, bias, dtype);
+  if (engine().recorder === null) return run();
+  return scopedAs(operation, bias === null ? [x, w] : [x, w, bias], { plan }, run, "convolution");
 }
 
 /** Sums are made in lanes of 32 or 64 bits; narrower dtypes are rounded once, at the end. */

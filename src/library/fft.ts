@@ -8,9 +8,10 @@ import type { DType } from "../dtype.ts";
 import { defaultDType } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { checkFlag, readOptions } from "../ops/arguments.ts";
+import { noted } from "../ops/noted.ts";
 import { allocate } from "../ops/strided.ts";
 import { range } from "../routines/fft.ts";
-import { liveTensor, type Tensor, wrap } from "../tensor.ts";
+import { liveTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { conj, floatOf, pairs } from "./complex.ts";
 import { type Form, transform } from "./fft-lengths.ts";
 import { scoped } from "./scoped.ts";
@@ -265,8 +266,7 @@ function alongOne(operation: string, given: Tensor, options: FftOptions, form: F
     shape.splice(axis, 1, form.to === "half" ? (n >> 1) + 1 : n);
     const whole = form.to === "real" ? shape : [...shape, 2];
     const out = wrap(allocate(operation, lane, whole));
-    const scale = scaleOf(options.norm, n, form.inverse);
-    transform({ ...form, operation, t: source, out, axis, n, scale });
+    run({ ...form, operation, t: source, out, axis, n, scale: scaleOf(options.norm, n, form.inverse) });
     return out;
   });
 }
@@ -329,8 +329,16 @@ function again(operation: string, t: Tensor, options: FftOptions, form: Form): T
   const { axis, n, norm } = options;
   if (t.shape[axis!] !== n) return alongOne(operation, t, options, form);
   checkLength(operation, n);
-  transform({ ...form, operation, t, out: t, axis: axis!, n, scale: scaleOf(norm, n, form.inverse) });
+  run({ ...form, operation, t, out: t, axis: axis!, n, scale: scaleOf(norm, n, form.inverse) });
   return t;
+}
+
+/** One transform, which is one operation to whoever records. */
+function run(job: Parameters<typeof transform>[0]): void {
+  const { operation, t, out, inverse, from, to, axis, n, scale } = job;
+  const facts = { inverse, from, to, axis, n, scale };
+  const go = () => transform(job);
+  noted("fft", [stridedOf(t)], facts, go, () => [stridedOf(out)], operation);
 }
 
 function realMany(operation: string, x: Tensor, options: FftnOptions): Tensor {

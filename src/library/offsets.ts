@@ -214,7 +214,7 @@ export function withValues(
   let made = given.made;
   try {
     const view = broadcastValues(operation, source.frame, shape);
-    const clash = source.storage === t.storage && overlaps(source.frame, t.frame);
+    const clash = source.storage.origin === t.storage.origin && overlaps(source.frame, t.frame);
     if (source.dtype !== t.dtype || clash) {
       const why = clash
         ? "the values overlap the destination, so they are copied first"

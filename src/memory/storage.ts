@@ -22,12 +22,28 @@ export class Storage {
   #holders = 1;
   /** Dies with this storage unless given back; null once disposed. */
   #anchor: Anchor | null;
+  /** What this one is another name of, and holds; null: the bytes are its own. */
+  readonly #of: Storage | null;
 
-  constructor(heap: Heap, address: number, bytes: number) {
+  constructor(heap: Heap, address: number, bytes: number, of: Storage | null = null) {
     this.heap = heap;
     this.address = address;
     this.bytes = bytes;
-    this.#anchor = heap.backstop.watch(address, bytes);
+    this.#of = of;
+    this.#anchor = of === null ? heap.backstop.watch(address, bytes) : of.#anchor;
+  }
+
+  /** The storage whose bytes these are: this one, unless it is another name. */
+  get origin(): Storage {
+    return this.#of === null ? this : this.#of.origin;
+  }
+
+  /** The same bytes under another name, for those who tell values apart by their storage. It holds this one. */
+  alias(): Storage {
+    this.retain();
+    const made = new Storage(this.heap, this.address, this.bytes, this);
+    const own = { get: () => this.version, set: (version: number) => void (this.version = version) };
+    return Object.defineProperty(made, "version", own);
   }
 
   get disposed(): boolean {
@@ -70,8 +86,13 @@ export class Storage {
   release(): void {
     if (this.#anchor === null) unreachable("a disposed storage is released");
     if (--this.#holders > 0) return;
-    this.heap.backstop.unwatch(this.#anchor);
+    const anchor = this.#anchor;
     this.#anchor = null;
+    if (this.#of !== null) {
+      this.#of.release();
+      return;
+    }
+    this.heap.backstop.unwatch(anchor);
     this.heap.free(this.address);
   }
 }

@@ -200,7 +200,10 @@ export function execute(
   const written = new Set(code.arrays.flatMap((a) => (a.written && a.argument !== null ? [a.argument] : [])));
   for (const i of written) {
     const bound = args[i];
-    if (bound.kind === "tensor") checkWritable(OPERATION, bound.of);
+    if (bound.kind !== "tensor") continue;
+    checkWritable(OPERATION, bound.of);
+    engine().recorder?.writes?.(OPERATION, bound.of);
+    bound.of.storage.version++;
   }
   const { heap } = engine();
   return placed(args, written, heap, layout, (places, tasks, copied) => {

@@ -2,6 +2,8 @@
  * `njit(fn)`: a whole function of tensors, typed arrays and numbers, with loops, becomes WebAssembly. It is read once, and
  * compiled for each combination of kinds, dtypes and ranks it is called with; sizes and strides are arguments.
  */
+
+import { engine } from "../engine.ts";
 import { fail, TensorError } from "../errors.ts";
 import { checkFunction, readOptions } from "../ops/arguments.ts";
 import { holding } from "../ops/strided.ts";
@@ -239,9 +241,11 @@ export class NjitFunction {
         `the function takes ${tree.given} argument${tree.given === 1 ? "" : "s"}, got ${args.length}.`,
       );
     }
-    return tree.args.map(({ name, captured }, i) =>
-      bindArgument(name, captured === null ? args[i] : this.#captures[captured]),
-    );
+    return tree.args.map(({ name, captured }, i) => {
+      const bound = bindArgument(name, captured === null ? args[i] : this.#captures[captured]);
+      if (bound.kind === "tensor") engine().recorder?.touched?.(OPERATION, bound.of);
+      return bound;
+    });
   }
 }
 

@@ -57,7 +57,7 @@ export function copyTo<D extends Strided["dtype"]>(
 /** Equal element counts are given. */
 function copyElements(operation: string, dst: Strided, src: Strided): void {
   if (sizeOf(dst.frame.shape) === 0) return;
-  if (dst.storage !== src.storage || !overlaps(dst.frame, src.frame)) {
+  if (dst.storage.origin !== src.storage.origin || !overlaps(dst.frame, src.frame)) {
     copyApart(operation, dst, src);
     return;
   }

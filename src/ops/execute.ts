@@ -71,8 +71,11 @@ export function executeSeveral<C extends Call>(form: Form<C>, call: C, outs: rea
     for (const { dtype, frame } of outs.length > 0 ? [] : outputs)
       made.push(allocate(call.operation, dtype, frame.shape, frame));
     const [out, ...more] = outs.length > 0 ? outs : made;
+    for (const other of more) {
+      e.recorder?.writes?.(call.operation, other);
+      other.storage.version++;
+    }
     perform(e, { ...call, inputs: [...more, ...inputs] }, plan, out, params, planning);
-    for (const { storage } of more) storage.version++;
     return [out, ...more];
   } catch (error) {
     for (const { storage } of made) storage.release();
@@ -112,6 +115,7 @@ export function perform(
     if (plan.misfit !== null) tellInterpreted(call.operation, plan.misfit);
     e.listener({ kind: "begins", call, plan, out, planning });
   }
+  e.recorder?.writes?.(call.operation, out);
   plan.prepared.run(out, call.inputs, params);
   out.storage.version++;
   e.listener?.({ kind: "ran", call, plan, out, planning });
@@ -137,7 +141,7 @@ export function isInTheWay(
   if (guards === "nothing") return false;
   for (let k = 0; k < inputs.length; k++) {
     const { storage, frame } = inputs[k];
-    if (storage !== out.storage) continue;
+    if (storage.origin !== out.storage.origin) continue;
     if (guards === "elements") {
       const { shape } = out.frame;
       const view = frame.shape.length === shape.length ? frame : broadcastTo(frame, shape);
@@ -245,7 +249,19 @@ function copyOf(from: DType, to: DType): Pick<Call, "what" | "facts"> {
 
 /** Asks the device for work written by hand. */
 export function runRoutine<P, R>(routine: Routine<P, R>, asked: Asked<P>): R {
-  const result = routine.run(engine(), asked);
-  for (const { storage } of asked.outs) storage.version++;
+  const e = engine();
+  const { operation, params, inputs, outs } = asked;
+  for (const out of e.recorder === null ? [] : outs) e.recorder.writes?.(operation, out);
+  const result = routine.run(e, asked);
+  for (const { storage } of outs) storage.version++;
+  // What says no has done nothing.
+  if (result !== false)
+    e.recorder?.noted?.({
+      name: `${routine.name} routine`,
+      operation,
+      inputs,
+      outs,
+      facts: params as object,
+    });
   return result;
 }

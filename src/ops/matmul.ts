@@ -200,7 +200,7 @@ function addProduct(
   a: Strided,
   b: Strided,
   held: DType,
-  isApart = [a, b].every((t) => t.storage !== out.storage || !overlaps(out.frame, t.frame)),
+  isApart = [a, b].every((t) => t.storage.origin !== out.storage.origin || !overlaps(out.frame, t.frame)),
 ): void {
   const sign = how === "add" ? "+=" : "-=";
   const { m, n, k, batch, a: left, b: right } = planMatmul(a.frame, b.frame);

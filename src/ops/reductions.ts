@@ -13,6 +13,7 @@ import { checkOptionalDType, readOptions } from "./arguments.ts";
 import { execute, programCall, programForm, runRoutine } from "./execute.ts";
 import { foldOf, runFold } from "./fold.ts";
 import { Callable, Definition } from "./function.ts";
+import { notedOne } from "./noted.ts";
 import {
   conversionOf,
   type NamedFold,
@@ -170,9 +171,22 @@ export function mean(t: Strided, options: SumOptions = {}): Strided {
 
 /** Mean square distance from the mean, in two passes: first the mean, then the distances from it, all in f64. */
 export const variance = (t: Strided, options: VarOptions = {}, name: "var" | "variance" = "var"): Strided =>
-  spread(name, t, options);
+  asOne(name, t, options, (read) => spread(name, t, read));
 /** The root of the variance. */
-export const std = (t: Strided, options: VarOptions = {}): Strided => spread("std", t, options);
+export const std = (t: Strided, options: VarOptions = {}): Strided =>
+  asOne("std", t, options, (read) => spread("std", t, read));
+
+/** What makes several passes is one operation to whoever records. */
+function asOne<O extends object>(
+  name: string,
+  t: Strided,
+  options: O,
+  run: (options: O) => Strided,
+): Strided {
+  if (engine().recorder === null) return run(options);
+  const read = readOptions(name, options, "{ axis: 1 }");
+  return notedOne(name, [t], read, () => run(read));
+}
 
 /** What is taken from the count before it divides, by either of its names. */
 export function freedomOf(op: string, { ddof, correction }: VarOptions): number {
@@ -230,7 +244,10 @@ function spread(name: "var" | "variance" | "std", t: Strided, options: VarOption
 }
 
 /** Length of vectors along the axes, carried in f64. */
-export function norm(t: Strided, options: NormOptions = {}): Strided {
+export const norm = (t: Strided, options: NormOptions = {}): Strided =>
+  asOne("norm", t, options, (read) => lengthOf(t, read));
+
+function lengthOf(t: Strided, options: NormOptions): Strided {
   options = readOptions("norm", options, "{ axis: 1, ord: 1 }", ["ord", ...sumNames]);
   checkAlive("norm", t);
   const result = checkOptionalDType("norm", options.dtype) ?? floatOf(t.dtype);
@@ -264,7 +281,10 @@ export function norm(t: Strided, options: NormOptions = {}): Strided {
 /* Positions ---------------------------------------------------------------------------------------------------- */
 
 /** Position of the largest (smallest) element, the first of equals; a NaN is larger and smaller than anything. */
-export function argReduce(name: "argmax" | "argmin", t: Strided, options: ArgOptions = {}): Strided {
+export const argReduce = (name: "argmax" | "argmin", t: Strided, options: ArgOptions = {}): Strided =>
+  asOne(name, t, options, (read) => positionOf(name, t, read));
+
+function positionOf(name: "argmax" | "argmin", t: Strided, options: ArgOptions): Strided {
   options = readOptions(name, options, "{ axis: 1 }", ["axis", "keepdims"]);
   checkAlive(name, t);
   const axis = Array.isArray(options.axis) && options.axis.length === 1 ? options.axis[0] : options.axis;
@@ -306,7 +326,10 @@ export function argReduce(name: "argmax" | "argmin", t: Strided, options: ArgOpt
 /* Exponentials --------------------------------------------------------------------------------------------------- */
 
 /** log Σ exp(x), without overflow: -Infinity of nothing. */
-export function logsumexp(t: Strided, options: SumOptions = {}): Strided {
+export const logsumexp = (t: Strided, options: SumOptions = {}): Strided =>
+  asOne("logsumexp", t, options, (read) => logSum(t, read));
+
+function logSum(t: Strided, options: SumOptions): Strided {
   options = readOptions("logsumexp", options, "{ axis: 1 }", sumNames);
   checkAlive("logsumexp", t);
   const result = checkOptionalDType("logsumexp", options.dtype) ?? floatOf(t.dtype);
@@ -330,10 +353,10 @@ export function logsumexp(t: Strided, options: SumOptions = {}): Strided {
 
 /** exp(x) / Σ exp(x) along an axis. */
 export const softmax = (t: Strided, options: SoftmaxOptions = {}): Strided =>
-  normalized("softmax", t, options);
+  asOne("softmax", t, options, (read) => normalized("softmax", t, read));
 /** The logarithm of softmax, without its underflow. */
 export const logSoftmax = (t: Strided, options: SoftmaxOptions = {}): Strided =>
-  normalized("logSoftmax", t, options);
+  asOne("logSoftmax", t, options, (read) => normalized("logSoftmax", t, read));
 
 /**
  * A tile at a time, so that memory is read once and written once: the largest, the sum, then the result, from the cache.

@@ -106,7 +106,9 @@ function checkOutputs(
   const { shape } = commonViews(operation, operands);
   for (const out of outs) checkOut(operation, out, shape);
   outs.forEach((a, i) => {
-    const j = outs.findIndex((b, k) => k > i && a.storage === b.storage && overlaps(a.frame, b.frame));
+    const j = outs.findIndex(
+      (b, k) => k > i && a.storage.origin === b.storage.origin && overlaps(a.frame, b.frame),
+    );
     if (j >= 0) {
       fail(
         "value",

@@ -6,7 +6,7 @@ import { readOptions } from "../../ops/arguments.ts";
 import { choleskyRoutine, triangleRoutine } from "../../routines/linalg.ts";
 import { stridedOf, type Tensor } from "../../tensor.ts";
 import { unravel } from "../../view/layout.ts";
-import { scoped } from "../scoped.ts";
+import { scopedAs } from "../scoped.ts";
 import {
   asBatches,
   batchOf,
@@ -39,7 +39,7 @@ export function cholesky<D extends DType>(a: Tensor<D>, options: CholeskyOptions
   options = readOptions("cholesky", options, "{ upper: true }", ["upper"]);
   const t = squareArgument("cholesky", a);
   const upper = flagOption("cholesky", "upper", options.upper, false);
-  return scoped("cholesky", () => {
+  return scopedAs("cholesky", [t], { upper }, () => {
     const source = upper ? t : t.swapAxes(-1, -2);
     const u = copyStack("cholesky", source, linalgDType("cholesky", [t]));
     const [batch, n] = u.shape;

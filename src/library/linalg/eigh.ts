@@ -7,8 +7,8 @@ import type { DType } from "../../dtype.ts";
 import { describe, fail } from "../../errors.ts";
 import { readOptions } from "../../ops/arguments.ts";
 import { reductionSpace, tridiagonalRoutine } from "../../routines/linalg.ts";
-import { stridedOf, type Tensor } from "../../tensor.ts";
-import { scoped } from "../scoped.ts";
+import { liveTensor, stridedOf, type Tensor } from "../../tensor.ts";
+import { scopedAs } from "../scoped.ts";
 import {
   asBatches,
   batchOf,
@@ -47,11 +47,18 @@ export function eigh<D extends DType>(
   a: Tensor<D>,
   options: EighOptions = {},
 ): EighResult<Tensor<LinalgOf<D>>> {
-  return scoped("eigh", () => symmetric("eigh", a, options, true)) as EighResult<Tensor<LinalgOf<D>>>;
+  options = readOptions("eigh", options, '{ uplo: "U" }');
+  const t = liveTensor("eigh", a);
+  return scopedAs("eigh", [t], options, () => symmetric("eigh", t, options, true)) as EighResult<
+    Tensor<LinalgOf<D>>
+  >;
 }
 
 export function eigvalsh<D extends DType>(a: Tensor<D>, options: EighOptions = {}): Tensor<LinalgOf<D>> {
-  const values = scoped("eigvalsh", () => symmetric("eigvalsh", a, options, false).eigenvalues);
+  options = readOptions("eigvalsh", options, '{ uplo: "U" }');
+  const t = liveTensor("eigvalsh", a);
+  const run = () => symmetric("eigvalsh", t, options, false).eigenvalues;
+  const values = scopedAs("eigvalsh", [t], options, run);
   return values as Tensor<LinalgOf<D>>;
 }
 

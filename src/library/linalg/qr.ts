@@ -6,7 +6,7 @@ import { readOptions } from "../../ops/arguments.ts";
 import { qrPanelRoutine } from "../../routines/linalg.ts";
 import { stridedOf, type Tensor } from "../../tensor.ts";
 import { PANEL } from "../../wasm/routines/linalg/factor.ts";
-import { scoped } from "../scoped.ts";
+import { scopedAs } from "../scoped.ts";
 import {
   asBatches,
   asTensor,
@@ -44,7 +44,7 @@ export function qr<D extends DType>(a: Tensor<D>, options: QrOptions = {}): QrRe
   if (mode !== "reduced" && mode !== "complete") {
     fail("value", "qr", `mode is ${describe(mode)}.`, 'Use "reduced" or "complete".');
   }
-  return scoped("qr", () => {
+  return scopedAs("qr", [t], { mode }, () => {
     const [m, n] = t.shape.slice(-2);
     const rows = mode === "complete" ? m : Math.min(m, n);
     const work = qrOf("qr", t, linalgDType("qr", [t]));

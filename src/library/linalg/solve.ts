@@ -5,7 +5,7 @@ import { describe, fail, list } from "../../errors.ts";
 import { liveTensor, stridedOf, type Tensor } from "../../tensor.ts";
 import { broadcastShapes } from "../../view/broadcast.ts";
 import { sizeOf, unravel } from "../../view/layout.ts";
-import { scoped } from "../scoped.ts";
+import { scoped, scopedAs } from "../scoped.ts";
 import {
   asBatches,
   batchOf,
@@ -35,7 +35,7 @@ export function solve<A extends DType, B extends DType>(a: Tensor<A>, b: Tensor<
       `b must be a vector of ${n}, or matrices of ${n} rows.`,
     );
   }
-  return scoped("solve", () => {
+  return scopedAs("solve", [left, right], {}, () => {
     const columns = vector ? right.expandDims(1) : right;
     const batch = broadcastShapes("solve", [batchOf(left), batchOf(columns)]);
     const count = sizeOf(batch);
@@ -74,7 +74,7 @@ function checkRegular(operation: string, { info }: Lu, batch: readonly number[])
 /** The inverse. Prefer solve(a, b) to inv(a).matmul(b): it is faster and more accurate. */
 export function inv<D extends DType>(a: Tensor<D>): Tensor<LinalgOf<D>> {
   const t = squareArgument("inv", a);
-  return scoped("inv", () => inverse("inv", t)) as Tensor<LinalgOf<D>>;
+  return scopedAs("inv", [t], {}, () => inverse("inv", t)) as Tensor<LinalgOf<D>>;
 }
 
 /** For this scope; errors name `operation`. */
@@ -137,7 +137,7 @@ function determinants({ factors, pivots }: Lu): Wide[] {
 
 export function det<D extends DType>(a: Tensor<D>): Tensor<LinalgOf<D>> {
   const t = squareArgument("det", a);
-  return scoped("det", () => {
+  return scopedAs("det", [t], {}, () => {
     const dtype = linalgDType("det", [t]);
     const values = determinants(luOf("det", t, dtype));
     const out = empty(batchOf(t), { dtype });
@@ -162,7 +162,7 @@ export interface SlogdetResult<T extends Tensor = Tensor> {
 /** det as its sign and the logarithm of its magnitude, which neither overflow nor underflow. */
 export function slogdet<D extends DType>(a: Tensor<D>): SlogdetResult<Tensor<LinalgOf<D>>> {
   const t = squareArgument("slogdet", a);
-  return scoped("slogdet", () => {
+  return scopedAs("slogdet", [t], {}, () => {
     const dtype = linalgDType("slogdet", [t]);
     const values = determinants(luOf("slogdet", t, dtype));
     const sign = empty(batchOf(t), { dtype });
@@ -187,7 +187,7 @@ export function matrixPower<D extends DType>(a: Tensor<D>, n: number): Tensor<D 
   }
   return scoped("matrixPower", () => {
     const size = t.shape[t.rank - 1];
-    let base = n < 0 ? inverse("matrixPower", t) : t;
+    let base = n < 0 ? scopedAs("matrixPower", [t], {}, () => inverse("matrixPower", t), "inv") : t;
     let left = Math.abs(n);
     let power: Tensor | null = null;
     while (left > 0) {

@@ -7,7 +7,7 @@ import type { DType } from "../../dtype.ts";
 import { readOptions } from "../../ops/arguments.ts";
 import { bidiagonalRoutine, reductionSpace } from "../../routines/linalg.ts";
 import { stridedOf, type Tensor } from "../../tensor.ts";
-import { scoped } from "../scoped.ts";
+import { scoped, scopedAs } from "../scoped.ts";
 import { diagonalize } from "./bidiagonal.ts";
 import {
   asBatches,
@@ -53,7 +53,7 @@ export function svd<D extends DType>(a: Tensor<D>, options: SvdOptions = {}): Sv
   options = readOptions("svd", options, "{ fullMatrices: false }", ["fullMatrices"]);
   const t = matrixArgument("svd", a);
   const full = flagOption("svd", "fullMatrices", options.fullMatrices, true);
-  return scoped("svd", () => {
+  return scopedAs("svd", [t], { full }, () => {
     const [m, n] = t.shape.slice(-2);
     const wide = m < n;
     const { u, s, vh } = tallSvd("svd", wide ? t.swapAxes(-1, -2) : t, full);
@@ -68,7 +68,7 @@ export function svdvals<D extends DType>(a: Tensor<D>): Tensor<LinalgOf<D>> {
 }
 
 export function singularValues(operation: string, t: Tensor): Tensor {
-  return scoped(operation, () => {
+  const run = () => {
     const [m, n] = t.shape.slice(-2);
     const reduced = reduce(operation, m < n ? t.swapAxes(-1, -2) : t);
     const s = empty([...batchOf(t), Math.min(m, n)], { dtype: reduced.dtype });
@@ -77,7 +77,8 @@ export function singularValues(operation: string, t: Tensor): Tensor {
       writeValues(s, i, d, reduced.factors[i], sortedOrder(d, descending));
     });
     return s;
-  });
+  };
+  return scopedAs(operation, [t], {}, run, "svdvals");
 }
 
 const descending = (x: number, y: number) => Math.abs(y) - Math.abs(x);
