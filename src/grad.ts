@@ -1,2 +1,18 @@
 /** strided/grad: gradients of kernels, operations and whole programs. An entry of its own, so that the core knows none of it. */
 export { derivative } from "./grad/derivative.ts";
+export { type GradcheckOptions, gradcheck } from "./grad/gradcheck.ts";
+export {
+  checkpoint,
+  customGradient,
+  type GradOptions,
+  type GradsOf,
+  grad,
+  hvp,
+  jvp,
+  stopGradient,
+  type ValueAndGrads,
+  type Vjp,
+  valueAndGrad,
+  vjp,
+} from "./grad/transform.ts";
+export { type Leaf, treeLeaves, treeMap, treeUnflatten } from "./grad/tree.ts";

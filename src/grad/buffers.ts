@@ -1,0 +1,188 @@
+/**
+ * Where gradients are added up on their way back: for every storage that a traced value lies in, a buffer of the same
+ * layout. So a view needs no rule of its own: the same view of the buffer takes the gradient, and where elements of a view
+ * share memory (windows, broadcast axes) they add up.
+ */
+import { type DType, dtypes } from "../dtype.ts";
+import { engine } from "../engine.ts";
+import { createStorage, type Storage } from "../memory/storage.ts";
+import { share } from "../ops/strided.ts";
+import type { Strided } from "../run/call.ts";
+import { sameLayout } from "../run/plans.ts";
+import { namedOp, stridedOf, type Tensor, wrap } from "../tensor.ts";
+import { sizeOf } from "../view/layout.ts";
+import { selfOverlaps } from "../view/overlap.ts";
+import { extent, type View } from "../view/view.ts";
+
+interface Buffer {
+  readonly dtype: DType;
+  readonly storage: Storage;
+  /** The bytes of the traced storage that it stands for. */
+  readonly start: number;
+  readonly end: number;
+}
+
+export class Buffers {
+  readonly #of = new Map<Storage, Buffer>();
+  /** Storages of which only a part is traced: what lies around it has no gradient. */
+  readonly #parts: ReadonlyMap<Storage, View>;
+
+  constructor(parts: ReadonlyMap<Storage, View>) {
+    this.#parts = parts;
+  }
+
+  has({ storage }: Strided): boolean {
+    return this.#of.has(storage);
+  }
+
+  /** The gradient that has arrived at a place so far, where it lies; null: none. */
+  at(place: Strided): Strided | null {
+    const buffer = this.#of.get(place.storage);
+    return buffer === undefined ? null : seen(buffer, place);
+  }
+
+  /** A place's gradient where it lies, zeros if nothing has arrived. */
+  zeroed(place: Strided): Strided {
+    return seen(this.#bufferFor(place, true), place);
+  }
+
+  /** Where to write or add a place's gradient; `isFresh`: what lies there is arbitrary, and all of it is to be written. */
+  slot(place: Strided): { readonly to: Strided; readonly isFresh: boolean } {
+    const isFresh = !this.#of.has(place.storage) && this.#covers(place);
+    return { to: seen(this.#bufferFor(place, !isFresh), place), isFresh };
+  }
+
+  /** Adds a gradient to a place, of its shape. `isOurs`: nobody else needs it, so it may become the buffer. */
+  give(place: Strided, g: Tensor, isOurs = false): void {
+    const { shape, strides } = place.frame;
+    const repeated = shape.flatMap((n, d) => (n > 1 && strides[d] === 0 ? [d] : []));
+    if (repeated.length > 0) {
+      const once = {
+        ...place,
+        frame: { ...place.frame, shape: shape.map((n, d) => (repeated.includes(d) ? 1 : n)) },
+      };
+      this.give(once, g.sum({ axis: repeated, keepdims: true }), true);
+      return;
+    }
+    if (selfOverlaps(place.frame)) {
+      this.#giveInTurn(place, g);
+      return;
+    }
+    if (isOurs && this.#adopt(place, g)) return;
+    const { to, isFresh } = this.slot(place);
+    const out = wrap(share(to, to.frame));
+    if (isFresh) out.assign(g);
+    else namedOp("add", [out, g], { out });
+  }
+
+  /** Elements that share memory one after the other: along the shortest axis, until none do. */
+  #giveInTurn(place: Strided, g: Tensor): void {
+    const { shape, strides, offset } = place.frame;
+    let axis = -1;
+    shape.forEach((n, d) => {
+      if (n > 1 && (axis < 0 || n < shape[axis])) axis = d;
+    });
+    const items = shape.map(() => ":" as string | number);
+    for (let i = 0; i < shape[axis]; i++) {
+      items[axis] = i;
+      const frame = {
+        ...place.frame,
+        shape: shape.filter((_, d) => d !== axis),
+        strides: strides.filter((_, d) => d !== axis),
+        offset: offset + i * strides[axis],
+      };
+      this.zeroed(place);
+      this.give({ ...place, frame }, g.slice(...items));
+    }
+  }
+
+  /** Takes a gradient's own memory for the buffer, where the two are laid out alike. */
+  #adopt(place: Strided, g: Tensor): boolean {
+    if (this.#of.has(place.storage) || !this.#covers(place)) return false;
+    const { storage, dtype, frame } = stridedOf(g);
+    const { start, end } = this.#rangeOf(place);
+    const isSame =
+      dtype === place.dtype &&
+      frame.offset === place.frame.offset - start &&
+      sameLayout(frame, place.frame) &&
+      storage.bytes === end - start;
+    if (!isSame) return false;
+    storage.retain();
+    this.#of.set(place.storage, { dtype, storage, start, end });
+    return true;
+  }
+
+  /** Gives the buffer of one storage to another of the same layout, where that has none. */
+  hand(from: Strided, to: Strided): boolean {
+    const buffer = this.#of.get(from.storage);
+    if (buffer === undefined || this.#of.has(to.storage) || !this.#covers(to)) return false;
+    const { start, end } = this.#rangeOf(to);
+    const shift = from.frame.offset - buffer.start === to.frame.offset - start;
+    if (!shift || buffer.end - buffer.start !== end - start || buffer.dtype !== to.dtype) return false;
+    if (!sameLayout(from.frame, to.frame)) return false;
+    this.#of.delete(from.storage);
+    this.#of.set(to.storage, { ...buffer, start, end });
+    return true;
+  }
+
+  /** Nobody asks for a storage's gradient any more; given back is its buffer, which the caller releases. */
+  detach({ storage }: Strided): Storage | null {
+    const buffer = this.#of.get(storage);
+    this.#of.delete(storage);
+    return buffer?.storage ?? null;
+  }
+
+  /** Is a place all of its buffer, each element once? */
+  #covers(place: Strided): boolean {
+    const { start, end } = this.#rangeOf(place);
+    return sizeOf(place.frame.shape) * place.frame.itemBytes === end - start;
+  }
+
+  #rangeOf({ storage, frame }: Strided): { readonly start: number; readonly end: number } {
+    const part = this.#parts.get(storage);
+    if (part !== undefined) {
+      const range = extent(part);
+      if (sizeOf(frame.shape) === 0) return range;
+      const own = extent(frame);
+      if (own.start >= range.start && own.end <= range.end) return range;
+    }
+    return { start: 0, end: storage.bytes };
+  }
+
+  #bufferFor(place: Strided, zeroed: boolean): Buffer {
+    const { storage, dtype } = place;
+    const before = this.#of.get(storage);
+    const range = this.#rangeOf(place);
+    if (before !== undefined && before.start <= range.start && before.end >= range.end) return before;
+    const bytes = range.end - range.start;
+    const made = createStorage(engine().heap, bytes, "gradient", { zeroed: zeroed || before !== undefined });
+    const buffer = { dtype, storage: made, start: range.start, end: range.end };
+    this.#of.set(storage, buffer);
+    if (before !== undefined) this.#widened(before, buffer);
+    return buffer;
+  }
+
+  /** A view beyond the part that is traced: what has arrived moves to a buffer of the whole storage. */
+  #widened(before: Buffer, buffer: Buffer): void {
+    const { bytes } = dtypes[before.dtype];
+    const shape = [(before.end - before.start) / bytes];
+    const line = { shape, strides: [bytes], itemBytes: bytes };
+    const place = { dtype: before.dtype, readOnly: false };
+    const from = wrap({ ...place, storage: before.storage, frame: { ...line, offset: 0 } });
+    const to = { ...place, storage: buffer.storage, frame: { ...line, offset: before.start - buffer.start } };
+    wrap(share(to, to.frame)).assign(from);
+    from.dispose();
+  }
+
+  dispose(): void {
+    for (const { storage } of this.#of.values()) storage.release();
+    this.#of.clear();
+  }
+}
+
+const seen = ({ storage, start, dtype }: Buffer, { frame }: Strided): Strided => ({
+  dtype,
+  storage,
+  frame: { ...frame, offset: frame.offset - start },
+  readOnly: false,
+});

@@ -1,0 +1,155 @@
+/**
+ * Trees of tensors: plain objects and arrays, at any depth, as parameters of a model are kept. What is no tensor in them
+ * (a number, a name, a function) stays where it is. Each tensor has a name, the path to it: "layers.0.weight".
+ */
+import { describe, fail, isRevoked } from "../errors.ts";
+import { isTensor, live, type Tensor } from "../tensor.ts";
+
+/** A tensor in a tree, and the path to it. */
+export interface Leaf {
+  readonly path: string;
+  readonly tensor: Tensor;
+}
+
+/** A tree as plain data, read once. */
+type Shape =
+  | { readonly kind: "tensor"; readonly index: number }
+  | { readonly kind: "other"; readonly value: unknown }
+  | { readonly kind: "list"; readonly items: readonly Shape[] }
+  | { readonly kind: "record"; readonly entries: readonly (readonly [string, Shape])[] };
+
+export interface ReadTree {
+  readonly leaves: readonly Leaf[];
+  readonly shape: Shape;
+}
+
+/** Deeper trees have gone in circles. */
+const MOST_DEPTH = 200;
+
+/** The tree as it is now: its tensors in order, and what is around them. */
+export function readTree(operation: string, tree: unknown, name = ""): ReadTree {
+  const leaves: Leaf[] = [];
+  const read = (value: unknown, path: string, depth: number): Shape => {
+    if (typeof value !== "object" || value === null) return { kind: "other", value };
+    if (isRevoked(value)) {
+      const where = path === "" ? "the tree" : path;
+      fail("value", operation, `${where} is a Proxy that was revoked.`, "Pass the thing itself.");
+    }
+    if (isTensor(value)) {
+      live(operation, value);
+      leaves.push({ path, tensor: value });
+      return { kind: "tensor", index: leaves.length - 1 };
+    }
+    if (depth > MOST_DEPTH) {
+      fail(
+        "value",
+        operation,
+        `the tree is deeper than ${MOST_DEPTH}, or goes in a circle.`,
+        "Make it flatter.",
+      );
+    }
+    const inside = (key: string | number) => (path === "" ? String(key) : `${path}.${key}`);
+    if (Array.isArray(value)) {
+      const items = Array.from(value, (item, i) => read(item, inside(i), depth + 1));
+      return { kind: "list", items };
+    }
+    if (!isPlain(value)) return { kind: "other", value };
+    const entries = Object.keys(value).map(
+      (key) => [key, read((value as Record<string, unknown>)[key], inside(key), depth + 1)] as const,
+    );
+    return { kind: "record", entries };
+  };
+  return { shape: read(tree, name, 0), leaves };
+}
+
+function isPlain(value: object): boolean {
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null;
+}
+
+/** The same tree with something else for each tensor. */
+export function rebuilt(shape: Shape, made: readonly unknown[]): unknown {
+  switch (shape.kind) {
+    case "tensor":
+      return made[shape.index];
+    case "other":
+      return shape.value;
+    case "list":
+      return shape.items.map((item) => rebuilt(item, made));
+    case "record": {
+      const result: Record<string, unknown> = {};
+      for (const [key, item] of shape.entries) {
+        const value = rebuilt(item, made);
+        Object.defineProperty(result, key, { value, enumerable: true, writable: true, configurable: true });
+      }
+      return result;
+    }
+  }
+}
+
+/**
+ * The tensors of a tree with the paths to them, in the order they are written down.
+ *
+ *     treeLeaves({ layers: [{ weight, bias }] }).map((leaf) => leaf.path); // "layers.0.weight", "layers.0.bias"
+ */
+export function treeLeaves(tree: unknown): Leaf[] {
+  return [...readTree("treeLeaves", tree).leaves];
+}
+
+/**
+ * The same tree with `fn` of each tensor in its place; further trees of the same form give it more tensors.
+ *
+ *     treeMap((p, g) => p.sub(g.mul(0.1)), params, grads);
+ */
+export function treeMap<T>(
+  fn: (tensor: Tensor, ...others: Tensor[]) => unknown,
+  tree: T,
+  ...others: readonly unknown[]
+): T {
+  const op = "treeMap";
+  if (typeof fn !== "function") {
+    fail("value", op, `expected a function, got ${describe(fn)}.`, "Pass one, such as (t) => t.clone().");
+  }
+  const { shape, leaves } = readTree(op, tree);
+  const more = others.map((other, k) => leavesLike(op, leaves, other, `tree ${k + 2}`));
+  const made = leaves.map(({ tensor }, i) => fn(tensor, ...more.map((l) => l[i].tensor)));
+  return rebuilt(shape, made) as T;
+}
+
+/** The same tree with other tensors, in the order of `treeLeaves`. */
+export function treeUnflatten<T>(tree: T, tensors: readonly Tensor[]): T {
+  const op = "treeUnflatten";
+  const { shape, leaves } = readTree(op, tree);
+  if (!Array.isArray(tensors) || tensors.length !== leaves.length) {
+    const have = Array.isArray(tensors) ? `${tensors.length} tensors` : describe(tensors);
+    fail(
+      "value",
+      op,
+      `${have} for a tree of ${leaves.length}.`,
+      "Give one for each, as treeLeaves lists them.",
+    );
+  }
+  return rebuilt(shape, [...tensors]) as T;
+}
+
+/** The tensors of a tree that has the same form as another. */
+export function leavesLike(
+  operation: string,
+  leaves: readonly Leaf[],
+  tree: unknown,
+  name: string,
+): readonly Leaf[] {
+  const own = readTree(operation, tree).leaves;
+  const wrong = leaves.findIndex((leaf, i) => own[i]?.path !== leaf.path);
+  if (wrong < 0 && own.length === leaves.length) return own;
+  const at = wrong < 0 ? leaves.length : wrong;
+  const [have, want] = [own[at]?.path, leaves[at]?.path];
+  const shown = (path: string | undefined) =>
+    path === undefined ? "no more tensors" : `a tensor at "${path}"`;
+  return fail(
+    "value",
+    operation,
+    `the trees differ: ${name} has ${shown(have)} where the first has ${shown(want)}.`,
+    "Both need the same objects and arrays around their tensors.",
+  );
+}
