@@ -8,24 +8,26 @@ import { Builder } from "../ir/build.ts";
 import type { Program } from "../ir/node.ts";
 import { real } from "../library/complex.ts";
 import { conv1d, conv2d, conv3d } from "../library/convolution.ts";
-import type { ConvPlan } from "../library/convolution-run.ts";
 import { tril, triu } from "../library/creation.ts";
 import { fft, ifft, rfft } from "../library/fft.ts";
-import { scatterAdd } from "../library/indexing.ts";
+import { scatterAdd, take } from "../library/indexing.ts";
 import { concat } from "../library/join.ts";
 import { eigh } from "../library/linalg/eigh.ts";
 import { inv, solve } from "../library/linalg/solve.ts";
 import { svd } from "../library/linalg/svd.ts";
 import { assignMask } from "../library/mask.ts";
-import { gatherTo, type Places, scatterTo } from "../library/offsets.ts";
+import { gatherTo, scatterTo } from "../library/offsets.ts";
 import { pad } from "../library/pad.ts";
 import { type LineOptions, sortLines } from "../library/sort.ts";
 import type { NormOptions, SoftmaxOptions, SumOptions, VarOptions } from "../ops/reductions.ts";
 import { freedomOf } from "../ops/reductions.ts";
-import { allocate } from "../ops/strided.ts";
+import { allocate, share } from "../ops/strided.ts";
+import type { ConvPlan } from "../routines/convolution.ts";
+import type { Places } from "../routines/index.ts";
 import type { Strided } from "../run/call.ts";
 import { stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { normalizeAxes, sizeOf } from "../view/layout.ts";
+import type { View } from "../view/view.ts";
 import { type Back, failRule, type Rule, type Step } from "./tape.ts";
 
 /** All traced inputs have a gradient, which looks at these. */
@@ -163,8 +165,6 @@ const placesIn = (places: Places, of: Strided, gradient: Strided): Places => ({
   indexed: { ...places.indexed, offset: places.indexed.offset - of.frame.offset + gradient.frame.offset },
 });
 
-const placesOf = (back: Back): Places => (back.facts as { readonly places: Places }).places;
-
 const gather: Rule = {
   keep: ({ traced, inputs }) => ({ flows: [traced[0], false], saves: [inputs[1]] }),
   pull(back) {
@@ -172,25 +172,13 @@ const gather: Rule = {
     const to = back.grads.zeroed(t);
     const g = back.g[0]!.to(t.dtype);
     const at = stridedOf(back.value(offsets));
-    scatterTo("gather", to, stridedOf(g), at, placesIn(placesOf(back), t, to), addition(t.dtype));
-  },
-};
-
-/** t[place] += value: the gradient of t stays, that of a value is t's at its place. */
-const scatterAdding: Rule = {
-  keep: ({ traced, inputs }) => ({ flows: [traced[0], false], saves: [inputs[1]] }),
-  keeps: () => true,
-  pull(back) {
-    const found = gathered(back, back.outs[0]);
-    if (found !== null) back.grads.give(back.inputs[0], found, true);
+    scatterTo("gather", to, stridedOf(g), at, placesIn(back.facts as Places, t, to), addition(t.dtype));
   },
 };
 
 /** What the gradient of a tensor has at the places of a step. */
-function gathered(back: Back, t: Strided): Tensor | null {
-  const at = back.grads.at(t);
-  if (at === null) return null;
-  const places = placesOf(back);
+function gathered(back: Back, t: Strided, at: Strided): Tensor {
+  const { places } = back.facts as Scattered;
   const out = allocate("gather", t.dtype, places.shape);
   gatherTo("gather", out, at, stridedOf(back.value(back.inputs[1])), placesIn(places, t, at));
   return wrap(out);
@@ -198,7 +186,15 @@ function gathered(back: Back, t: Strided): Tensor | null {
 
 const ordinals = { 2: "u16", 4: "u32", 8: "u64" } as const;
 
-/** t[place] = value, the last one where several are written to a place: only that one counts, and t's own does not. */
+interface Scattered {
+  readonly places: Places;
+  readonly fold: Program | null;
+}
+
+/**
+ * t[place] += value: t's gradient stays, and a value's is t's at its place. t[place] = value: the same, of the last one where
+ * several are written to a place, and t's own gradient is gone there.
+ */
 const scatter: Rule = {
   keep: ({ traced, inputs }) => ({ flows: [traced[0], false], saves: [inputs[1]] }),
   keeps: () => true,
@@ -206,17 +202,21 @@ const scatter: Rule = {
   pull(back) {
     const [values, offsets] = back.inputs;
     const [t] = back.outs;
+    const { places, fold } = back.facts as Scattered;
     const at = back.grads.at(t);
-    const found = gathered(back, t);
-    if (at === null || found === null) return;
-    const places = placesOf(back);
+    if (at === null || (fold !== null && !back.flows[0])) return;
+    const where0 = stridedOf(back.value(offsets));
     if (back.flows[0]) {
-      const last = isLastOne(t, stridedOf(back.value(offsets)), places);
+      const found = gathered(back, t, at);
+      if (fold !== null) {
+        back.grads.give(values, found, true);
+        return;
+      }
+      const last = isLastOne(t, where0, places);
       back.grads.give(values, where(last, found, tensor(0, { dtype: t.dtype })), true);
     }
     const zero = zeros(places.shape, { dtype: t.dtype });
-    const where0 = placesIn(places, t, at);
-    scatterTo("scatter", at, stridedOf(zero), stridedOf(back.value(offsets)), where0, null);
+    scatterTo("scatter", at, stridedOf(zero), where0, placesIn(places, t, at), null);
   },
 };
 
@@ -269,8 +269,31 @@ const gatherLines: Rule = {
 const sorted: Rule = {
   keep: atInput,
   pull(back) {
-    const positions = sortLines("sort", back.value(back.inputs[0]), "positions", back.facts as LineOptions);
-    toPositions(back, positions, back.g[0]!);
+    const { descending } = back.facts as LineOptions;
+    const g = back.g[0]!;
+    const options = { descending, keep: g.shape[g.rank - 1] };
+    toPositions(back, sortLines("sort", back.value(back.inputs[0]), "positions", options), g);
+  },
+};
+
+/** One after the other: each has its part of the gradient. */
+const joined: Rule = {
+  keep: atNothing,
+  pull(back) {
+    const { to } = back.facts as { readonly to: readonly View[] };
+    back.inputs.forEach((t, k) => {
+      const at = back.flows[k] ? back.grads.at({ ...back.outs[0], frame: to[k] }) : null;
+      if (at !== null) back.grads.give(t, wrap(share(at, at.frame)));
+    });
+  },
+};
+
+/** Sums of weights by position: each weight has its position's. */
+const counted: Rule = {
+  keep: ({ traced, inputs }) => ({ flows: traced, saves: [inputs[0]] }),
+  pull(back) {
+    const [positions, weights] = back.inputs;
+    if (back.flows[1]) back.grads.give(weights, take(back.g[0]!.reshape(-1), back.value(positions)), true);
   },
 };
 
@@ -639,12 +662,13 @@ export const namedRules: Readonly<Record<string, Rule>> = {
   variance,
   std,
   norm,
-  gatherTo: gather,
-  scatterTo: scatter,
-  scatterAddTo: scatterAdding,
-  booleanMask,
-  gatherLines,
-  sortLines: sorted,
+  "gather routine": gather,
+  "scatter routine": scatter,
+  "compress routine": booleanMask,
+  "gather lines routine": gatherLines,
+  "sort routine": sorted,
+  "join routine": joined,
+  "bincount routine": counted,
   convolution,
   fft: transform,
   inv: inverse,

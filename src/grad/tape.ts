@@ -11,7 +11,6 @@ import { runScope } from "../memory/scope.ts";
 import type { Storage } from "../memory/storage.ts";
 import { share } from "../ops/strided.ts";
 import type { Call, Plan, Strided } from "../run/call.ts";
-import type { RoutineAbout } from "../run/routine.ts";
 import { type Tensor, wrap } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
 import { overlaps } from "../view/overlap.ts";
@@ -125,7 +124,7 @@ export class Tape implements Recorder {
     const of: Strided = { ...t, storage: t.storage.alias() };
     this.#know(of, { of, name });
     this.#watch(of.storage);
-    this.#outer?.noted?.({ name: "alias", inputs: [t], outs: [of], facts: {} });
+    this.#outer?.noted?.({ name: "alias", operation: this.#operation, inputs: [t], outs: [of], facts: {} });
     return wrap(of);
   }
 
@@ -150,9 +149,9 @@ export class Tape implements Recorder {
   }
 
   noted(op: Noted): void {
-    const { name: operation, inputs, outs, facts } = op;
-    const rule = () => this.#rules.ofName(operation);
-    this.#record({ operation, inputs, outs, facts, plan: null }, rule, operation !== "alias");
+    const { name, operation, inputs, outs, facts } = op;
+    const rule = () => this.#rules.ofName(name);
+    this.#record({ operation, inputs, outs, facts, plan: null }, rule, name !== "alias");
     this.#outer?.noted?.(op);
   }
 
@@ -184,38 +183,20 @@ export class Tape implements Recorder {
     this.#outer?.writes?.(operation, { storage, frame } as Strided);
   }
 
-  routine(about: RoutineAbout): void {
-    const { operation, inputs = [], out } = about;
-    const isOurs = (t: { readonly storage?: Storage; readonly dtype: DType } | undefined) =>
-      t?.storage !== undefined && this.#traced.has(t.storage);
-    if (isOurs(out) || (inputs.some(isOurs) && (out === undefined || isFloat(out.dtype))))
-      failRule(operation);
-    if (out?.storage !== undefined) {
-      this.writes(operation, out as Strided);
-      this.#wrote(operation, out as Strided, null, 1);
-    }
-    this.#outer?.routine?.(about);
-  }
-
   touched(operation: string, of: Strided): void {
-    if (operation === "data") {
-      if (this.#traced.has(of.storage)) {
-        fail(
-          "value",
-          operation,
-          "these elements are being traced for a gradient, which would not see what is done with the array.",
-          "Use operations of tensors, or stopGradient(t).data for what is meant as a constant.",
-        );
-      }
-    } else {
-      if (this.#traced.has(of.storage)) {
-        fail(
-          "value",
-          operation,
-          "this tensor is being traced for a gradient, and single elements are written behind its back.",
-          "Write with assign, where or scatterAdd, which are traced.",
-        );
-      }
+    if (this.#traced.has(of.storage)) {
+      fail(
+        "value",
+        operation,
+        operation === "set"
+          ? "this tensor is being traced for a gradient, which would not see a single element change."
+          : "these elements are being traced for a gradient, which would not see what is done with them.",
+        operation === "set"
+          ? "Write with assign, where or scatterAdd, which are traced."
+          : "Use operations of tensors, customGradient, or stopGradient(t) for what is meant as a constant.",
+      );
+    }
+    if (operation === "set") {
       this.writes(operation, of);
       this.#wrote(operation, of, 0, 1);
     }

@@ -10,7 +10,6 @@ import { heldIn } from "../memory/held.ts";
 import { checkFlag, checkFunction, readList, readOptions } from "../ops/arguments.ts";
 import { share } from "../ops/strided.ts";
 import type { Call, Plan, Strided } from "../run/call.ts";
-import type { RoutineAbout } from "../run/routine.ts";
 import { isTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
 import { selfOverlaps } from "../view/overlap.ts";
@@ -513,8 +512,8 @@ class Guard implements Recorder {
   noted({ inputs, outs }: Noted): void {
     for (const t of [...inputs, ...outs]) this.#check(t);
   }
-  routine({ inputs = [], out }: RoutineAbout): void {
-    for (const t of out === undefined ? inputs : [...inputs, out]) this.#check(t);
+  writes(_operation: string, out: Strided): void {
+    this.#check(out);
   }
   touched(_operation: string, of: Strided): void {
     this.#check(of);
@@ -565,7 +564,7 @@ function asStep(
       e.recorder = outer;
     }
     const outs = results.leaves.map(({ tensor }) => stridedOf(tensor));
-    outer.noted?.({ name: "custom", inputs, outs, facts: { rule: rule(results, trees) } });
+    outer.noted?.({ name: "custom", operation, inputs, outs, facts: { rule: rule(results, trees) } });
     return rebuilt(
       results.shape,
       results.leaves.map((l) => l.tensor),

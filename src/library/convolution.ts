@@ -7,6 +7,7 @@
  */
 import { scope } from "../api.ts";
 import { type DType, dtypes, type Promote, promote, promoteAll } from "../dtype.ts";
+import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { readList, readOptions } from "../ops/arguments.ts";
 import { runRoutine } from "../ops/execute.ts";

@@ -251,17 +251,11 @@ function copyOf(from: DType, to: DType): Pick<Call, "what" | "facts"> {
 export function runRoutine<P, R>(routine: Routine<P, R>, asked: Asked<P>): R {
   const e = engine();
   const { operation, params, inputs, outs } = asked;
-  for (const out of e.recorder === null ? [] : outs) e.recorder.writes?.(operation, out);
+  for (const out of outs) e.recorder?.writes?.(operation, out);
   const result = routine.run(e, asked);
   for (const { storage } of outs) storage.version++;
+  const name = `${routine.name} routine`;
   // What says no has done nothing.
-  if (result !== false)
-    e.recorder?.noted?.({
-      name: `${routine.name} routine`,
-      operation,
-      inputs,
-      outs,
-      facts: params as object,
-    });
+  if (result !== false) e.recorder?.noted?.({ name, operation, inputs, outs, facts: params as object });
   return result;
 }

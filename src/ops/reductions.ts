@@ -1,5 +1,6 @@
 /** The named reductions and scans: one row each, over reduce and scan. */
 import { type DType, dtypes, isFloat } from "../dtype.ts";
+import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { TemplateBuilder } from "../frontend/template.ts";
 import type { Id, Program } from "../ir/node.ts";
