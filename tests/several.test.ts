@@ -239,6 +239,12 @@ describe("numbers taken apart", () => {
     ]);
   });
 
+  it("results that are all constants are each stored: the list itself is no constant", () => {
+    const three = kernel((_: number) => [0, 5, 7]);
+    for (const x of [tensor([1, 2, 3, 4, 5, 6]), tensor(1)])
+      expect(three(x).map((t) => t.max().item())).toEqual([0, 5, 7]);
+  });
+
   it("frexp gives a mantissa and a power of two, exactly, for every exponent", () => {
     for (const [dtype, low, high] of [
       ["f64", -1074, 1023],

@@ -32,7 +32,7 @@ export const exactRules: readonly Rule[] = [
     name: "fold",
     law: "an operation on constants is a constant",
     apply: (b, node, args) => {
-      if (args.length === 0 || node.op === "rare") return null;
+      if (args.length === 0 || node.op === "rare" || node.op === "tuple") return null;
       if (!args.every((a) => constantOf(b, a) !== undefined)) return null;
       const nodes = args.map((a) => b.nodes[a]);
       const alone: Program = {
