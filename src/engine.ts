@@ -7,7 +7,8 @@ import { checkDType, type DType, isFloat } from "./dtype.ts";
 import { describe, fail, failKey, isRevoked, written } from "./errors.ts";
 import { Heap, type HeapOptions } from "./memory/heap.ts";
 import { type Disposes, ScopeStack } from "./memory/scope.ts";
-import type { Call, Executor, Plan, Strided } from "./run/call.ts";
+import type { Storage } from "./memory/storage.ts";
+import type { Call, Executor, Form, Plan, Strided } from "./run/call.ts";
 import { Interpreter, WasmExecutor } from "./run/executor.ts";
 import { GemmKernels } from "./run/gemm.ts";
 import { KernelCache } from "./run/kernel.ts";
@@ -62,6 +63,22 @@ export interface Noted {
   readonly facts: object;
 }
 
+/** Takes calls instead of running them: while a function is traced nothing is computed. */
+export interface Tracer {
+  execute<C extends Call>(form: Form<C>, call: C): Strided;
+  executeSeveral<C extends Call>(form: Form<C>, call: C, outs: readonly Strided[]): Strided[];
+  /** Memory for a tensor that is about to be filled. */
+  storage(operation: string, bytes: number, zeroed: boolean): Storage;
+  /** A result that several calls make: one step, which is done by `again` on operands that are there. */
+  whole(
+    operation: string,
+    inputs: readonly Strided[],
+    dtype: DType,
+    shape: readonly number[],
+    again: (inputs: readonly Strided[]) => Strided,
+  ): Strided;
+}
+
 export class Engine {
   readonly heap: Heap;
   readonly pool: Pool;
@@ -80,6 +97,8 @@ export class Engine {
   group: string | null = null;
   /** Who notes what is computed; null: nobody. */
   recorder: Recorder | null = null;
+  /** Who takes calls instead; null: they run. */
+  tracer: Tracer | null = null;
   #listener: Listener | null = null;
 
   constructor(options: EngineOptions = {}) {

@@ -30,6 +30,7 @@ export {
   type TableOptions,
 } from "./explain/explain.ts";
 export type { FormatOptions } from "./format.ts";
+export { type Fused, type FuseOptions, fuse, type Outputs } from "./fuse/fuse.ts";
 export { type Kernel, type KernelOptions, kernel } from "./kernel.ts";
 export {
   erf,

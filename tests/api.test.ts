@@ -18,7 +18,7 @@ describe("the public face", () => {
       canCast cbrt ceil clip complex complexAbs complexAngle complexMul compress concat configure conj conv1d conv2d conv3d convTranspose1d convTranspose2d convolve copysign corrcoef correlate cos cosh countNonzero cov cross cumprod cumsum cumulativeProd cumulativeSum
       deg2rad diag diff digitize div divide divmod dot dtypeNames
       einsum empty emptyLike equal erf erfc exp exp2 expandDims explain expm1 eye
-      fft finfo flatnonzero flatten flip floor floorDivide fmax fmin fmod frexp fromBuffer fromFunction fromGgml fromJSON fromMessage full fullLike
+      fft finfo flatnonzero flatten flip floor floorDivide fmax fmin fmod frexp fromBuffer fromFunction fromGgml fromJSON fromMessage full fullLike fuse
       gather gcd gradient greater greaterEqual
       heaviside histogram hstack hypot
       identity iinfo imag image inner interp intersect1d isclose isdtype isfinite isin isinf isnan

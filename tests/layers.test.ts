@@ -30,6 +30,7 @@ const layers = [
   "api",
   "library",
   "explain",
+  "fuse",
   "io",
   "interop",
   "plot",

@@ -28,6 +28,7 @@ import { tellCopy, tellInterpreted } from "./tell.ts";
 /** Runs a call. Given back is its output, which holds its storage if the call made it. */
 export function execute<C extends Call>(form: Form<C>, call: C): Strided {
   const e = engine();
+  if (e.tracer !== null) return e.tracer.execute(form, call);
   const { plan, planning } = planOf(e, form, call);
   const { out } = call;
   const params = paramsOf(call, plan);
@@ -62,6 +63,7 @@ function planOf<C extends Call>(
  */
 export function executeSeveral<C extends Call>(form: Form<C>, call: C, outs: readonly Strided[]): Strided[] {
   const e = engine();
+  if (e.tracer !== null) return e.tracer.executeSeveral(form, call, outs);
   const { plan, planning } = planOf(e, form, call);
   const params = paramsOf(call, plan);
   const inputs = call.inputs.slice(outs.length);

@@ -159,6 +159,17 @@ const endings = {
   },
 } as const satisfies Record<string, Ending>;
 
+/** Where a function is traced, a result that takes several passes is one step of it; null: nobody traces. */
+function tracedWhole(
+  operation: string,
+  t: Strided,
+  dtype: DType,
+  shape: readonly number[],
+  again: (t: Strided) => Strided,
+): Strided | null {
+  return engine().tracer?.whole(operation, [t], dtype, shape, ([x]) => again(x)) ?? null;
+}
+
 /** Sum over count, carried in f64; integers give f64. */
 export function mean(t: Strided, options: SumOptions = {}): Strided {
   options = readOptions("mean", options, "{ axis: 1 }", sumNames);
@@ -213,6 +224,8 @@ function spread(name: "var" | "variance" | "std", t: Strided, options: VarOption
   const result = checkOptionalDType(name, options.dtype) ?? floatOf(t.dtype);
   const ddof = freedomOf(name, options);
   const split = splitShape(name, t.frame.shape, options.axis, options.keepdims ?? false);
+  const traced = tracedWhole(name, t, result, split.shape, (x) => spread(name, x, options));
+  if (traced !== null) return traced;
   const count = countOf(split);
   const key = name === "std" ? "rootMean" : "mean";
   const sum = foldOf(programs.sumStep(t.dtype), "f64", { ending: endings.mean }, "mean");
@@ -257,6 +270,8 @@ function lengthOf(t: Strided, options: NormOptions): Strided {
     fail("value", "norm", `ord is ${describe(ord)}.`, "Use 1, 2 or Infinity.");
   }
   const split = splitShape("norm", t.frame.shape, options.axis, options.keepdims ?? false);
+  const traced = tracedWhole("norm", t, result, split.shape, (x) => norm(x, options));
+  if (traced !== null) return traced;
   const fold =
     ord === 1 || ord === 2
       ? foldOf(
@@ -301,6 +316,8 @@ function positionOf(name: "argmax" | "argmin", t: Strided, options: ArgOptions):
       "Fold an axis that has elements.",
     );
   }
+  const traced = tracedWhole(name, t, "i64", split.shape, (x) => argReduce(name, x, options));
+  if (traced !== null) return traced;
   // First the best element, then the first position that has it.
   const extreme = foldOf(programs.extremeStep(name === "argmax" ? "max" : "min", t.dtype, t.dtype), t.dtype);
   const position = foldOf(programs.positionStep(t.dtype), "i64");
@@ -336,6 +353,8 @@ function logSum(t: Strided, options: SumOptions): Strided {
   const result = checkOptionalDType("logsumexp", options.dtype) ?? floatOf(t.dtype);
   const as = programs.workingFloat(t.dtype);
   const split = splitShape("logsumexp", t.frame.shape, options.axis, options.keepdims ?? false);
+  const traced = tracedWhole("logsumexp", t, result, split.shape, (x) => logsumexp(x, options));
+  if (traced !== null) return traced;
   const out = allocate("logsumexp", result, split.shape);
   const cells = { ...out, frame: contiguousView(split.keptShape, dtypes[result].bytes) };
   if (filledByRows("logsumexp", t, split, out, spreadView(cells.frame, t.frame.shape, split))) return out;
@@ -371,6 +390,8 @@ function normalized(name: "softmax" | "logSoftmax", t: Strided, options: Softmax
   const { shape } = t.frame;
   const axis = options.axis ?? (shape.length === 0 ? [] : -1);
   const split = splitShape(name, shape, axis, false);
+  const traced = tracedWhole(name, t, result, shape, (x) => normalized(name, x, options));
+  if (traced !== null) return traced;
   const out = allocate(name, result, shape);
   if (filledByRows(name, t, split, out, out.frame)) return out;
   return filled(out, () =>

@@ -20,7 +20,10 @@ export function allocate<D extends DType>(
 ): Strided<D> {
   checkShape(operation, shape);
   const layout = view ?? contiguousView(shape, dtypes[dtype].bytes);
-  const storage = createStorage(engine().heap, sizeOf(shape) * dtypes[dtype].bytes, operation, { zeroed });
+  const { heap, tracer } = engine();
+  const bytes = sizeOf(shape) * dtypes[dtype].bytes;
+  const storage =
+    tracer?.storage(operation, bytes, zeroed) ?? createStorage(heap, bytes, operation, { zeroed });
   return { dtype, storage, frame: layout, readOnly: false };
 }
 

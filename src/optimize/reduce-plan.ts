@@ -61,8 +61,25 @@ export interface FoldKernelPlan {
   readonly out: "contiguous" | "strided";
   /** A scan: every step is stored. */
   readonly every: boolean;
+  /** How elements are grouped, where it is not by what a step weighs. */
+  readonly grouping?: Grouping;
   readonly key: string;
 }
+
+/** What decides in which order values are joined. */
+export interface Grouping {
+  /** Groups of 4 accumulators of a row. */
+  readonly groups: 1 | 2 | 4 | 8;
+  /** Are values joined before they are carried? */
+  readonly early: boolean;
+}
+
+/** The plan of a kernel that groups elements as another one does. */
+export const groupedAs = (plan: FoldKernelPlan, grouping: Grouping): FoldKernelPlan => ({
+  ...plan,
+  grouping,
+  key: `${plan.key}~${grouping.groups}${grouping.early ? "e" : ""}`,
+});
 
 export const noLoop = (inputs: number): FoldAxis => ({ size: 1, inputs: new Array(inputs).fill(0), out: 0 });
 
@@ -219,6 +236,10 @@ export function unrollOf(program: Program, levels: readonly number[], plan: Fold
   return weight <= 10 && !gathers ? 4 : weight <= 40 ? 2 : 1;
 }
 
+/** Groups of 4 accumulators that a row has. */
+export const groupsOf = (program: Program, levels: readonly number[], plan: FoldKernelPlan): 1 | 2 | 4 | 8 =>
+  plan.grouping?.groups ?? unrollOf(program, levels, plan);
+
 /** Groups of values that are joined before they are carried: few where each rounds, and no more than registers hold. */
 export const earlyCount = ({ watch, value }: Early): 4 | 8 =>
   watch === "finite" || is64(value.dtype) ? 4 : 8;
@@ -230,6 +251,7 @@ const EARLY_WEIGHT = 6;
  * columns are found at the memory's speed anyway.
  */
 export function joinsEarly({ value, watch }: Early, plan: FoldKernelPlan): boolean {
+  if (plan.grouping !== undefined) return plan.grouping.early;
   if (plan.every || (plan.kind === "columns" && watch === "numbers")) return false;
   const isGathered = plan.streams.some((s) => s.layout === "strided" || s.layout === "index");
   return !isGathered && weightOf(value, levelsOf(value, plan)) <= EARLY_WEIGHT;

@@ -100,6 +100,23 @@ export interface FoldWork {
   readonly out: View;
   /** In the function's own dtype; null: at the first element, or where the operation itself starts. */
   readonly init: Value | null;
+  /** The fold of stored values that this one is instead of: elements are grouped as they would be there. */
+  readonly like?: FoldLike;
+}
+
+/** The loops over the axes that stay, and over those that go. */
+export interface FoldNests {
+  readonly kept: LoopNest;
+  readonly folded: LoopNest;
+}
+
+/** A fold of stored values, the bytes of their elements, and its loops. */
+export interface FoldLike {
+  readonly fold: Fold;
+  readonly itemBytes: readonly number[];
+  /** As all operands walk them, the stored values before the inputs; and as the inputs do. */
+  readonly all: FoldNests;
+  readonly own: FoldNests;
 }
 
 /** out = a·b, or with a sign, out ± a·b: matrices in the last two axes, equal batch axes before them. */

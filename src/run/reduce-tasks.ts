@@ -46,6 +46,8 @@ export interface FoldRequest {
   readonly start: Value | null;
   /** A scan: the output moves along the one folded axis too, and every step is stored. */
   readonly every?: boolean;
+  /** The fold whose grouping is kept; what it reads comes before the inputs in the axes. */
+  readonly like?: { readonly fold: Fold; readonly itemBytes: readonly number[] };
 }
 
 /* Cutting ------------------------------------------------------------------------------------------------ */

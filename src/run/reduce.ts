@@ -11,8 +11,13 @@ import {
   type FoldAxis,
   type FoldKernelPlan,
   type FoldLoops,
+  type Grouping,
+  groupedAs,
+  joinsEarly,
+  levelsOf,
   planFold,
   planFoldKernel,
+  unrollOf,
 } from "../optimize/reduce-plan.ts";
 import { inVectors } from "../optimize/size.ts";
 import { rowMajorStrides } from "../view/layout.ts";
@@ -21,7 +26,7 @@ import type { View } from "../view/view.ts";
 import { detectFeatures } from "../wasm/assembler/features.ts";
 import { starts } from "../wasm/fold/kit.ts";
 import { emitFold } from "../wasm/fold/reduce.ts";
-import type { FoldWork, Prepared } from "./call.ts";
+import type { FoldNests, FoldWork, Prepared } from "./call.ts";
 import { Scratch } from "./descriptors.ts";
 import { addressOf, instantiate, type KernelCache } from "./kernel.ts";
 import { isEmpty } from "./odometer.ts";
@@ -87,22 +92,25 @@ export class FoldRunner {
   }
 
   prepare(work: FoldWork & { readonly fold: Fold }): Prepared {
-    const { fold, sources, form } = work;
-    const { kept, folded } = foldNests(work, fold.algebra === null);
+    const { fold, sources, form, like } = work;
+    const { kept, folded } = like?.own ?? foldNests(work, fold.algebra === null);
     const count = sources.length;
     const isNothing = isEmpty(kept) || (form === "scan" && isEmpty(folded));
     if (isNothing) return { backend: "wasm", spent: { kept, folded }, run() {} };
     const start = startOf(fold, work.init);
     if (isEmpty(folded)) return this.#prepareFill(fold, sources.length, kept, folded, start!);
+    const known = like?.itemBytes.length ?? 0;
+    const nests = like?.all ?? { kept, folded };
     const planned = this.plan({
       fold,
       itemBytes: sources.map((s) => s?.itemBytes ?? 0),
       shifts: sources.map((_, k) => kept.offsets[k] + folded.offsets[k]),
       out: kept.offsets[count],
-      kept: axesOf(kept, count),
-      folded: axesOf(folded, count),
+      kept: axesOf(nests.kept, known + count),
+      folded: axesOf(nests.folded, known + count),
       start,
       every: form === "scan",
+      ...(like === undefined ? {} : { like }),
     });
     const { kernel, loops } = planned;
     return {
@@ -180,17 +188,34 @@ export class FoldRunner {
   /** No axis is empty. */
   plan(r: FoldRequest): PlannedFold {
     const mayRegroup = r.fold.algebra !== null && r.every !== true;
-    const loops = planFold(r.kept, r.folded, r.itemBytes, mayRegroup);
-    const cut = cutLoops(loops, r.itemBytes, mayRegroup);
+    // Loops are chosen by what the fold is like: what it reads itself counts for nothing.
+    const chosenBy = r.like === undefined ? r.itemBytes : [...r.like.itemBytes, ...r.itemBytes.map(() => 0)];
+    const all = planFold(r.kept, r.folded, chosenBy, mayRegroup);
+    const cut = cutLoops(all, chosenBy, mayRegroup);
+    const known = r.like?.itemBytes.length ?? 0;
+    const loops = known === 0 ? all : withInputs(all, known, chosenBy.length);
+    const grouping = r.like === undefined ? undefined : this.#groupingOf(r.like, withInputs(all, 0, known));
     const parts = mayRegroup ? partsOf(loops, cut) : null;
-    if (parts !== null) return this.#planParts(r, loops, cut, parts);
+    if (parts !== null) return this.#planParts(r, loops, cut, parts, grouping);
     const cells = cellsPlace(r, loops);
     const cellBytes = cellCount(cells, loops, cut) * dtypes[r.fold.carry].bytes;
-    const kernel = this.#kernelFor(r, loops);
+    const kernel = this.#kernelFor(r, loops, grouping);
     return { request: r, kernel, loops, cut, parts, combine: null, cells, cellBytes, tasks: [] };
   }
 
-  #planParts(r: FoldRequest, loops: FoldLoops, cut: Cut, parts: Parts): PlannedFold {
+  /** How a fold of stored values groups them. */
+  #groupingOf({ fold, itemBytes }: NonNullable<FoldRequest["like"]>, loops: FoldLoops): Grouping {
+    const plan = planFoldKernel(fold, loops, itemBytes, false, 0);
+    const features = detectFeatures();
+    const simd = features.simd && this.#kernels.simd && inVectors(fold.step);
+    const { step, early } = lowerFold(fold, features.relaxedSimd && simd);
+    return {
+      groups: unrollOf(step, levelsOf(step, plan), plan),
+      early: early !== null && joinsEarly(early, plan),
+    };
+  }
+
+  #planParts(r: FoldRequest, loops: FoldLoops, cut: Cut, parts: Parts, grouping?: Grouping): PlannedFold {
     const stages = this.#stagesOf(r.fold);
     const { bytes } = dtypes[r.fold.carry];
     const { identity } = r.fold.algebra!;
@@ -207,7 +232,7 @@ export class FoldRunner {
       folded: [{ size: parts.count, inputs: [count * bytes], out: 0 }],
       start: r.start ?? identity,
     });
-    const kernel = this.#kernelFor(request, dense);
+    const kernel = this.#kernelFor(request, dense, grouping);
     const cellBytes = parts.count * count * bytes;
     return { request, kernel, loops: dense, cut, parts, combine, cells: "output", cellBytes, tasks: [] };
   }
@@ -270,10 +295,11 @@ export class FoldRunner {
     }
   }
 
-  #kernelFor(r: FoldRequest, loops: FoldLoops): CompiledFold {
+  #kernelFor(r: FoldRequest, loops: FoldLoops, grouping?: Grouping): CompiledFold {
     const resultBytes = dtypes[r.fold.finish.dtype].bytes;
     descriptorBytes(r.fold, 1 + r.itemBytes.length);
-    return this.find(planFoldKernel(r.fold, loops, r.itemBytes, r.every ?? false, resultBytes));
+    const plan = planFoldKernel(r.fold, loops, r.itemBytes, r.every ?? false, resultBytes);
+    return this.find(grouping === undefined ? plan : groupedAs(plan, grouping));
   }
 
   #stagesOf(fold: Fold): Stages {
@@ -309,10 +335,7 @@ const noParams: FoldParams = { step: [], first: [], finish: [] };
 /* Loops -------------------------------------------------------------------------------------------------- */
 
 /** The loops of [...inputs, out] over the axes that stay, and of the inputs (a scan's output too) over those that go. */
-export function foldNests(
-  { sources, isFolded, out, form }: FoldWork,
-  keepOrder: boolean,
-): { kept: LoopNest; folded: LoopNest } {
+export function foldNests({ sources, isFolded, out, form }: FoldWork, keepOrder: boolean): FoldNests {
   const { shape } = sources.find((s) => s !== null)!;
   const views = sources.map((s) => s ?? positions(shape, isFolded));
   const isScan = form === "scan";
@@ -326,8 +349,23 @@ export function foldNests(
   return { kept, folded };
 }
 
+/** The same loops for some of their inputs. */
+function withInputs(loops: FoldLoops, from: number, to: number): FoldLoops {
+  const cut = (axis: FoldAxis): FoldAxis => ({ ...axis, inputs: axis.inputs.slice(from, to) });
+  const { lane, step, block, outer, moreKept, moreFolded } = loops;
+  return {
+    ...loops,
+    lane: cut(lane),
+    step: cut(step),
+    block: cut(block),
+    outer: cut(outer),
+    moreKept: moreKept.map(cut),
+    moreFolded: moreFolded.map(cut),
+  };
+}
+
 /** The view of the axes that are folded, or of those that are not, from its start. */
-function pick(view: View, isFolded: readonly boolean[], folded: boolean): View {
+export function pick(view: View, isFolded: readonly boolean[], folded: boolean): View {
   const wanted = (_: number, d: number) => isFolded[d] === folded;
   return {
     shape: view.shape.filter(wanted),

@@ -37,7 +37,7 @@ describe("the law of each family, on a sample", () => {
   test("every function that takes tensors is called by the library's family", () => {
     const without = new Set(
       `Tensor TensorError arange broadcastShapes canCast configure empty emptyLike explain eye fft.fftfreq fft.rfftfreq finfo fromBuffer
-      fromFunction fromGgml full identity iinfo isdtype linspace memory ones promote random.bernoulli random.exponential
+      fromFunction fromGgml full fuse identity iinfo isdtype linspace memory ones promote random.bernoulli random.exponential
       random.generator random.integers random.normal random.uniform rawMap rawMatmul rawReduce rawZip ready resultType
       scope scopeAsync tensor tensorEquality zeros`.split(/\s+/),
     );

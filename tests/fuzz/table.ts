@@ -5,6 +5,7 @@ import type { Family } from "./family.ts";
 import { files } from "./files.ts";
 import { folds, foldsScalar, scans } from "./folds.ts";
 import { frontend } from "./frontend.ts";
+import { fused } from "./fuse.ts";
 import { hostile } from "./hostile.ts";
 import { kernels, kernelsRepeated, kernelsScalar } from "./kernels.ts";
 import { lanesFamily } from "./lanes.ts";
@@ -33,6 +34,7 @@ export const families: readonly Family[] = [
   njitFamily,
   prange,
   lanesFamily,
+  fused,
   hostile,
   files,
 ];

@@ -11,6 +11,7 @@ import { endless, expectNone, groups, runGroup } from "./findings.ts";
 import { optionNames, pollutants, runHostile, runLine, runPolluted, targets, validCall } from "./hostile.ts";
 import {
   exported,
+  fusedMembers,
   generator,
   interop,
   iterationMembers,
@@ -75,6 +76,8 @@ describe("recipes", () => {
 
     const kernel = Object.keys(strided.kernel((x: number) => x + 1));
     expect(kernel.filter((name) => !(name in kernelMembers))).toEqual([]);
+    const fused = Object.keys(strided.fuse((t: strided.Tensor) => t.add(1)));
+    expect(fused.filter((name) => !(name in fusedMembers))).toEqual([]);
     const njit = Object.keys(strided.njit((n: number) => n + 1));
     expect(njit.filter((name) => !(name in njitMembers))).toEqual([]);
 

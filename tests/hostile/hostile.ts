@@ -20,6 +20,7 @@ import { isList, isPlain, type Mutator, mutators, type Plain, readsOf, readTwice
 import { hashOf, type Random, randomOf } from "./random.ts";
 import {
   exported,
+  fusedMembers,
   generator,
   interop,
   iterationMembers,
@@ -122,6 +123,10 @@ export const targets: readonly Target[] = [
   ...rows(njitMembers).map(([name, r]): Target => {
     if (name !== "()") return memberOf(`njit.${name}`, name, r, "fixed");
     return { name: "njit()", recipe: r, self: "fixed", call: ([f, ...args]) => (f as Fn)(...args) };
+  }),
+  ...rows(fusedMembers).map(([name, r]): Target => {
+    if (name !== "()") return memberOf(`fuse.${name}`, name, r, "fixed");
+    return { name: "fuse()()", recipe: r, self: "fixed", call: ([f, ...args]) => (f as Fn)(...args) };
   }),
   {
     name: "kernel.reduce()",

@@ -514,6 +514,10 @@ export const exported: Readonly<Record<string, Recipe>> = {
     () => [(x: number, { a, b }: { a: number; b: number }) => x * a + b, { a: 2, b: [3, 4][0] }],
     () => [(x: number) => x + 1, {}, { compute: "f64" }],
   ),
+  fuse: recipe(
+    () => [(a: strided.Tensor) => a.mul(2).add(1), { exact: true }],
+    () => [(a: strided.Tensor, b: strided.Tensor) => [a.add(b).sum(), a.sub(b)]],
+  ),
   njit: recipe(
     () => [(n: number, { k }: Given) => n * k, { k: 2 }],
     (w) => [(i: number, { table }: { table: strided.NjitTensor }) => table.get(i), { table: w.f32(3) }],
@@ -764,6 +768,22 @@ export const kernelMembers: Readonly<Record<string, Recipe>> = {
   template: recipe((w) => [kernelOf(w)[0]]),
   captures: recipe((w) => [kernelOf(w)[0]]),
   toString: recipe((w) => [kernelOf(w)[0]]),
+};
+
+const fusedOf = (w: World): unknown[] => [
+  strided.fuse((a: strided.Tensor, b: strided.Tensor) => strided.add(strided.mul(a, b), 2)),
+  w.f32(2, 3),
+  w.f32(3),
+];
+
+/** Members of a fused function: the first argument is the function. */
+export const fusedMembers: Readonly<Record<string, Recipe>> = {
+  "()": recipe(fusedOf),
+  into: recipe((w) => {
+    const [f, ...args] = fusedOf(w);
+    return [f, w.f32(2, 3), ...args];
+  }),
+  explain: arbitrary(fusedOf),
 };
 
 const added = strided.njit((out, a, n) => {

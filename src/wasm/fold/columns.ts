@@ -105,7 +105,8 @@ export function emitColumns(c: FoldContext): FuncBuilder {
   const turns = f.local("i32", "turns");
 
   const levels = levelsOf(step, plan);
-  const unroll = unrollOf(step, levels, plan);
+  // Columns that are folded again, because one of them is not finite, are folded again together.
+  const unroll = plan.grouping?.early ? plan.grouping.groups : unrollOf(step, levels, plan);
   const unrolls = c.simd ? [...new Set([unroll, 1])] : [];
   const unit = new Unit(codeContext(c, f, step), levels, 1, unrolls, c.params.step);
   unit.hoist(0, d);

@@ -5,7 +5,7 @@
  */
 import { type DType, dtypes } from "../../dtype.ts";
 import type { InputNode } from "../../ir/node.ts";
-import { levelsOf, unrollOf } from "../../optimize/reduce-plan.ts";
+import { groupsOf, levelsOf, unrollOf } from "../../optimize/reduce-plan.ts";
 import { type FuncBuilder, i32x4, type Local } from "../assembler/assembler.ts";
 import type { LaneOp, PlainOp } from "../assembler/opcodes.ts";
 import { countedLoop, loadWord } from "../kit.ts";
@@ -55,8 +55,10 @@ export function emitRows(c: FoldContext): FuncBuilder {
   const at = inputs.map((_, k) => f.local("i32", `at${k}`));
 
   const levels = levelsOf(step, plan);
-  const unroll = unrollOf(step, levels, plan);
-  const unrolls = c.simd ? [...new Set([unroll, 1])] : [];
+  const unroll = groupsOf(step, levels, plan);
+  /** Groups that are computed at once: fewer where a step is heavy and the number of groups is given. */
+  const atOnce = Math.min(unroll, unrollOf(step, levels, plan));
+  const unrolls = c.simd ? [...new Set([atOnce, 1])] : [];
   const unit = new Unit(codeContext(c, f, step), levels, 2, unrolls, c.params.step);
   unit.hoist(0, d);
 
@@ -69,19 +71,21 @@ export function emitRows(c: FoldContext): FuncBuilder {
   const accs = c.simd ? Array.from({ length: groupRegisters(carry, unroll) }, () => f.local("v128")) : [];
   const neutral = c.simd ? identityRegister(c, f, carry) : null;
 
-  const load = (node: InputNode, u: number) =>
+  const load = (node: InputNode, u: number, own = accs) =>
     node.index === 0
-      ? accs.slice(0, groupRegisters(carry, u))
+      ? own.slice(0, groupRegisters(carry, u))
       : loadGroup(f, streams[node.index - 1], at[node.index - 1], u);
-  const turn = (u: number) => {
+  /** One step of u groups of accumulators, from group g on. */
+  const turn = (u: number, g = 0) => {
+    const own = accs.slice(g * groupRegisters(carry, 1));
     unit.vector(
       u,
       2,
-      (node) => load(node, u),
+      (node) => load(node, u, own),
       (node) => (node.index === 0 ? null : loadDoubles(f, streams[node.index - 1], at[node.index - 1], u)),
     );
     unit.registers(u).forEach((reg, r) => {
-      f.get(reg).set(accs[r]);
+      f.get(reg).set(own[r]);
     });
     streams.forEach((s, k) => {
       advanceLanes(f, s, at[k], 4 * u);
@@ -145,7 +149,9 @@ export function emitRows(c: FoldContext): FuncBuilder {
               });
           }
           if (unroll > 1) {
-            countedLoop(f, left, 4 * unroll, () => turn(unroll));
+            countedLoop(f, left, 4 * unroll, () => {
+              for (let g = 0; g < unroll; g += atOnce) turn(atOnce, g);
+            });
             mergeGroups(f, carry, accs, unroll, combine!);
           }
           countedLoop(f, left, 4, () => turn(1));
