@@ -35,6 +35,7 @@ const layers = [
   "interop",
   "plot",
   "quantised",
+  "nn",
   "grad",
   "index",
   "methods",

@@ -18,6 +18,7 @@ import * as grad from "../src/grad.ts";
 import * as strided from "../src/index.ts";
 import * as interop from "../src/interop.ts";
 import * as io from "../src/io.ts";
+import * as nn from "../src/nn.ts";
 import * as plot from "../src/plot.ts";
 
 /** What the documents may import, and the folder of src it comes from. */
@@ -26,6 +27,7 @@ export const entries: Readonly<Record<string, { readonly module: object; readonl
   "strided/grad": { module: grad, file: "grad.ts" },
   "strided/interop": { module: interop, file: "interop.ts" },
   "strided/io": { module: io, file: "io.ts" },
+  "strided/nn": { module: nn, file: "nn.ts" },
   "strided/plot": { module: plot, file: "plot.ts" },
 };
 const modules = Object.fromEntries(Object.entries(entries).map(([name, { module }]) => [name, module]));

@@ -1,0 +1,64 @@
+/** Parameters in files: safetensors whose names are the paths of the tree. */
+import { fail, list } from "../errors.ts";
+import { encode, load as loadTensors, save as saveTensors } from "../io/safetensors.ts";
+import type { Source } from "../io/source.ts";
+import { unrecorded } from "./aside.ts";
+import { tensorsOf } from "./tree.ts";
+
+const byName = (operation: string, tree: unknown) =>
+  Object.fromEntries(
+    tensorsOf(operation, tree, "the parameters").map(({ path, tensor }) => [path || "tensor", tensor]),
+  );
+
+/** Writes a tree of tensors into a file: `await saveTree("model.safetensors", params)`. */
+export async function saveTree(path: string, tree: unknown): Promise<void> {
+  await saveTensors(path, byName("saveTree", tree));
+}
+
+/** The same as bytes. */
+export const encodeTree = (tree: unknown): Promise<Uint8Array> => encode(byName("encodeTree", tree));
+
+/**
+ * Reads a file into a tree that is there, name by name, in place; dtypes are converted. Every tensor of the tree must be in
+ * the file, and nothing else, unless `strict` is false.
+ */
+export async function loadTree<P>(
+  source: Source,
+  tree: P,
+  options: { readonly strict?: boolean } = {},
+): Promise<P> {
+  const leaves = tensorsOf("loadTree", tree, "the parameters");
+  const found = await loadTensors(source);
+  try {
+    const names = leaves.map(({ path }) => path || "tensor");
+    const missing = names.filter((name) => !Object.hasOwn(found, name));
+    const strange = Object.keys(found).filter((name) => !names.includes(name));
+    if (options.strict !== false && missing.length + strange.length > 0) {
+      fail(
+        "value",
+        "loadTree",
+        `the file ${missing.length > 0 ? `has no ${missing.slice(0, 3).join(", ")}` : `has ${strange.slice(0, 3).join(", ")}, which the tree has not`}.`,
+        "Names are the paths of the tree. { strict: false } takes what is in both.",
+      );
+    }
+    // First all are looked at, then all are written.
+    const pairs = leaves.flatMap(({ tensor }, k) =>
+      Object.hasOwn(found, names[k]) ? [{ to: tensor, from: found[names[k]], name: names[k] }] : [],
+    );
+    for (const { to, from, name } of pairs) {
+      if (to.shape.join() !== from.shape.join())
+        fail(
+          "shape",
+          "loadTree",
+          `${name} is ${list(from.shape)} in the file, ${list(to.shape)} in the tree.`,
+          "Is it of another model?",
+        );
+    }
+    unrecorded(() => {
+      for (const { to, from } of pairs) to.assign(from);
+    });
+    return tree;
+  } finally {
+    for (const t of Object.values(found)) t.dispose();
+  }
+}

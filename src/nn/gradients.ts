@@ -1,0 +1,62 @@
+/** What is done to gradients between the way back and the step. All of it is in place. */
+
+import { norm, scope } from "../api.ts";
+import { describe, fail } from "../errors.ts";
+import { unrecorded } from "./aside.ts";
+import { leavesOf, mapTree, tensorsOf } from "./tree.ts";
+
+function above(operation: string, name: string, value: unknown): number {
+  if (typeof value === "number" && value > 0) return value;
+  return fail("value", operation, `${name} is ${describe(value)}.`, "Use a number above 0.");
+}
+
+/** The length of all gradients as one vector, in f64. */
+export function gradientNorm(grads: unknown): number {
+  const leaves = tensorsOf("gradientNorm", grads, "the gradients");
+  return unrecorded(() =>
+    scope(() => Math.hypot(...leaves.map(({ tensor }) => norm(tensor, { dtype: "f64" }).item() as number))),
+  );
+}
+
+/** Gradients that are longer, as one vector, become that long. Given back is how long they were. */
+export function clipByNorm(grads: unknown, most: number): number {
+  above("clipByNorm", "the norm", most);
+  const length = gradientNorm(grads);
+  const share = most / (length + 1e-6);
+  if (share < 1)
+    unrecorded(() => {
+      for (const { tensor } of leavesOf("clipByNorm", grads)) tensor.mul(share, { out: tensor });
+    });
+  return length;
+}
+
+/** No element of a gradient is further from 0 than this. */
+export function clipByValue(grads: unknown, most: number): void {
+  above("clipByValue", "the value", most);
+  unrecorded(() => {
+    for (const { tensor } of tensorsOf("clipByValue", grads, "the gradients"))
+      tensor.clip(-most, most, { out: tensor });
+  });
+}
+
+/** sum + grads·share, in place; null: a copy of the first. For batches that are too large for one. */
+export function accumulate<G>(sum: G | null, grads: G, share = 1): G {
+  return unrecorded(() => {
+    if (sum === null) return mapTree("accumulate", grads, (t) => t.mul(share));
+    const into = new Map(leavesOf("accumulate", sum).map(({ path, tensor }) => [path, tensor]));
+    for (const { path, tensor } of leavesOf("accumulate", grads)) {
+      const out = into.get(path);
+      if (out === undefined)
+        return fail(
+          "value",
+          "accumulate",
+          `${path} is in one of the trees only.`,
+          "Both are gradients of one model.",
+        );
+      scope(() => {
+        out.add(tensor.mul(share), { out });
+      });
+    }
+    return sum;
+  });
+}

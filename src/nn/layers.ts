@@ -1,0 +1,444 @@
+/**
+ * Layers as functions of their parameters and of what flows through: nothing is kept in them. Parameters are plain objects of
+ * tensors, named and shaped as torch has them; each layer makes its own with `init`.
+ */
+import { ones as onesOf, softmax, where } from "../api.ts";
+import type { FloatDType } from "../dtype.ts";
+import { describe, fail, list } from "../errors.ts";
+import { type ConvOptions, conv1d as convolve1d, conv2d as convolve2d } from "../library/convolution.ts";
+import { tril } from "../library/creation.ts";
+import { take } from "../library/indexing.ts";
+import type { RandomGenerator } from "../library/random.ts";
+import { readOptions } from "../ops/arguments.ts";
+import { isTensor, liveTensor, type Tensor } from "../tensor.ts";
+import { unrecorded } from "./aside.ts";
+import { type Initialiser, kaimingUniform, normal, ones, uniform, zeros } from "./init.ts";
+import { type InitOptions, sourceOf } from "./source.ts";
+
+/** A whole number of things, from 1. */
+function count(operation: string, name: string, value: unknown): number {
+  if (Number.isSafeInteger(value) && (value as number) > 0) return value as number;
+  return fail("value", operation, `${name} is ${describe(value)}.`, "Use a whole number from 1.");
+}
+
+/** What a layer is given as its parameters. */
+function own<P extends object>(operation: string, params: P, names: readonly string[]): P {
+  if (typeof params !== "object" || params === null || isTensor(params)) {
+    fail(
+      "value",
+      operation,
+      `the parameters are ${describe(params)}.`,
+      `Give { ${names.join(", ")} }, as ${operation}.init makes them.`,
+    );
+  }
+  return params;
+}
+
+/** Torch's: even, within 1 / √inputs. */
+const biasOf = (inputs: number): Initialiser => uniform(-1 / Math.sqrt(inputs), 1 / Math.sqrt(inputs));
+const torchs = kaimingUniform(Math.sqrt(5));
+
+export interface LayerOptions extends InitOptions {
+  /** Is there a bias? Default true. */
+  readonly bias?: boolean;
+  /** How the weight begins. Default: as in torch. */
+  readonly weight?: Initialiser;
+}
+const layerNames = ["bias", "weight", "rng", "dtype"];
+
+/** A weight, and a bias where there is one. */
+export interface Weighted {
+  readonly weight: Tensor;
+  readonly bias?: Tensor;
+}
+
+function weighted(operation: string, shape: readonly number[], fan: number, options: LayerOptions): Weighted {
+  const {
+    bias = true,
+    weight = torchs,
+    ...rest
+  } = readOptions(operation, options, "{ bias: false }", layerNames);
+  const { rng, dtype } = sourceOf(rest);
+  const made = weight(shape, rng, dtype);
+  return bias ? { weight: made, bias: biasOf(fan)([shape[0]], rng, dtype) } : { weight: made };
+}
+
+/**
+ * x·weightᵀ + bias, over the last axis.
+ *
+ *     const p = linear.init(784, 10, { rng: 1 });
+ *     linear(p, images); // [N, 784] → [N, 10]
+ */
+export const linear: {
+  (params: Weighted, x: Tensor): Tensor;
+  init(inputs: number, outputs: number, options?: LayerOptions): Weighted;
+} = /* @__PURE__ */ Object.assign(
+  (params: Weighted, x: Tensor): Tensor => {
+    const { weight, bias } = own("linear", params, ["weight", "bias"]);
+    const { shape } = liveTensor("linear", x);
+    const [outputs, inputs] = liveTensor("linear", weight).shape;
+    if (weight.rank !== 2 || shape.at(-1) !== inputs) {
+      fail(
+        "shape",
+        "linear",
+        `x is ${list(shape)}, the weight ${list(weight.shape)}.`,
+        "x's last axis is the weight's second: [outputs, inputs].",
+      );
+    }
+    // One product of two matrices, however many axes x has.
+    const flat = shape.length === 2 ? x : x.reshape([-1, inputs]);
+    const product = flat.matmul(weight.T);
+    const y = bias === undefined ? product : product.add(bias);
+    return shape.length === 2 ? y : y.reshape([...shape.slice(0, -1), outputs]);
+  },
+  {
+    init: (inputs: number, outputs: number, options: LayerOptions = {}) => {
+      const shape = [count("linear.init", "outputs", outputs), count("linear.init", "inputs", inputs)];
+      return weighted("linear.init", shape, inputs, options);
+    },
+  },
+);
+
+export type ConvLayerOptions = Omit<ConvOptions, "bias">;
+export interface ConvInitOptions extends LayerOptions {
+  readonly groups?: number;
+}
+
+interface Convolution {
+  (params: Weighted, x: Tensor, options?: ConvLayerOptions): Tensor;
+  init(
+    inputs: number,
+    outputs: number,
+    size: number | readonly number[],
+    options?: ConvInitOptions,
+  ): Weighted;
+}
+
+const convolution = (
+  name: "conv1d" | "conv2d",
+  axes: number,
+  run: (x: Tensor, weight: Tensor, options: ConvOptions) => Tensor,
+): Convolution =>
+  Object.assign(
+    (params: Weighted, x: Tensor, options: ConvLayerOptions = {}): Tensor => {
+      const { weight, bias } = own(name, params, ["weight", "bias"]);
+      const y = run(x, weight, options as ConvOptions);
+      // [O] beside [N, O, …].
+      return bias === undefined ? y : y.add(bias.reshape([-1, ...new Array<number>(axes).fill(1)]));
+    },
+    {
+      init: (
+        inputs: number,
+        outputs: number,
+        size: number | readonly number[],
+        options: ConvInitOptions = {},
+      ): Weighted => {
+        const op = `${name}.init`;
+        const { groups = 1, ...rest } = readOptions(op, options, "{ bias: false }", [
+          "groups",
+          ...layerNames,
+        ]);
+        const taps = typeof size === "number" ? new Array<number>(axes).fill(size) : [...size];
+        taps.forEach((n, d) => {
+          count(op, `size ${d}`, n);
+        });
+        const shape = [
+          count(op, "outputs", outputs),
+          count(op, "inputs", inputs) / count(op, "groups", groups),
+          ...taps,
+        ];
+        return weighted(
+          op,
+          shape,
+          shape.slice(1).reduce((a, b) => a * b, 1),
+          rest,
+        );
+      },
+    },
+  );
+
+/** Windows along one axis: x [N, C, L] → [N, O, L']. */
+export const conv1d: Convolution = /* @__PURE__ */ convolution("conv1d", 1, (x, w, o) => convolve1d(x, w, o));
+/** Windows along two axes: x [N, C, H, W] → [N, O, H', W']. */
+export const conv2d: Convolution = /* @__PURE__ */ convolution("conv2d", 2, (x, w, o) => convolve2d(x, w, o));
+
+/**
+ * A row of the table for every index: indices […] → […, size].
+ *
+ *     const p = embedding.init(65, 32);
+ *     embedding(p, tensor([[3, 1]], { dtype: "i32" })); // [1, 2, 32]
+ */
+export const embedding: {
+  (params: { readonly weight: Tensor }, indices: Tensor): Tensor;
+  init(
+    words: number,
+    size: number,
+    options?: Pick<LayerOptions, "weight" | "rng" | "dtype">,
+  ): { weight: Tensor };
+} = /* @__PURE__ */ Object.assign(
+  (params: { readonly weight: Tensor }, indices: Tensor): Tensor =>
+    take(own("embedding", params, ["weight"]).weight, liveTensor("embedding", indices), { axis: 0 }),
+  {
+    init: (words: number, size: number, options: Pick<LayerOptions, "weight" | "rng" | "dtype"> = {}) => {
+      const op = "embedding.init";
+      const { weight = normal(), ...rest } = readOptions(op, options, "{ rng: 1 }", [
+        "weight",
+        "rng",
+        "dtype",
+      ]);
+      const { rng, dtype } = sourceOf(rest);
+      return { weight: weight([count(op, "words", words), count(op, "size", size)], rng, dtype) };
+    },
+  },
+);
+
+/* Norms ------------------------------------------------------------------------------------------------------------- */
+
+/** A scale, and a shift where there is one. */
+export interface Scaled {
+  readonly weight: Tensor;
+  readonly bias?: Tensor;
+}
+export interface NormOptions {
+  /** Added to the variance. Default 1e-5. */
+  readonly eps?: number;
+}
+
+function scaled(
+  operation: string,
+  size: number,
+  options: InitOptions,
+  bias: boolean,
+): { weight: Tensor; bias?: Tensor } {
+  const { rng, dtype } = sourceOf(readOptions(operation, options, "{ dtype }", ["rng", "dtype"]));
+  const shape = [count(operation, "size", size)];
+  const weight = ones(shape, rng, dtype);
+  return bias ? { weight, bias: zeros(shape, rng, dtype) } : { weight };
+}
+
+/** (x - mean) / √(variance + eps) over these axes. */
+function centred(x: Tensor, axis: number | readonly number[], eps: number): Tensor {
+  const away = x.sub(x.mean({ axis, keepdims: true }));
+  const variance = away.square().mean({ axis, keepdims: true });
+  return away.div(variance.add(eps).sqrt());
+}
+
+const epsOf = (operation: string, options: NormOptions | undefined, standard = 1e-5): number => {
+  const { eps = standard } = readOptions(operation, options, "{ eps: 1e-6 }", ["eps"]);
+  if (typeof eps === "number" && eps >= 0) return eps;
+  return fail("value", operation, `eps is ${describe(eps)}.`, "Use a small number, such as 1e-5.");
+};
+
+const affine = (x: Tensor, { weight, bias }: Scaled): Tensor =>
+  bias === undefined ? x.mul(weight) : x.mul(weight).add(bias);
+
+/** Every vector along the last axis has mean 0 and variance 1, then scale and shift. */
+export const layerNorm: {
+  (params: Scaled, x: Tensor, options?: NormOptions): Tensor;
+  init(size: number, options?: InitOptions): { weight: Tensor; bias?: Tensor };
+} = /* @__PURE__ */ Object.assign(
+  (params: Scaled, x: Tensor, options?: NormOptions): Tensor => {
+    const eps = epsOf("layerNorm", options);
+    return affine(centred(liveTensor("layerNorm", x), -1, eps), own("layerNorm", params, ["weight", "bias"]));
+  },
+  { init: (size: number, options: InitOptions = {}) => scaled("layerNorm.init", size, options, true) },
+);
+
+/** Every vector along the last axis over its root mean square, then a scale. */
+export const rmsNorm: {
+  (params: { readonly weight: Tensor }, x: Tensor, options?: NormOptions): Tensor;
+  init(size: number, options?: InitOptions): { weight: Tensor };
+} = /* @__PURE__ */ Object.assign(
+  (params: { readonly weight: Tensor }, x: Tensor, options?: NormOptions): Tensor => {
+    const eps = epsOf("rmsNorm", options);
+    const { weight } = own("rmsNorm", params, ["weight"]);
+    const mean = liveTensor("rmsNorm", x).square().mean({ axis: -1, keepdims: true });
+    return x.div(mean.add(eps).sqrt()).mul(weight);
+  },
+  { init: (size: number, options: InitOptions = {}) => scaled("rmsNorm.init", size, options, false) },
+);
+
+/** One number a channel, beside [N, C, …]. */
+const perChannel = (t: Tensor, rank: number): Tensor =>
+  t.reshape([-1, ...new Array<number>(rank - 2).fill(1)]);
+
+const channels = (params: Scaled, rank: number): Scaled =>
+  params.bias === undefined
+    ? { weight: perChannel(params.weight, rank) }
+    : { weight: perChannel(params.weight, rank), bias: perChannel(params.bias, rank) };
+
+function checkChannels(operation: string, x: Tensor): void {
+  if (liveTensor(operation, x).rank >= 2) return;
+  fail("shape", operation, `x is ${list(x.shape)}.`, "It needs [N, C, …]: channels are the second axis.");
+}
+
+/** Groups of channels of each sample have mean 0 and variance 1: x [N, C, …]. */
+export const groupNorm: {
+  (params: Scaled, x: Tensor, groups: number, options?: NormOptions): Tensor;
+  init(size: number, options?: InitOptions): { weight: Tensor; bias?: Tensor };
+} = /* @__PURE__ */ Object.assign(
+  (params: Scaled, x: Tensor, groups: number, options?: NormOptions): Tensor => {
+    const eps = epsOf("groupNorm", options);
+    own("groupNorm", params, ["weight", "bias"]);
+    checkChannels("groupNorm", x);
+    const { shape } = x;
+    if (shape[1] % count("groupNorm", "groups", groups) !== 0) {
+      fail(
+        "shape",
+        "groupNorm",
+        `${shape[1]} channels are not ${groups} groups.`,
+        "groups divides the channels.",
+      );
+    }
+    const flat = centred(x.reshape([shape[0], groups, -1]), -1, eps).reshape([...shape]);
+    return affine(flat, channels(params, shape.length));
+  },
+  { init: (size: number, options: InitOptions = {}) => scaled("groupNorm.init", size, options, true) },
+);
+
+/** What batchNorm has seen so far: it belongs to the model, and no gradient flows into it. */
+export interface BatchState {
+  readonly mean: Tensor;
+  readonly variance: Tensor;
+}
+export interface BatchNormOptions extends NormOptions {
+  /** true: by this batch, which the state learns from. false (the default): by the state. */
+  readonly training?: boolean;
+  /** How much of a batch goes into the state. Default 0.1. */
+  readonly momentum?: number;
+}
+
+/**
+ * Every channel has mean 0 and variance 1 over the batch: x [N, C, …]. In training the state, whose tensors are written in
+ * place, moves towards what the batch has.
+ */
+export const batchNorm: {
+  (params: Scaled, state: BatchState, x: Tensor, options?: BatchNormOptions): Tensor;
+  init(size: number, options?: InitOptions): { params: { weight: Tensor; bias?: Tensor }; state: BatchState };
+} = /* @__PURE__ */ Object.assign(
+  (params: Scaled, state: BatchState, x: Tensor, options: BatchNormOptions = {}): Tensor => {
+    const read = readOptions("batchNorm", options, "{ training: true }", ["training", "momentum", "eps"]);
+    const { training = false, momentum = 0.1, eps = 1e-5 } = read;
+    own("batchNorm", params, ["weight", "bias"]);
+    own("batchNorm", state, ["mean", "variance"]);
+    checkChannels("batchNorm", x);
+    const { rank } = x;
+    const scale = channels(params, rank);
+    if (!training) {
+      const away = x.sub(perChannel(state.mean, rank));
+      return affine(away.div(perChannel(state.variance, rank).add(eps).sqrt()), scale);
+    }
+    const axis = x.shape.flatMap((_, d) => (d === 1 ? [] : [d]));
+    const mean = x.mean({ axis, keepdims: true });
+    const away = x.sub(mean);
+    const variance = away.square().mean({ axis, keepdims: true });
+    const each = x.size / x.shape[1];
+    remember(state.mean, mean, momentum, 1);
+    // The state keeps the variance of what the batch was drawn from.
+    remember(state.variance, variance, momentum, each > 1 ? each / (each - 1) : 1);
+    return affine(away.div(variance.add(eps).sqrt()), scale);
+  },
+  {
+    init: (size: number, options: InitOptions = {}) => {
+      const params = scaled("batchNorm.init", size, options, true);
+      const { rng, dtype } = sourceOf(options);
+      return { params, state: { mean: zeros([size], rng, dtype), variance: ones([size], rng, dtype) } };
+    },
+  },
+);
+
+/** state = (1 - momentum)·state + momentum·scale·seen, outside of what is differentiated. */
+function remember(state: Tensor, seen: Tensor, momentum: number, scale: number): void {
+  unrecorded(() => {
+    const now = seen.reshape([-1]);
+    const next = state.mul(1 - momentum).add(now.mul(momentum * scale));
+    state.assign(next);
+    next.dispose();
+  });
+}
+
+/* Chance ------------------------------------------------------------------------------------------------------------ */
+
+export interface DropoutOptions {
+  /** How many elements become 0, of all. Default 0.5. */
+  readonly p?: number;
+  readonly rng: RandomGenerator;
+  /** false: nothing is done. Default true. */
+  readonly training?: boolean;
+}
+
+/** Some elements become 0, the others grow so that the mean stays. */
+export function dropout(x: Tensor, options: DropoutOptions): Tensor {
+  const read = readOptions("dropout", options, "{ p: 0.1, rng }", ["p", "rng", "training"]);
+  const { p = 0.5, rng, training = true } = read;
+  if (!(typeof p === "number" && p >= 0 && p < 1))
+    fail("value", "dropout", `p is ${describe(p)}.`, "Use a number from 0 up to 1, without 1.");
+  if (typeof rng?.bernoulli !== "function")
+    fail("value", "dropout", `rng is ${describe(rng)}.`, "Give a generator: random.generator(1).");
+  liveTensor("dropout", x);
+  if (!training || p === 0) return x;
+  const kept = rng
+    .bernoulli(x.shape, { p: 1 - p })
+    .to(x.dtype)
+    .div(1 - p);
+  return x.mul(kept);
+}
+
+/* Attention --------------------------------------------------------------------------------------------------------- */
+
+export interface AttentionParams {
+  readonly query: Weighted;
+  readonly key: Weighted;
+  readonly value: Weighted;
+  readonly out: Weighted;
+}
+export interface AttentionOptions {
+  readonly heads: number;
+  /** Each place sees itself and those before it. Default false. */
+  readonly causal?: boolean;
+  /** What is looked at; default: x itself. */
+  readonly context?: Tensor;
+}
+
+/**
+ * Every place looks at others: x [N, T, D] → [N, T, D], in heads of D / heads numbers each.
+ *
+ *     const p = multiHeadAttention.init(32, { rng: 1 });
+ *     multiHeadAttention(p, x, { heads: 4, causal: true });
+ */
+export const multiHeadAttention: {
+  (params: AttentionParams, x: Tensor, options: AttentionOptions): Tensor;
+  init(size: number, options?: LayerOptions): AttentionParams;
+} = /* @__PURE__ */ Object.assign(
+  (params: AttentionParams, x: Tensor, options: AttentionOptions): Tensor => {
+    const op = "multiHeadAttention";
+    const read = readOptions(op, options, "{ heads: 4 }", ["heads", "causal", "context"]);
+    const { heads, causal = false, context = x } = read;
+    const { query, key, value, out } = own(op, params, ["query", "key", "value", "out"]);
+    const { shape } = liveTensor(op, x);
+    if (shape.length !== 3 || shape[2] % count(op, "heads", heads) !== 0) {
+      fail("shape", op, `x is ${list(shape)}, with ${heads} heads.`, "x is [N, T, D], and heads divides D.");
+    }
+    const [n, t, d] = shape;
+    const size = d / heads;
+    // [N, heads, T, size]
+    const split = (y: Tensor) => y.reshape([n, -1, heads, size]).permute(0, 2, 1, 3);
+    const q = split(linear(query, x));
+    const k = split(linear(key, context));
+    const v = split(linear(value, context));
+    const scores = q.matmul(k.permute(0, 1, 3, 2)).mul(1 / Math.sqrt(size));
+    const seen = causal ? where(causalMask(t, context.shape[1]), scores, -Infinity) : scores;
+    const y = softmax(seen).matmul(v).permute(0, 2, 1, 3).reshape([n, t, d]);
+    return linear(out, y);
+  },
+  {
+    init: (size: number, options: LayerOptions = {}): AttentionParams => {
+      const read = readOptions("multiHeadAttention.init", options, "{ rng: 1 }", layerNames);
+      const { rng, dtype } = sourceOf(read);
+      const one = () => linear.init(size, size, { ...read, rng, dtype: dtype as FloatDType });
+      return { query: one(), key: one(), value: one(), out: one() };
+    },
+  },
+);
+
+const causalMask = (t: number, of: number): Tensor => tril(onesOf([t, of], { dtype: "bool" }));

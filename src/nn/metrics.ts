@@ -1,0 +1,90 @@
+/** Metrics: how good predictions are, as numbers to look at. */
+import { ones, scope, zeros } from "../api.ts";
+import { isInteger } from "../dtype.ts";
+import { describe, fail, list } from "../errors.ts";
+import { scatterAdd } from "../library/indexing.ts";
+import { liveTensor, type Tensor } from "../tensor.ts";
+import { unrecorded } from "./aside.ts";
+
+/** Classes of scores, the likeliest of the last axis; classes themselves stay what they are. */
+function classesOf(operation: string, predicted: Tensor, classes: Tensor): Tensor {
+  const [p, c] = [liveTensor(operation, predicted), liveTensor(operation, classes)];
+  if (!isInteger(c.dtype))
+    fail(
+      "dtype",
+      operation,
+      `the classes are ${c.dtype}.`,
+      'They are whole numbers: convert with to("i32").',
+    );
+  if (p.shape.join() === c.shape.join() && isInteger(p.dtype)) return p;
+  if (p.shape.slice(0, -1).join() === c.shape.join()) return p.argmax({ axis: -1 });
+  return fail(
+    "shape",
+    operation,
+    `the predictions are ${list(p.shape)} of ${p.dtype}, the classes ${list(c.shape)}.`,
+    "Give scores with one axis more than the classes, or classes of one shape.",
+  );
+}
+
+const quietly = <R>(fn: () => R): R => unrecorded(() => scope(fn));
+
+/** How many predictions are right, of all: of scores […, C] or of classes […]. */
+export function accuracy(predicted: Tensor, classes: Tensor): number {
+  return quietly(
+    () => classesOf("accuracy", predicted, classes).equal(classes).mean({ dtype: "f64" }).item() as number,
+  );
+}
+
+/** How often class i was taken for class j: [classes, classes], i64. */
+export function confusion(predicted: Tensor, classes: Tensor, count: number): Tensor<"i64"> {
+  if (!(Number.isSafeInteger(count) && count > 0))
+    fail("value", "confusion", `the number of classes is ${describe(count)}.`, "Use a whole number from 1.");
+  return quietly(() => {
+    const guessed = classesOf("confusion", predicted, classes).to("i64").reshape([-1]);
+    const places = classes.to("i64").reshape([-1]).mul(count).add(guessed);
+    const flat = zeros([count * count], { dtype: "i64" });
+    scatterAdd(flat, places, ones([places.size], { dtype: "i64" }));
+    return flat.reshape([count, count]) as Tensor<"i64">;
+  });
+}
+
+/** How much of the variance is explained: 1 is all of it, 0 what the mean would do. */
+export function r2(prediction: Tensor, target: Tensor): number {
+  return quietly(() => {
+    const [p, t] = [liveTensor("r2", prediction).to("f64"), liveTensor("r2", target).to("f64")];
+    if (p.shape.join() !== t.shape.join())
+      fail(
+        "shape",
+        "r2",
+        `the prediction is ${list(p.shape)}, the target ${list(t.shape)}.`,
+        "They have one shape.",
+      );
+    const left = t.sub(p).square().sum().item() as number;
+    const all = t.sub(t.mean()).square().sum().item() as number;
+    return 1 - left / all;
+  });
+}
+
+/** The mean distance. */
+export function meanAbsoluteError(prediction: Tensor, target: Tensor): number {
+  return quietly(
+    () =>
+      liveTensor("meanAbsoluteError", prediction).sub(target).abs().mean({ dtype: "f64" }).item() as number,
+  );
+}
+
+/** Of the ones that were taken for class 1, how many are; of those that are, how many were taken so; and both in one. */
+export function precisionRecall(
+  predicted: Tensor,
+  classes: Tensor,
+): { precision: number; recall: number; f1: number } {
+  return quietly(() => {
+    const guess = classesOf("precisionRecall", predicted, classes).equal(1);
+    const truth = classes.equal(1);
+    const sum = (t: Tensor) => Number(t.sum().item());
+    const hits = sum(guess.logicalAnd(truth));
+    const precision = hits / sum(guess);
+    const recall = hits / sum(truth);
+    return { precision, recall, f1: (2 * precision * recall) / (precision + recall) };
+  });
+}
