@@ -2,7 +2,7 @@
 import { explain, fuse, logsumexp, random, type Tensor } from "../src/index.ts";
 
 const rng = random.generator(1);
-const steps = Number(process.argv[process.argv.indexOf("--steps") + 1] || 20);
+const steps = Number(process.argv[process.argv.indexOf("--steps") + 1]) || 20;
 
 /** Milliseconds of the quicker of many turns, each side in turn. */
 function beside(name: string, separate: () => Tensor, fused: () => Tensor): void {
