@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import * as strided from "../../src/index.ts";
 import * as interopEntry from "../../src/interop.ts";
 import * as plotEntry from "../../src/plot.ts";
+import * as quantisedEntry from "../../src/quantised.ts";
 import { corpus } from "./corpus.ts";
 import { endless, expectNone, groups, runGroup } from "./findings.ts";
 import { optionNames, pollutants, runHostile, runLine, runPolluted, targets, validCall } from "./hostile.ts";
@@ -21,6 +22,8 @@ import {
   njitMembers,
   plain,
   plotting,
+  quantised,
+  quantisedMembers,
   reportMembers,
 } from "./recipes.ts";
 import { startWatchdog } from "./watch.ts";
@@ -63,6 +66,11 @@ describe("recipes", () => {
         .map((name) => `plot.${name}`)
         .sort(),
     );
+    // What reads files is attacked by the family of files.
+    const { Quantised, readGguf, loadGguf, ...blocks } = quantisedEntry;
+    expect(Object.keys(quantised).sort()).toEqual(Object.keys(blocks).sort());
+    const its = Object.getOwnPropertyNames(Quantised.prototype).filter((name) => name !== "constructor");
+    expect(Object.keys(quantisedMembers).sort()).toEqual(its.sort());
   });
 
   it("there is one for every member of a tensor, a generator, a kernel, a report and an iteration", () => {

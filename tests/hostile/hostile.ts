@@ -16,6 +16,7 @@ import { engine } from "../../src/engine.ts";
 import * as strided from "../../src/index.ts";
 import * as interopEntry from "../../src/interop.ts";
 import * as plotEntry from "../../src/plot.ts";
+import * as quantisedEntry from "../../src/quantised.ts";
 import { isList, isPlain, type Mutator, mutators, type Plain, readsOf, readTwice } from "./mutators.ts";
 import { hashOf, type Random, randomOf } from "./random.ts";
 import {
@@ -29,6 +30,8 @@ import {
   namespaces,
   njitMembers,
   plotting,
+  quantised,
+  quantisedMembers,
   type Recipe,
   reportMembers,
 } from "./recipes.ts";
@@ -92,6 +95,8 @@ export const targets: readonly Target[] = [
   ),
   ...rows(interop).map(([name, r]) => targetOf(name, r, memberAt(interopEntry, name))),
   ...rows(plotting).map(([name, r]) => targetOf(name, r, memberAt(plotEntry, name))),
+  ...rows(quantised).map(([name, r]) => targetOf(`quantised.${name}`, r, memberAt(quantisedEntry, name))),
+  ...rows(quantisedMembers).map(([name, r]) => memberOf(`Quantised.${name}`, name, r, "fixed")),
   ...rows(members).map(([name, r]) => memberOf(`.${name}`, name, r, "tensor")),
   ...Object.getOwnPropertySymbols(Tensor.prototype)
     .filter((symbol) => symbol !== Symbol.toStringTag)

@@ -4,6 +4,7 @@
  */
 import * as strided from "../../src/index.ts";
 import "../../src/methods.ts";
+import { type QuantisedDType, quantise } from "../../src/quantised.ts";
 import type { World } from "./world.ts";
 
 /** The arguments of one valid call, made anew for each case. */
@@ -847,6 +848,56 @@ class Made {
     this.given = given;
   }
 }
+
+/** A small matrix in blocks, let go with the case. */
+const inBlocks = (w: World, dtype: QuantisedDType = "q8_0") => {
+  const q = quantise(w.f32(2, 64), dtype);
+  w.own(q.blocks);
+  return q;
+};
+
+/** "strided/quantised": its functions, those that read files apart. */
+export const quantised: Readonly<Record<string, Recipe>> = {
+  quantise: recipe(
+    (w) => [w.f32(2, 32), "q4_0"],
+    (w) => [w.of("i32", 64), "q5_1"],
+  ),
+  fromBlocks: recipe(
+    (w) => [w.of("u8", 2, 34), "q8_0"],
+    (w) => [w.of("u8", 36), "q4_0", [2, 32]],
+  ),
+  fromGgml: recipe(
+    (w) => [{ type: "q4_0", ne: [32, 2], nb: [18, 18], data: w.given(new Uint8Array(36)), offset: 0 }],
+    (w) => [{ type: 0, ne: [3, 2], data: w.given(new Float32Array(6)) }],
+  ),
+  isQuantised: recipe((w) => [inBlocks(w)]),
+  matmul: recipe(
+    (w) => [inBlocks(w), w.f32(64)],
+    (w) => [inBlocks(w, "q4_1"), w.f32(64, 3), { out: w.f32(2, 3) }],
+    (w) => [inBlocks(w, "q4_0"), w.f32(64, 6)],
+  ),
+};
+
+/** Its members: the first argument is what they belong to. */
+export const quantisedMembers: Readonly<Record<string, Recipe>> = {
+  ...each("dtype shape rank size blockSize blockBytes bytes byteStrides isDisposed clone", () =>
+    recipe((w) => [inBlocks(w)]),
+  ),
+  dispose: recipe((w) => [quantise(w.f32(2, 64), "q8_0")]),
+  slice: recipe((w) => [inBlocks(w), "::-1", "0:32"]),
+  permute: recipe((w) => [inBlocks(w), [0, 1]]),
+  reshape: recipe((w) => [inBlocks(w), [4, -1]]),
+  dequantise: recipe(
+    (w) => [inBlocks(w), { dtype: "f16" }],
+    (w) => [inBlocks(w), { out: w.f32(2, 64) }],
+  ),
+  assign: recipe(
+    (w) => [inBlocks(w), w.f32(64)],
+    (w) => [inBlocks(w), inBlocks(w, "q4_0")],
+  ),
+  assignFlat: recipe((w) => [inBlocks(w), w.f32(128)]),
+  toString: recipe((w) => [inBlocks(w), { digits: 3, threshold: 10, edge: 2, lineWidth: 60 }]),
+};
 
 /** "strided/interop": its functions, and those of its namespace `to`. */
 export const interop: Readonly<Record<string, Recipe>> = {
