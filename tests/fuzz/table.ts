@@ -13,6 +13,7 @@ import { library, threads } from "./library.ts";
 import { matmul } from "./matmul.ts";
 import { njitFamily } from "./njit.ts";
 import { prange } from "./prange.ts";
+import { quantised } from "./quantised.ts";
 import { sort } from "./sort.ts";
 import { views } from "./views.ts";
 
@@ -29,6 +30,7 @@ export const families: readonly Family[] = [
   copies,
   views,
   sort,
+  quantised,
   library,
   threads,
   njitFamily,
