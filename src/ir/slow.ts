@@ -26,4 +26,5 @@ export const slowFunctions: Record<string, Slow> = {
   ipow: power,
   upow: power,
   gcd: divisor,
+  toInt32: floats((a) => a | 0),
 };

@@ -36,7 +36,7 @@ import {
   type LoopStep,
   type Step,
 } from "./ir.ts";
-import { lowered } from "./lanes.ts";
+import { loweredScalar } from "./lanes.ts";
 import { AXES, ENDS, FAILURE, HEAD, type Layout, layoutOf, TASK } from "./layout.ts";
 import { type Outlined, outlinedLoops } from "./outline.ts";
 import { emitLanes, type ScalarSide } from "./simd.ts";
@@ -543,7 +543,7 @@ class Emitter {
   }
 
   #emitProgram({ f }: Context, program: Program, pushInput: (k: number) => void): void {
-    const optimized = lowered(program);
+    const optimized = loweredScalar(program);
     const { nodes, result } = optimized;
     const levels = nodes.map(() => 0);
     const slow = slowFunctions(this.#module);

@@ -30,7 +30,7 @@ const MOST_CHECKS = 48;
 export function hoistChecks(code: Code): Code {
   const hoisting = new Hoisting(code);
   const { locals, sizes, words } = hoisting;
-  const steps = hoisting.list(code.body);
+  const steps = hoisting.list(code.body.map((s) => wrapped(code, s, sizeCopies(code))));
   const body = [...hoisting.before, ...steps];
   return verifyCode({ ...code, locals, sizes, words, body }, "hoisting");
 }
@@ -231,6 +231,51 @@ const factsOf = ({ rank, dtype }: ArrayInfo) => ({ rank, itemBytes: dtypes[dtype
 const hasParallel = (step: Step): boolean =>
   step.op === "fork" || insides(step).some((list) => list.some(hasParallel));
 
+/** Locals that hold the size of an axis all along, by local: `array axis`, all that they are. */
+function sizeCopies({ sizes, body }: Code): ReadonlyMap<number, readonly string[]> {
+  const held = new Map<number, string[]>();
+  for (const { local, array, axis } of sizes)
+    held.set(local, [...(held.get(local) ?? []), `${array} ${axis}`]);
+  const writes = writesIn(body);
+  for (const s of body) {
+    if (s.op !== "set" || writes.get(s.local) !== 1) continue;
+    const { program, locals } = s.value;
+    const last = program.nodes[program.result];
+    const of = last.op === "input" ? held.get(locals[last.index]) : undefined;
+    if (of !== undefined) held.set(s.local, of);
+  }
+  return held;
+}
+
+/** x % n is inside of an axis of size n: as integers without a sign, n is over 0. */
+function wrapped(code: Code, step: Step, sizes: ReadonlyMap<number, readonly string[]>): Step {
+  const isInside = ({ program, locals }: Expression, array: number, axis: number): boolean => {
+    let node = program.nodes[program.result];
+    while (node.op === "cast") node = program.nodes[node.args[0]];
+    if (node.op !== "rem" || node.dtype !== "u32") return false;
+    let by = program.nodes[node.args[1]];
+    while (by.op === "cast") by = program.nodes[by.args[0]];
+    return by.op === "input" && (sizes.get(locals[by.index])?.includes(`${array} ${axis}`) ?? false);
+  };
+  const all = (steps: readonly Step[]) => steps.map((s) => wrapped(code, s, sizes));
+  switch (step.op) {
+    case "load":
+    case "store": {
+      const proved = step.index.map(
+        (e, axis) => step.proved[axis] || (e.program.dtype === "i32" && isInside(e, step.array, axis)),
+      );
+      return { ...step, proved };
+    }
+    case "if":
+      return { ...step, yes: all(step.yes), no: all(step.no) };
+    case "block":
+    case "loop":
+      return { ...step, body: all(step.body) };
+    default:
+      return step;
+  }
+}
+
 /** Are the loops inside innermost ones? */
 function isNest(steps: readonly Step[]): boolean {
   return steps.every((s) => s.op !== "fork" && (s.op === "loop" ? !hasLoop(s) : insides(s).every(isNest)));
@@ -252,6 +297,7 @@ class Guard {
   /** Accesses under tests too. */
   readonly #isWhole: boolean;
   readonly #corners: Corners;
+  readonly #ups: Id[];
   readonly #tests = new Set<Id>();
   readonly #proofs = new Map<Step, readonly boolean[]>();
 
@@ -260,11 +306,16 @@ class Guard {
     this.#writes = writes;
     this.#isWhole = isWhole;
     this.#corners = new Corners(counted, writes, facts.locals);
+    this.#ups = this.#corners.goesUp(counted);
   }
 
   finish(): (Guarded & { size: number }) | null {
     if (this.#tests.size === 0) return null;
-    return { test: this.#corners.finish(this.#tests), proofs: this.#proofs, size: this.#tests.size };
+    return {
+      test: this.#corners.finish([...this.#ups, ...this.#tests]),
+      proofs: this.#proofs,
+      size: this.#tests.size,
+    };
   }
 
   /** Steps of a turn in their order, up to the one that counts. `isUnder`: not every turn comes here. */
@@ -304,9 +355,13 @@ class Guard {
     // Set before the loop and by the loop, and nowhere else.
     if (start === undefined || this.#writes.get(counted.counter) !== 2) return;
     if (!this.#corners.enter(counted, start)) return;
-    this.walk(loop.body.slice(1), counted.counter, under);
+    if (counted.by !== null && own.has(counted.by)) this.#corners.leave();
+    else {
+      this.#ups.push(...this.#corners.goesUp(counted));
+      this.walk(loop.body.slice(1), counted.counter, under);
+      this.#corners.leave();
+    }
     for (const local of own.keys()) this.#corners.forget(local);
-    this.#corners.leave();
   }
 
   #require(step: Access): void {

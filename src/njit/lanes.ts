@@ -1,6 +1,7 @@
-/** Scalar programs as the emitter wants them: by the compiler's passes, or as they are where each node is an instruction. */
+/** Programs as the emitters want them: by the compiler's passes, or as they are where each node is an instruction. */
 import { type DType, dtypes, isFloat } from "../dtype.ts";
-import type { Node, Program } from "../ir/node.ts";
+import { Builder } from "../ir/build.ts";
+import type { Id, Node, Program } from "../ir/node.ts";
 import { isOp, type OpName } from "../ir/ops.ts";
 import { printProgram } from "../ir/print.ts";
 import { optimize } from "../optimize/pipeline.ts";
@@ -10,6 +11,7 @@ import { lowering } from "../wasm/program/lower.ts";
 /** Programs that went through the passes: many expressions are alike. */
 const known = new Recent<Program>(1000);
 
+/** For lanes: what there is no scalar instruction for is spelled out, so that all lanes do it at once. */
 export function lowered(program: Program): Program {
   if (program.nodes.every((node) => isDirect(program, node))) return program;
   const key = `${program.inputs}\n${printProgram(program)}`;
@@ -19,6 +21,32 @@ export function lowered(program: Program): Program {
     known.set(key, made);
   }
   return made;
+}
+
+/** For scalar code, which has instructions that lanes do not have. */
+export const loweredScalar = (program: Program): Program => lowered(withInstructions(program));
+
+const hasInstruction = (program: Program, { op, args }: Node): boolean =>
+  op === "toInt32" || (op === "rem" && isSmall(program.nodes[args[0]].dtype));
+const isSmall = (d: DType): boolean => d === "i32" || d === "u32";
+
+/** Remainders of integers, and ToInt32 by way of 64 bits: what does not fit those is rare. */
+function withInstructions(program: Program): Program {
+  if (!program.nodes.some((node) => hasInstruction(program, node))) return program;
+  const b = new Builder();
+  const made: Id[] = [];
+  for (const node of program.nodes) {
+    const args = node.args.map((a) => made[a]);
+    if (!hasInstruction(program, node)) made.push(b.add({ ...node, args }));
+    else if (node.op === "rem") {
+      made.push(b.cast(node.dtype, b.op("rem", ...args.map((a) => b.cast("i64", a)))));
+    } else {
+      const x = b.cast("f64", args[0]);
+      const fits = b.op("lt", b.op("abs", x), b.constant("f64", 2 ** 63));
+      made.push(b.rare(b.cast("i32", b.cast("i64", x)), b.op("not", fits), "toInt32", x));
+    }
+  }
+  return b.finish(made[program.result], program.inputs, program.params);
 }
 
 const isHalf = (d: DType): boolean => d === "f16" || d === "bf16";

@@ -16,8 +16,9 @@ export interface Counted {
   readonly up: boolean;
   /** The counter may equal the bound. */
   readonly inclusive: boolean;
-  /** What is added at the end of each turn. */
-  readonly step: number;
+  /** What is added at the end of each turn; null: the local `by`, which must be over 0. */
+  readonly step: number | null;
+  readonly by: number | null;
 }
 
 /** How often each local is set. */
@@ -56,11 +57,13 @@ export function countedLoop({ body }: LoopStep, writes: Writes): Counted | null 
   ]) {
     if (side.op !== "input" || side.dtype !== "i32" || program.nodes[other].dtype !== "i32") continue;
     const counter = locals[side.index];
-    const step = writes.get(counter) === 1 ? stepOf(body, counter) : null;
+    const found = writes.get(counter) === 1 ? stepOf(body, counter, writes) : null;
     const up = form.up !== isMirrored;
-    if (step === null || step === 0 || step > 0 !== up) continue;
+    if (found === null) continue;
+    const { step, by } = found;
+    if (step === null ? !up : step === 0 || step > 0 !== up) continue;
     if (dependsOn(program, other, locals, (l) => writes.has(l))) continue;
-    return { counter, bound: { program, id: other, locals }, up, inclusive: form.inclusive, step };
+    return { counter, bound: { program, id: other, locals }, up, inclusive: form.inclusive, step, by };
   }
   return null;
 }
@@ -73,15 +76,25 @@ const tests: Readonly<Record<string, { up: boolean; inclusive: boolean } | undef
 };
 
 /** What is added to the counter at the end of each turn, if that is all that happens to it. */
-function stepOf(body: readonly Step[], counter: number): number | null {
-  const set = body.find((s) => s.op === "set" && s.local === counter);
+function stepOf(body: readonly Step[], counter: number, writes: Writes): Pick<Counted, "step" | "by"> | null {
+  const at = body.findIndex((s) => s.op === "set" && s.local === counter);
+  const set = body[at];
   if (set?.op !== "set") return null;
-  const { program, locals } = set.value;
-  const { op, args } = program.nodes[program.result];
-  if (op !== "add" && op !== "sub") return null;
-  const [x, c] = args.map((a) => program.nodes[a]);
-  if (x.op !== "input" || locals[x.index] !== counter || c.op !== "const" || c.dtype !== "i32") return null;
-  return op === "add" ? Number(c.value) : -Number(c.value);
+  let { program, locals } = set.value;
+  let last = program.nodes[program.result];
+  // i += 2 goes by way of a local.
+  const before = body[at - 1];
+  if (last.op === "cast" && program.nodes[last.args[0]].op === "input") last = program.nodes[last.args[0]];
+  if (last.op === "input" && before?.op === "set" && before.local === locals[last.index]) {
+    ({ program, locals } = before.value);
+    last = program.nodes[program.result];
+  }
+  if ((last.op !== "add" && last.op !== "sub") || last.dtype !== "i32") return null;
+  const [x, c] = last.args.map((a) => program.nodes[a]);
+  if (x.op !== "input" || locals[x.index] !== counter || c.dtype !== "i32") return null;
+  if (c.op === "const") return { step: last.op === "add" ? Number(c.value) : -Number(c.value), by: null };
+  const isFixed = c.op === "input" && last.op === "add" && !writes.has(locals[c.index]);
+  return isFixed ? { step: null, by: locals[c.index] } : null;
 }
 
 /** Does the node depend on a local that is set inside? */
@@ -191,6 +204,12 @@ export class Corners {
     const [first, last] = [this.#counter(0, () => false), this.#counter(0, () => true)];
     if (first === null || last === null || !counted.up) return null;
     return b.op("add", b.op("sub", last, first), b.constant("i64", 1n));
+  }
+
+  /** That the loop goes upwards, if it counts by a local. */
+  goesUp({ by }: Counted): Id[] {
+    const { b } = this;
+    return by === null ? [] : [b.op("gt", this.input(by), b.constant("i32", 0))];
   }
 
   input(local: number): Id {

@@ -26,6 +26,7 @@ import { lowerCode } from "./lower.ts";
 import { parseTree } from "./parse.ts";
 import { type Handle, type Prange, prange } from "./plain.ts";
 import { OPERATION } from "./refuse.ts";
+import { reuseLoads } from "./reuse.ts";
 import type { Tree } from "./tree.ts";
 import { type NjitLimits, readLimits, Watch } from "./watch.ts";
 
@@ -203,7 +204,7 @@ export class NjitFunction {
   }
 
   code(types: readonly ArgumentType[]): Code {
-    return hoistChecks(lowerCode(infer(this.tree, types)));
+    return hoistChecks(reuseLoads(lowerCode(infer(this.tree, types))));
   }
 
   codeFor(args: readonly unknown[]): Code {

@@ -6,7 +6,7 @@
  * A local that grows evenly is kept twice: by lanes, and as a scalar that is its value in the first lane, from which
  * addresses are made.
  */
-import { type DType, dtypes } from "../dtype.ts";
+import { type DType, dtypes, isInteger } from "../dtype.ts";
 import { unreachable } from "../errors.ts";
 import { Builder } from "../ir/build.ts";
 import type { Id, Program } from "../ir/node.ts";
@@ -21,6 +21,7 @@ import { registersOf, VectorCode } from "../wasm/program/vector.ts";
 import { type Code, type Expression, expressionsOf, type LanesStep, type Step } from "./ir.ts";
 import { lowered } from "./lanes.ts";
 import { countMentions } from "./outline.ts";
+import { expressionKey } from "./vectorize.ts";
 
 /** What the scalar emitter does for this one. */
 export interface ScalarSide {
@@ -66,6 +67,8 @@ class LaneEmitter {
   /** Bytes from lane to lane, of accesses with strides. */
   readonly #byteSteps = new Map<Step, Local>();
   readonly #labels: Label[] = [];
+  /** Elements that were loaded in this turn and not stored to since, by place. */
+  readonly #loaded = new Map<string, readonly Local[]>();
   /** Locals that have a value in this turn. */
   readonly #set = new Set<number>();
 
@@ -207,6 +210,8 @@ class LaneEmitter {
           this.#s.step(step);
           return;
         }
+        // It may be part of an index.
+        if (isInteger(this.#code.locals[step.local].dtype)) this.#loaded.clear();
         // Its value in the first lane: addresses are made of it.
         if (this.#step.even.has(step.local)) this.#s.step(step);
         this.#assign(step.local, this.#value(step.value), mask);
@@ -408,6 +413,7 @@ class LaneEmitter {
       return;
     }
     const raw = kind === "unit" ? this.#loadUnit(step, dtype) : this.#loadStrided(step, dtype);
+    if (kind === "unit" && this.#labels.length === 0) this.#loaded.set(placeOf(step), raw);
     this.#assign(step.local, this.#converted(raw, dtype, to), mask);
   }
 
@@ -512,6 +518,8 @@ class LaneEmitter {
     const offset = this.#s.address(step);
     f.set(address);
     const m = mask === null ? null : this.#asWide(mask, is64(dtype));
+    const before = this.#loaded.get(placeOf(step));
+    this.#loaded.clear();
     if (this.#kindOf(step) === "strided" || (m !== null && !this.#step.blends)) {
       this.#storeEach(step, dtype, regs, m, address, offset);
     } else {
@@ -521,8 +529,10 @@ class LaneEmitter {
         if (m !== null) {
           value = f.local("v128");
           f.get(reg);
-          loadLanes(f.get(address), dtype, offset + r * bytes);
-          boolMask(f, dtype);
+          if (before === undefined) {
+            loadLanes(f.get(address), dtype, offset + r * bytes);
+            boolMask(f, dtype);
+          } else f.get(before[r]);
           f.get(m[r % m.length])
             .op("v128.bitselect")
             .set(value);
@@ -598,6 +608,9 @@ class LaneEmitter {
     f.release(start);
   }
 }
+
+/** Two accesses of one place have one text. */
+const placeOf = ({ array, index }: Access): string => `${array}[${index.map(expressionKey).join("; ")}]`;
 
 function varyingNodes(
   nodes: Program["nodes"],

@@ -484,17 +484,22 @@ function sameIndex(a: Access, b: Access): boolean {
   return a.index.every((x, d) => expressionKey(x) === expressionKey(b.index[d]));
 }
 
-function expressionKey({ program, locals }: Expression): string {
+/** Two expressions with one key are the same index, as long as their locals stay. */
+export function expressionKey({ program, locals }: Expression): string {
   const key = (id: Id): string => {
     const node = program.nodes[id];
     if (node.op === "input") return `#${locals[node.index]}`;
     if (node.op === "const") return `${node.value}`;
     // Modulo 2^32 it is the same number in 64 bits.
-    if (node.op === "cast") return key(node.args[0]);
-    return `${node.op}(${node.args.map(key).join()})`;
+    const from = node.op === "cast" ? program.nodes[node.args[0]].dtype : null;
+    if (isIndexInt(node.dtype) && from !== null && isIndexInt(from)) return key(node.args[0]);
+    const form = node.op === "cast" ? node.dtype : "";
+    return `${node.op}${form}(${node.args.map(key).join()})`;
   };
   return key(program.result);
 }
+
+const isIndexInt = (d: DType): boolean => d === "i32" || d === "i64";
 
 const noLanes: ReadonlySet<DType> = new Set<DType>(["f16", "bf16", "c64" as DType, "c128" as DType]);
 const hasLanes = (node: Program["nodes"][number]): boolean => node.op !== "param" && !noLanes.has(node.dtype);

@@ -20,6 +20,7 @@ const table: Record<string, Emit> = {
   ipow: (module, name, lane) => integerPower(module, name, lane, true),
   upow: (module, name, lane) => integerPower(module, name, lane, false),
   gcd: (module, name, lane) => commonDivisor(module, name, lane),
+  toInt32: (module, name) => moduloInt32(module, name),
   sin: (module, name, lane, other) => angle(module, name, lane, "sin", other),
   cos: (module, name, lane, other) => angle(module, name, lane, "cos", other),
   tan: (module, name, lane, other) => angle(module, name, lane, "tan", other),
@@ -55,6 +56,21 @@ function throughDouble(module: ModuleBuilder, name: string, arity: 1 | 2, other:
   const f = module.func(name, arity === 1 ? { x: "f32" } : { x: "f32", y: "f32" }, ["f32"]);
   for (const p of f.params) f.get(p).op("f64.promote_f32");
   return f.call(other(name.split(".")[0], "f64")).op("f32.demote_f64");
+}
+
+/** Any double modulo 2^32, as JavaScript's | 0 has it: y - floor(y / 2^32)·2^32, each step exact; what is no number is 0. */
+function moduloInt32(module: ModuleBuilder, name: string): Callable {
+  const f = module.func(name, { x: "f64" }, ["i32"]);
+  const [x] = f.params;
+  f.get(x).op("f64.trunc").set(x);
+  f.get(x);
+  f.get(x)
+    .f64(2 ** -32)
+    .op("f64.mul")
+    .op("f64.floor")
+    .f64(2 ** 32)
+    .op("f64.mul");
+  return f.op("f64.sub").op("i32.trunc_sat_f64_u");
 }
 
 /* Remainder -------------------------------------------------------------------------------------------- */
