@@ -16,6 +16,7 @@ import { PlanCache } from "./run/plans.ts";
 import { MOST_THREADS, Pool } from "./run/pool.ts";
 import { FoldRunner } from "./run/reduce.ts";
 import { type RoutineCall, Routines } from "./run/routine.ts";
+import type { WholeCall } from "./run/whole.ts";
 
 /** One thing that happens, as `explain` hears it. */
 export type Event =
@@ -30,6 +31,8 @@ export type Event =
     }
   /** Code written by hand has run. */
   | ({ readonly kind: "routine" } & RoutineCall)
+  /** A whole function with loops has run. */
+  | ({ readonly kind: "njit" } & WholeCall)
   | { readonly kind: "copy"; readonly operation: string; readonly bytes: number; readonly why: string }
   | { readonly kind: "fallback"; readonly operation: string; readonly why: string };
 

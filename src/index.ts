@@ -22,6 +22,7 @@ export {
   type IterationOperand,
   type IterationRow,
   type KernelStep,
+  type NjitStep,
   type Report,
   type ReportJSONOptions,
   type RoutineStep,
@@ -223,6 +224,7 @@ export * as windows from "./library/windows.ts";
 export {
   type Njit,
   type NjitContext,
+  type NjitLimits,
   type NjitParameter,
   type NjitTensor,
   type NjitValue,

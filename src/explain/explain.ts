@@ -10,12 +10,12 @@ import { isTensor, stridedOf } from "../tensor.ts";
 import { routineOperand } from "./facts.ts";
 import { type Iteration, iterationOf, type Trace } from "./iteration.ts";
 import { Recorder } from "./record.ts";
-import type { CopyStep, FallbackStep, KernelStep, RoutineStep, Step } from "./steps.ts";
+import type { CopyStep, FallbackStep, KernelStep, NjitStep, RoutineStep, Step } from "./steps.ts";
 import { iterationTable, readTable, type TableOptions } from "./table.ts";
 import { nestText, routinesText, stepsText, withSpans } from "./text.ts";
 
 export type { Access, Iteration, IterationOperand, IterationRow, RowOptions } from "./iteration.ts";
-export type { CopyStep, FallbackStep, KernelStep, RoutineStep, Step } from "./steps.ts";
+export type { CopyStep, FallbackStep, KernelStep, NjitStep, RoutineStep, Step } from "./steps.ts";
 export type { TableOptions } from "./table.ts";
 
 export class Report<R = unknown> {
@@ -47,6 +47,11 @@ export class Report<R = unknown> {
   /** Code written by hand that ran: gathers, sorts, transforms. */
   get routines(): RoutineStep[] {
     return this.steps.filter((s): s is RoutineStep => s.kind === "routine");
+  }
+
+  /** Calls of njit functions: their loops, typed source and code. */
+  get functions(): NjitStep[] {
+    return this.steps.filter((s): s is NjitStep => s.kind === "njit");
   }
 
   /** The iteration table of a kernel, by default of the last one. */
@@ -149,15 +154,15 @@ function summary(result: unknown, depth = 0): unknown {
 /** Who records now: an explain inside an explain takes its part of the same record. */
 let current: { readonly recorder: Recorder; readonly listener: Listener } | null = null;
 
-/** Runs `fn` and reports what ran inside. */
-export function explain<R>(fn: () => R): Report<R> {
+/** Runs `fn`, on these arguments if it takes some, and reports what ran inside. */
+export function explain<A extends readonly unknown[], R>(fn: (...args: A) => R, ...args: A): Report<R> {
   checkThunk("explain", fn, "explain(() => a.map(x => x + 1))");
   const e = engine();
   const before = e.listener;
   if (current !== null && before === current.listener) {
     const { recorder } = current;
     const from = recorder.steps.length;
-    const result = fn();
+    const result = fn(...args);
     return new Report(result, recorder.steps.slice(from), recorder.traces);
   }
   const recorder = new Recorder();
@@ -169,7 +174,7 @@ export function explain<R>(fn: () => R): Report<R> {
   e.listener = listener;
   current = { recorder, listener };
   try {
-    const result = fn();
+    const result = fn(...args);
     return new Report(result, recorder.steps, recorder.traces);
   } finally {
     e.listener = before;

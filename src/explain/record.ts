@@ -28,7 +28,7 @@ import {
   touched,
 } from "./facts.ts";
 import { iterationOf, type Snapshot, type Trace } from "./iteration.ts";
-import type { KernelStep, RoutineStep, Step } from "./steps.ts";
+import type { KernelStep, NjitStep, RoutineStep, Step } from "./steps.ts";
 import { tableRows } from "./table.ts";
 
 /** Operands are copied whole up to so many bytes a report; of what comes then only what the table shows, and the ends. */
@@ -62,6 +62,9 @@ export class Recorder {
         break;
       case "routine":
         this.steps.push(routineStep(event));
+        break;
+      case "njit":
+        this.steps.push(njitStep(event));
         break;
       default:
         this.steps.push({ ...event, ...groupNow() });
@@ -194,6 +197,32 @@ function routineStep(event: Event & { kind: "routine" }): RoutineStep {
     cached: !isNew,
     compileTime,
     time: milliseconds,
+    get wat(): string {
+      wat ??= disassemble(bytes);
+      return wat;
+    },
+    ...groupNow(),
+  };
+}
+
+function njitStep(event: Event & { kind: "njit" }): NjitStep {
+  const { name, source, arrays, loops, isNew, compileTime, milliseconds, bytes } = event;
+  let [typed, wat]: (string | undefined)[] = [];
+  return {
+    kind: "njit",
+    operation: "njit",
+    name,
+    source,
+    operands: arrays,
+    loops,
+    threads: engine().pool.status(),
+    cached: !isNew,
+    compileTime,
+    time: milliseconds,
+    get typed(): string {
+      typed ??= event.typed();
+      return typed;
+    },
     get wat(): string {
       wat ??= disassemble(bytes);
       return wat;

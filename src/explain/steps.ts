@@ -1,6 +1,7 @@
 /** What a report consists of: plain data, one step for each thing that happened. */
 import type { DType } from "../dtype.ts";
 import type { PoolStatus } from "../run/pool.ts";
+import type { WholeArray, WholeLoop } from "../run/whole.ts";
 
 export interface OperandReport {
   readonly name: string;
@@ -124,4 +125,25 @@ export interface FallbackStep extends Grouped {
   readonly operation: string;
   readonly why: string;
 }
-export type Step = KernelStep | RoutineStep | CopyStep | FallbackStep;
+/** A call of an njit function. */
+export interface NjitStep extends Grouped {
+  readonly kind: "njit";
+  readonly operation: "njit";
+  /** Of the function; empty where it has none. */
+  readonly name: string;
+  readonly source: string;
+  /** Its arrays, as they were passed. */
+  readonly operands: readonly WholeArray[];
+  /** Its loops, in the order they stand in the source. */
+  readonly loops: readonly WholeLoop[];
+  readonly threads: PoolStatus;
+  readonly cached: boolean;
+  /** Milliseconds spent compiling, 0 when the code was there. */
+  readonly compileTime: number;
+  /** Milliseconds, compiling included. */
+  readonly time: number;
+  /** The function with every type and every check written out. */
+  readonly typed: string;
+  readonly wat: string;
+}
+export type Step = KernelStep | RoutineStep | NjitStep | CopyStep | FallbackStep;

@@ -1,11 +1,14 @@
 /** A step of a report as text that a newcomer can read. */
 
 import { list } from "../errors.ts";
+import type { PoolStatus } from "../run/pool.ts";
+import type { WholeLoop } from "../run/whole.ts";
 import { rowMajorStrides } from "../view/layout.ts";
 import { switches } from "../wasm/assembler/features.ts";
 import type {
   KernelStep,
   LoopReport,
+  NjitStep,
   OperandReport,
   RoutineOperand,
   RoutineStep,
@@ -24,6 +27,8 @@ export function stepText(step: Step, number: number): string {
       return `${number}. ${step.operation} calls the function for each element, because it was not compiled:\n${indent(step.why)}`;
     case "routine":
       return [`${number}. ${step.operation}: ${handText(step)}`, ...routineRows(step)].join("\n");
+    case "njit":
+      return [`${number}. njit${step.name === "" ? "" : `: ${step.name}`}`, ...njitRows(step)].join("\n");
     case "kernel":
       return [`${number}. ${titleOf(step)}`, ...kernelRows(step)].join("\n");
   }
@@ -79,6 +84,33 @@ function routineRows({ operands, bytes, threads, tasks, cached, compileTime, tim
     ...(bytes === null ? [] : [row("memory", `${bytesText(bytes)} read and written`)]),
     row("time", milliseconds(time - compileTime)),
   ];
+}
+
+function njitRows({ operands, loops, threads, cached, compileTime, time }: NjitStep): string[] {
+  return [
+    ...operands.map((o) => row(o.name, `${o.dtype} ${list(o.shape)}, strides ${list(o.strides)}`)),
+    ...loops.map((l) => row(`line ${l.line}`, `${"  ".repeat(l.depth)}${l.text}: ${loopText(l, threads)}`)),
+    row("code", `WebAssembly, ${cached ? "known already" : `compiled in ${milliseconds(compileTime)}`}`),
+    row("time", milliseconds(time - compileTime)),
+  ];
+}
+
+function loopText(
+  { prange, parallel, why, lanes, whyScalar, checks, checksOtherwise }: WholeLoop,
+  threads: PoolStatus,
+): string {
+  const parts: string[] = [];
+  if (parallel !== null) {
+    const { turns, tasks } = parallel;
+    const who = threadsText({ ...threads, threads: parallel.threads, shared: false }, 0, 0);
+    parts.push(
+      `parallel, ${turns} turns; threads: ${tasks > 0 ? `${parallel.threads} share ${tasks} tasks` : who}`,
+    );
+  } else if (prange) parts.push(`in order, because ${why}`);
+  parts.push(lanes === null ? `no vectors: ${whyScalar}` : `vectors, ${lanes} turns at once`);
+  if (checks > 0) parts.push(`${checks} ${checks === 1 ? "index" : "indices"} checked each turn`);
+  else if (checksOtherwise > 0) parts.push("checks moved out of it");
+  return parts.join("; ");
 }
 
 /** What ran where there is no element table, and why there is none. */

@@ -110,7 +110,7 @@ function bindTyped(name: string, array: ArrayBufferView): Bound {
   return { kind: "typed", type, array };
 }
 
-const lengthOf = (array: ArrayBufferView, dtype: DType): number =>
+export const lengthOf = (array: ArrayBufferView, dtype: DType): number =>
   Math.floor(arrayFacts(array).byteLength / dtypes[dtype].bytes);
 
 /* Compiled ------------------------------------------------------------------------------------------------- */

@@ -525,9 +525,11 @@ class Emitter {
     if (isTask) this.#beat(context, null);
     if (this.#pulse === null) return;
     const { call, left } = this.#pulse;
+    // A call that was cancelled has left it at 0.
     f.get(left).i32(1).op("i32.sub").set(left);
     f.get(left)
-      .op("i32.eqz")
+      .i32(0)
+      .op("i32.le_s")
       .if(() => f.call(call).set(left));
   }
 

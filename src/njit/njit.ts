@@ -2,12 +2,12 @@
  * `njit(fn)`: a whole function of tensors, typed arrays and numbers, with loops, becomes WebAssembly. It is read once, and
  * compiled for each combination of kinds, dtypes and ranks it is called with; sizes and strides are arguments.
  */
-
 import { engine } from "../engine.ts";
 import { fail, TensorError } from "../errors.ts";
 import { checkFunction, readOptions } from "../ops/arguments.ts";
 import { holding } from "../ops/strided.ts";
 import { Recent } from "../run/recent.ts";
+import type { WholeArray } from "../run/whole.ts";
 import type { Tensor } from "../tensor.ts";
 import {
   type Bound,
@@ -16,6 +16,7 @@ import {
   compile,
   execute,
   interpretOn,
+  lengthOf,
   plainArgument,
 } from "./bind.ts";
 import { hoistChecks } from "./hoist.ts";
@@ -25,8 +26,10 @@ import type { Code } from "./ir.ts";
 import { lowerCode } from "./lower.ts";
 import { parseTree } from "./parse.ts";
 import { type Handle, type Prange, prange } from "./plain.ts";
+import { printCode } from "./print.ts";
 import { OPERATION } from "./refuse.ts";
 import { reuseLoads } from "./reuse.ts";
+import { loopsOf } from "./report.ts";
 import type { Tree } from "./tree.ts";
 import { type NjitLimits, readLimits, Watch } from "./watch.ts";
 
@@ -143,6 +146,8 @@ export class NjitFunction {
   readonly #fn: (...args: never[]) => unknown;
   readonly #captures: Captures;
   readonly #compiled = new Recent<Compiled>(MOST_COMPILED);
+  /** How often it was compiled. */
+  #made = 0;
   /** Types that plain calls were made with. */
   readonly #checked = new Set<string>();
 
@@ -154,8 +159,33 @@ export class NjitFunction {
 
   call(args: readonly unknown[], limits: NjitLimits | null = null): unknown {
     const watch = limits === null ? null : new Watch(limits, this.tree.name);
+    const { listener } = engine();
+    const start = listener === null ? 0 : performance.now();
+    const known = this.#made;
     const bound = this.#bind(args);
-    return execute(this.compiled(bound, watch !== null), bound, watch);
+    const compiled = this.compiled(bound, watch !== null);
+    if (listener === null) return execute(compiled, bound, watch);
+    return execute(compiled, bound, watch, (report) => {
+      if (report.copied > 0) {
+        const why = "typed arrays outside of the heap are copied in, and out again if they are written to";
+        listener({ kind: "copy", operation: OPERATION, bytes: report.copied, why });
+      }
+      const { code, bytes, compileTime } = compiled;
+      const isNew = this.#made > known;
+      listener({
+        kind: "njit",
+        name: this.tree.name,
+        source: this.tree.source,
+        arrays: arraysOf(this.tree, bound),
+        loops: loopsOf(code, report),
+        copied: report.copied,
+        isNew,
+        compileTime: isNew ? compileTime : 0,
+        milliseconds: performance.now() - start,
+        typed: () => printCode(code),
+        bytes,
+      });
+    });
   }
 
   plain(args: readonly unknown[], limits: NjitLimits | null = null): unknown {
@@ -217,6 +247,7 @@ export class NjitFunction {
     let compiled = this.#compiled.get(key);
     if (compiled === undefined) {
       compiled = compile(() => this.code(types), guarded);
+      this.#made++;
       this.#compiled.set(key, compiled);
     }
     return compiled;
@@ -248,6 +279,21 @@ export class NjitFunction {
       return bound;
     });
   }
+}
+
+/** The arrays of a call, for whoever listens. */
+function arraysOf({ args }: Tree, bound: readonly Bound[]): WholeArray[] {
+  return bound.flatMap((b, i): WholeArray[] => {
+    const { name } = args[i];
+    if (b.kind === "tensor") {
+      const { dtype, frame } = b.of;
+      const strides = frame.strides.map((s) => s / frame.itemBytes);
+      return [{ name, dtype, shape: frame.shape, strides }];
+    }
+    if (b.kind !== "typed") return [];
+    const { dtype } = b.type;
+    return [{ name, dtype, shape: [lengthOf(b.array, dtype)], strides: [1] }];
+  });
 }
 
 /** Called at each access of a plain call: looks now and then whether it is to end. */

@@ -2,6 +2,7 @@
  * When a call is to end early: a time that is up, a signal that was given before it, a flag that another thread sets. Compiled code
  * asks now and then; asking is cheap and looking is not, so how many questions make a look follows from how fast they come.
  */
+import { arrayFacts, dtypeOfArray } from "../dtype.ts";
 import { describe, fail, messageOf, TensorError } from "../errors.ts";
 import { readOptions } from "../ops/arguments.ts";
 import { OPERATION } from "./refuse.ts";
@@ -30,7 +31,7 @@ export function readLimits(limits: unknown): NjitLimits {
   if (timeLimit !== undefined && !(typeof timeLimit === "number" && timeLimit > 0)) {
     fail("value", OPERATION, `timeLimit is ${describe(timeLimit)}.`, "Give milliseconds above 0.");
   }
-  const isSignal = typeof AbortSignal !== "undefined" && signal instanceof AbortSignal;
+  const isSignal = isAborted(signal) !== null;
   if (signal !== undefined && !isSignal) {
     fail(
       "value",
@@ -39,11 +40,7 @@ export function readLimits(limits: unknown): NjitLimits {
       "Give an AbortSignal: new AbortController().signal.",
     );
   }
-  const isShared =
-    flag instanceof Int32Array &&
-    typeof SharedArrayBuffer !== "undefined" &&
-    flag.buffer instanceof SharedArrayBuffer &&
-    flag.length > 0;
+  const isShared = isSharedWords(flag);
   if (flag !== undefined && !isShared) {
     fail(
       "value",
@@ -53,6 +50,26 @@ export function readLimits(limits: unknown): NjitLimits {
     );
   }
   return read;
+}
+
+/** Asked of the signal itself, whatever somebody made of it; null: it is none. */
+function isAborted(signal: unknown): boolean | null {
+  try {
+    return aborted?.call(signal) ?? null;
+  } catch {
+    return null;
+  }
+}
+const aborted: ((this: unknown) => boolean) | undefined =
+  typeof AbortSignal === "undefined"
+    ? undefined
+    : Object.getOwnPropertyDescriptor(AbortSignal.prototype, "aborted")?.get;
+
+function isSharedWords(flag: unknown): boolean {
+  if (!ArrayBuffer.isView(flag) || dtypeOfArray(flag) !== "i32" || typeof SharedArrayBuffer === "undefined")
+    return false;
+  const { buffer, byteLength } = arrayFacts(flag);
+  return buffer instanceof SharedArrayBuffer && byteLength >= 4;
 }
 
 export class Watch {
@@ -77,7 +94,7 @@ export class Watch {
     const { timeLimit, signal, flag } = this.#limits;
     if (this.#why !== null) return true;
     if (flag !== undefined && Atomics.load(flag, 0) !== 0) this.#why = "its flag was set";
-    else if (signal?.aborted) this.#why = "its signal was aborted";
+    else if (isAborted(signal)) this.#why = "its signal was aborted";
     else if (timeLimit !== undefined && now - this.#began >= timeLimit) {
       this.#why = `its time limit is ${timeLimit} ms`;
     }

@@ -803,6 +803,10 @@ const njitCalls = recipe(
 export const njitMembers: Readonly<Record<string, Recipe>> = {
   "()": njitCalls,
   plain: njitCalls,
+  with: recipe(
+    () => [added, { timeLimit: 1000 }],
+    () => [filled, { flag: new Int32Array(new SharedArrayBuffer(4)), signal: new AbortController().signal }],
+  ),
   toString: recipe(() => [added]),
 };
 
@@ -814,7 +818,7 @@ const ofReport = (...rest: unknown[]): Recipe => arbitrary((w) => [reportOf(w), 
 
 /** Members of a report: the first argument is the report. */
 export const reportMembers: Readonly<Record<string, Recipe>> = {
-  ...each("kernels copies fallbacks routines toString", () => ofReport()),
+  ...each("kernels copies fallbacks routines functions toString", () => ofReport()),
   ...each("wat passes loops iteration", () => ofReport(0)),
   table: recipe(
     (w) => [reportOf(w), { rows: 2, kernel: 0 }],
