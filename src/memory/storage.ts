@@ -42,8 +42,12 @@ export class Storage {
   alias(): Storage {
     this.retain();
     const made = new Storage(this.heap, this.address, this.bytes, this);
-    const own = { get: () => this.version, set: (version: number) => void (this.version = version) };
-    return Object.defineProperty(made, "version", own);
+    return Object.defineProperty(made, "version", {
+      get: () => this.version,
+      set: (version: number) => {
+        this.version = version;
+      },
+    });
   }
 
   get disposed(): boolean {

@@ -28,8 +28,8 @@ import { parseTree } from "./parse.ts";
 import { type Handle, type Prange, prange } from "./plain.ts";
 import { printCode } from "./print.ts";
 import { OPERATION } from "./refuse.ts";
-import { reuseLoads } from "./reuse.ts";
 import { loopsOf } from "./report.ts";
+import { reuseLoads } from "./reuse.ts";
 import type { Tree } from "./tree.ts";
 import { type NjitLimits, readLimits, Watch } from "./watch.ts";
 

@@ -136,8 +136,8 @@ describe("what runs by lanes", () => {
         const { fn, make } = classic(name);
         expect({ name, checks: checksInside(insideOf(fn).codeFor(make())) }).toEqual({
           name,
-          // The search for a pivot keeps what it found.
-          checks: name === "LU" ? 1 : 0,
+          // The search for a pivot keeps what it found; in a parallel loop a remainder of the counter is not known to fit.
+          checks: { LU: 1, "game of life": 2 }[name] ?? 0,
         });
       }
     });
