@@ -69,8 +69,8 @@ export function fuse(fn: (...args: never[]) => unknown, options: FuseOptions = {
   const traces = new Map<string, Traced>();
   const call = (args: readonly unknown[]): unknown => {
     const e = engine();
-    // Inside of another one it is a part of it; while somebody records, its operations are to be seen one by one.
-    if (e.tracer !== null || e.recorder !== null) return fn(...(args as never[]));
+    // Inside of another one it is a part of it.
+    if (e.tracer !== null) return fn(...(args as never[]));
     const { traced, given, tensors } = tracedFor(fn, exact, traces, args);
     return within("fuse", () => resultOf(traced, given, tensors));
   };
@@ -117,10 +117,11 @@ function tracedFor(
 ): { traced: Traced; given: Given; tensors: readonly Tensor[] } {
   const { shape, tensors, text } = readTree(args, "the arguments");
   const operands = tensors.map((t) => live("fuse", t));
-  const key = `${text}|${operands.map(layoutKey).join("|")}`;
+  const isRecorded = engine().recorder !== null;
+  const key = `${isRecorded ? "recorded " : ""}${text}|${operands.map(layoutKey).join("|")}`;
   let traced = traces.get(key);
   if (traced === undefined) {
-    traced = trace(fn, exact, shape, operands);
+    traced = trace(fn, exact, shape, operands, isRecorded);
     const [oldest] = traces.keys();
     if (traces.size >= MOST_TRACES) traces.delete(oldest);
     traces.set(key, traced);
@@ -138,8 +139,9 @@ function trace(
   exact: boolean,
   shape: Shape,
   operands: readonly Strided[],
+  isRecorded: boolean,
 ): Traced {
-  const t = new Trace(engine());
+  const t = new Trace(engine(), isRecorded);
   const { result, tensors } = t.run(() => {
     const symbols = operands.map((of) => wrap(t.argument(of)));
     const args = buildTree(shape, (k) => symbols[k]) as never[];

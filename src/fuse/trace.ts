@@ -156,8 +156,12 @@ export class Trace implements Tracer {
   /** Storages that may be filled from JavaScript. */
   readonly #filled: TracedStorage[] = [];
 
-  constructor(e: Engine) {
+  /** A fold is done as a whole: whoever records knows it by its form. */
+  readonly #wholeFolds: boolean;
+
+  constructor(e: Engine, wholeFolds: boolean) {
     this.#e = e;
+    this.#wholeFolds = wholeFolds;
   }
 
   /** A tensor without elements that lies as an argument does. */
@@ -175,7 +179,7 @@ export class Trace implements Tracer {
   /** Runs `fn` while calls come here. Given back besides are the tensors that were made meanwhile. */
   run<R>(fn: () => R): { result: R; tensors: readonly Tensor[] } {
     const e = this.#e;
-    const { listener, executor } = e;
+    const { listener, executor, recorder } = e;
     const { depth } = e.scopes;
     const take = () => {
       const all: Tensor[] = [];
@@ -185,6 +189,7 @@ export class Trace implements Tracer {
     e.scopes.enter();
     e.tracer = this;
     e.listener = null;
+    e.recorder = null;
     e.executor = planner;
     try {
       const result = fn();
@@ -195,6 +200,7 @@ export class Trace implements Tracer {
     } finally {
       e.tracer = null;
       e.listener = listener;
+      e.recorder = recorder;
       e.executor = executor;
     }
   }
@@ -376,7 +382,12 @@ export class Trace implements Tracer {
       const program = work.form === "copy" ? conversion(inputs[0].dtype, made[0].dtype) : work.program;
       const refs = seen(work.frames.slice(made.length));
       this.#add({ kind: "map", operation, inputs: refs, outs, program, values });
-    } else if (work.form === "reduce" && work.fold !== null && work.sources.every((s) => s !== null)) {
+    } else if (
+      !this.#wholeFolds &&
+      work.form === "reduce" &&
+      work.fold !== null &&
+      work.sources.every((s) => s !== null)
+    ) {
       const refs = seen(work.sources);
       this.#add({
         kind: "fold",

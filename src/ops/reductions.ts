@@ -224,7 +224,9 @@ function spread(name: "var" | "variance" | "std", t: Strided, options: VarOption
   const result = checkOptionalDType(name, options.dtype) ?? floatOf(t.dtype);
   const ddof = freedomOf(name, options);
   const split = splitShape(name, t.frame.shape, options.axis, options.keepdims ?? false);
-  const traced = tracedWhole(name, t, result, split.shape, (x) => spread(name, x, options));
+  const traced = tracedWhole(name, t, result, split.shape, (x) =>
+    name === "std" ? std(x, options) : variance(x, options, name),
+  );
   if (traced !== null) return traced;
   const count = countOf(split);
   const key = name === "std" ? "rootMean" : "mean";
@@ -390,7 +392,9 @@ function normalized(name: "softmax" | "logSoftmax", t: Strided, options: Softmax
   const { shape } = t.frame;
   const axis = options.axis ?? (shape.length === 0 ? [] : -1);
   const split = splitShape(name, shape, axis, false);
-  const traced = tracedWhole(name, t, result, shape, (x) => normalized(name, x, options));
+  const traced = tracedWhole(name, t, result, shape, (x) =>
+    name === "softmax" ? softmax(x, options) : logSoftmax(x, options),
+  );
   if (traced !== null) return traced;
   const out = allocate(name, result, shape);
   if (filledByRows(name, t, split, out, out.frame)) return out;

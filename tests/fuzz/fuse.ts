@@ -204,5 +204,5 @@ export const fused = family<FuseCase>({
   law: "chains of operations give fused what they give one by one, to the bit",
   cases: fuseCases,
   check: compare,
-  gate: 500,
+  gate: 300,
 });
