@@ -6,6 +6,7 @@ import { files } from "./files.ts";
 import { folds, foldsScalar, scans } from "./folds.ts";
 import { frontend } from "./frontend.ts";
 import { fused } from "./fuse.ts";
+import { gradients } from "./gradients.ts";
 import { hostile } from "./hostile.ts";
 import { kernels, kernelsRepeated, kernelsScalar } from "./kernels.ts";
 import { lanesFamily } from "./lanes.ts";
@@ -23,6 +24,7 @@ export const families: readonly Family[] = [
   kernelsScalar,
   kernelsRepeated,
   derivatives,
+  gradients,
   folds,
   foldsScalar,
   scans,

@@ -1,0 +1,62 @@
+/** Every operation: its gradient is what differences say, in any layout, or it is refused by name. */
+import { describe, expect, it } from "vitest";
+import { grad, gradcheck, vjp } from "../../src/grad.ts";
+import { matmul, scope, softmax, sort, type Tensor, take, zeros } from "../../src/index.ts";
+import { calls } from "../fuzz/calls.ts";
+import { constant, differentiable, drawn, layouts, leaving, refused } from "./operations.ts";
+
+describe("gradients of operations", () => {
+  it("are known, known to be none, or refused, of every function of tensors", () => {
+    const known = [...Object.keys(differentiable), ...constant, ...Object.keys(refused), ...leaving];
+    expect(known.sort()).toEqual(Object.keys(calls).sort());
+  });
+
+  it.each(Object.entries(differentiable))("%s", (name, { args, f }) => {
+    scope(() => {
+      const which = name.length + args.length;
+      const given = args.map((a, k) => drawn(a, k, layouts[(which + k) % layouts.length]));
+      expect(gradcheck(f as never, given as never)).toBeLessThan(1e-6);
+    });
+  });
+
+  it.each(Object.entries(refused))("%s is refused", (name, { args, f }) => {
+    const given = args.map((a, k) => drawn(a, k, "dense"));
+    const short = name.split(".").at(-1);
+    expect(() => vjp(f as never, ...(given as never[]))).toThrow(new RegExp(`^${short}: `));
+  });
+
+  it("steps have none, and what is chosen by them has", () => {
+    const x = drawn({ shape: [4], low: -2, high: 2 }, 1, "dense");
+    for (const step of ["sign", "floor", "ceil", "trunc"] as const) {
+      const g = grad((t: Tensor) => (t as unknown as Record<string, () => Tensor>)[step]().sum())(x);
+      expect(g.toArray()).toEqual([0, 0, 0, 0]);
+    }
+    const masked = grad((t: Tensor) => t.mul(t.greater(0).to("f64")).sum())(x);
+    expect(masked.toArray()).toEqual((x.toArray() as number[]).map((v) => (v > 0 ? 1 : 0)));
+  });
+
+  it("of nothing are nothing", () => {
+    const none = zeros([0, 3], { dtype: "f64" });
+    const all = [
+      (t: Tensor) => t.exp(),
+      (t: Tensor) => t.sum({ axis: 0 }),
+      (t: Tensor) => matmul(t, zeros([3, 2], { dtype: "f64" })),
+      (t: Tensor) => matmul(t.T, t),
+      (t: Tensor) => softmax(t),
+      (t: Tensor) => sort(t),
+      (t: Tensor) => t.cumsum({ axis: 1 }),
+      (t: Tensor) => t.prod({ axis: 1 }),
+      (t: Tensor) => t.mean({ axis: 1 }),
+      (t: Tensor) => take(t, [0, 2], { axis: 1 }),
+      (t: Tensor) => t.T.slidingWindow(2, 0),
+    ];
+    for (const f of all) expect(grad((t: Tensor) => f(t).sum())(none).shape).toEqual([0, 3]);
+  });
+
+  it("at ties: the largest share, and equal terms of logaddexp have a half each", () => {
+    const x = drawn({ shape: [3], low: 1, high: 1 }, 0, "dense");
+    expect(grad((t: Tensor) => t.max())(x).toArray()).toEqual([1 / 3, 1 / 3, 1 / 3]);
+    expect(grad((t: Tensor) => t.prod())(zeros([2], { dtype: "f64" })).toArray()).toEqual([0, 0]);
+    expect(grad((t: Tensor) => t.pow(3).sum())(x).toArray()).toEqual([3, 3, 3]);
+  });
+});
