@@ -1,4 +1,5 @@
 /** Every operation: its gradient is what differences say, in any layout, or it is refused by name. */
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { grad, gradcheck, vjp } from "../../src/grad.ts";
 import { matmul, scope, softmax, sort, type Tensor, take, zeros } from "../../src/index.ts";
@@ -58,5 +59,20 @@ describe("gradients of operations", () => {
     expect(grad((t: Tensor) => t.max())(x).toArray()).toEqual([1 / 3, 1 / 3, 1 / 3]);
     expect(grad((t: Tensor) => t.prod())(zeros([2], { dtype: "f64" })).toArray()).toEqual([0, 0]);
     expect(grad((t: Tensor) => t.pow(3).sum())(x).toArray()).toEqual([3, 3, 3]);
+  });
+});
+
+describe("docs/gradients.md", () => {
+  const text = readFileSync(new URL("../../docs/gradients.md", import.meta.url), "utf8");
+  const listed = (mark: string) => {
+    const rest = text.slice(text.indexOf(`<!-- ${mark} -->`) + mark.length + 9).trimStart();
+    return [...rest.slice(0, rest.indexOf("\n\n")).matchAll(/`([^`]+)`/g)].map(([, name]) => name).sort();
+  };
+  const names = (all: readonly string[]) => [...new Set(all.map((name) => name.split(",")[0]))].sort();
+
+  it("lists what gradients pass, what has none, and what is refused", () => {
+    expect(listed("differentiable")).toEqual(names(Object.keys(differentiable)));
+    expect(listed("constant")).toEqual(names(constant));
+    for (const name of Object.keys(refused)) expect(text).toContain(`\`${name}\``);
   });
 });
