@@ -47,6 +47,7 @@ import {
   stridedOf,
   type Tensor,
   type Together,
+  withTables,
   wrap,
   wrapResult,
 } from "./tensor.ts";
@@ -242,7 +243,7 @@ export function zip(
 ): Tensor;
 export function zip(tensors: readonly Tensor[], fn: ScalarFunction, options: ZipOptions = {}): Tensor {
   const read = readOutput("zip", options, mapNames);
-  const callable = callableOf("zip", fn, read.with);
+  const callable = callableOf("zip", fn, withTables("zip", read.with));
   return wrapResult(elementwise("zip", callable, operandsOf("zip", tensors), read), read.tensor);
 }
 
@@ -637,7 +638,7 @@ export function mapReduce(
     );
   }
   const how = typeof reduce === "function" ? callableOf("mapReduce", reduce) : (reduce ?? "sum");
-  const callable = callableOf("mapReduce", fn, captures);
+  const callable = callableOf("mapReduce", fn, withTables("mapReduce", captures));
   const operands = operandsOf("mapReduce", tensors);
   return wrap(mapReduceOp("mapReduce", operands, callable, changed(rest, { reduce: how })));
 }

@@ -3,14 +3,17 @@
  * cannot be compiled throws, with a caret under the reason.
  */
 import { checkDType, type DType, type Returned } from "./dtype.ts";
+import { engine } from "./engine.ts";
 import { describe, fail } from "./errors.ts";
 import { paramValue } from "./frontend/infer.ts";
+import { Table } from "./frontend/template.ts";
 import { evaluatorOfAll } from "./ir/eval.ts";
 import { resultsOf, severalOf, type Template } from "./ir/node.ts";
 import { printTemplate } from "./ir/print.ts";
-import { changed, checkFlag, checkOptionalDType, readOptions } from "./ops/arguments.ts";
+import { changed, checkFlag, checkFunction, checkOptionalDType, readOptions } from "./ops/arguments.ts";
 import type { Scalar } from "./ops/create.ts";
 import { elementwise } from "./ops/elementwise.ts";
+import { checked } from "./ops/failure.ts";
 import {
   type Callable,
   type Captures,
@@ -23,7 +26,16 @@ import {
 import { mapReduce, type NamedFold, type ReduceOptions } from "./ops/reduce.ts";
 import { elementwiseSeveral } from "./ops/several.ts";
 import type { Strided } from "./run/call.ts";
-import { type Folded, type FoldOptions, live, liveTensors, stridedOf, type Tensor, wrap } from "./tensor.ts";
+import {
+  type Folded,
+  type FoldOptions,
+  live,
+  liveTensors,
+  stridedOf,
+  type Tensor,
+  withTables,
+  wrap,
+} from "./tensor.ts";
 
 type NoCaptures = Readonly<Record<string, never>>;
 
@@ -143,7 +155,8 @@ export function kernel(fn: ScalarFunction, captures: Captures = {}, options: Ker
   const { fastMath, compute } = readOptions("kernel", options, "{ fastMath: true }", ["fastMath", "compute"]);
   checkFlag("kernel", "fastMath", fastMath);
   checkOptionalDType("kernel", compute);
-  const callable = compileStrict("kernel", fn, captures, fastMath === true);
+  checkFunction("kernel", fn, "kernel(x => x * 2)");
+  const callable = compileStrict("kernel", fn, withTables("kernel", captures), fastMath === true);
   return makeKernel(compute === undefined ? callable : callable.computed(compute), undefined);
 }
 
@@ -184,12 +197,21 @@ export function makeKernel(callable: Callable, dtype: DType | undefined): Kernel
     },
     as: (to: DType) => makeKernel(checkSingle("as", callable), checkDType("kernel", to)),
     template: seen.template!,
-    captures: callable.captures,
+    captures: capturesOf(callable),
     toString: () => `kernel ${printTemplate(seen.template!)}`,
     [Symbol.for("nodejs.util.inspect.custom")]: () => `kernel ${printTemplate(seen.template!)}`,
   }) as unknown as Kernel;
   registerCallable(result, seen);
   return result;
+}
+
+/** As they were given: a table is the tensor it was made of. */
+function capturesOf({ captures }: Callable): Readonly<Record<string, unknown>> {
+  const entries = Object.entries(captures);
+  if (!entries.some(([, value]) => value instanceof Table)) return captures;
+  return Object.freeze(
+    Object.fromEntries(entries.map(([name, value]) => [name, value instanceof Table ? value.of : value])),
+  );
 }
 
 /** The function of plain numbers, by the interpreter. */
@@ -204,11 +226,11 @@ function callOnNumbers(callable: Callable, values: readonly number[], several: b
       );
   }
   const program = callable.program(values.map(() => "f64"))!;
-  const params = callable.values.map((v, i) => paramValue(v, program.params[i]));
+  const params = callable.valuesFor("kernel").map((v, i) => paramValue(v, program.params[i]));
   const dtypes = resultsOf(program).map((id) => program.nodes[id].dtype);
-  const results = evaluatorOfAll(
-    program,
-    params,
-  )(values).map((x, k) => (dtypes[k] === "bool" ? Number(x) !== 0 : Number(x)));
+  const evaluate = evaluatorOfAll(program, params, { memory: engine().heap });
+  const results = checked("kernel", () => evaluate(values)).map((x, k) =>
+    dtypes[k] === "bool" ? Number(x) !== 0 : Number(x),
+  );
   return several ? results : results[0];
 }

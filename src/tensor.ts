@@ -26,8 +26,9 @@ import {
   type Wide,
 } from "./dtype.ts";
 import { engine } from "./engine.ts";
-import { describe, fail, list } from "./errors.ts";
+import { describe, fail, list, unreachable } from "./errors.ts";
 import { type FormatOptions, formatHeader, formatValues, readFormat } from "./format.ts";
+import { Table } from "./frontend/template.ts";
 import type { Template } from "./ir/node.ts";
 import { checkReach } from "./memory/storage.ts";
 import { axisList, indexList, numberList, readList, readOptions, without } from "./ops/arguments.ts";
@@ -452,7 +453,7 @@ export class Tensor<out D extends DType = DType> {
   map(fn: (x: number) => Scalar, options?: MapOptions): Tensor;
   map(fn: ScalarFunction, options: MapOptions = {}): Tensor {
     const read = readOutput("map", options, mapNames);
-    const callable = callableOf("map", fn, read.with);
+    const callable = callableOf("map", fn, withTables("map", read.with));
     return wrapResult(elementwise("map", callable, [live("map", this)], read), read.tensor);
   }
   /** Folds axes with fn(acc, x). */
@@ -463,7 +464,7 @@ export class Tensor<out D extends DType = DType> {
   reduce(fn: FoldFunction, options?: FoldOptions<AssociativeOptions>): Tensor;
   reduce(fn: ScalarFunction, options?: FoldOptions<AssociativeOptions>): Tensor {
     const read = readOptions("reduce", options, "{ axis: 1 }", [...reduceNames, "associative", "with"]);
-    const callable = callableOf("reduce", fn, read.with);
+    const callable = callableOf("reduce", fn, withTables("reduce", read.with));
     return wrap(associativeReduce("reduce", callable, live("reduce", this), without(read, "with")));
   }
   /** Every step of the fold along one axis. */
@@ -474,7 +475,7 @@ export class Tensor<out D extends DType = DType> {
   scan(fn: FoldFunction, options?: FoldOptions<ScanOptions>): Tensor;
   scan(fn: ScalarFunction, options?: FoldOptions<ScanOptions>): Tensor {
     const read = readOptions("scan", options, "{ axis: 1 }", [...scanNames, "with"]);
-    const callable = callableOf("scan", fn, read.with);
+    const callable = callableOf("scan", fn, withTables("scan", read.with));
     return wrap(scan("scan", callable, [live("scan", this)], without(read, "with")));
   }
   matmul<E extends DType, F extends DType = Promote<D, E>>(
@@ -931,6 +932,27 @@ const spread = (operation: string, name: string, given: readonly unknown[]): rea
 
 const optionalAxes = (operation: string, axes: unknown) =>
   axes === undefined ? undefined : axisList(operation, axes);
+
+/** Captured values, each read once, with tensors as tables that functions of an element can read. */
+export function withTables(operation: string, given: Captures | undefined): Captures | undefined {
+  if (given === undefined) return undefined;
+  const read = readOptions(operation, given, "{ k: 0.01 }");
+  const entries = Object.entries(read);
+  if (!entries.some(([, value]) => isTensor(value))) return read;
+  return Object.fromEntries(
+    entries.map(([name, value]) => [name, isTensor(value) ? tableOf(operation, value) : value]),
+  );
+}
+
+/** The tensor as a table: where it lies is checked again at every use. */
+function tableOf(operation: string, tensor: Tensor): Table {
+  const { dtype, frame, storage } = live(operation, tensor);
+  const address = storage.address + frame.offset;
+  return new Table(tensor, dtype, frame.shape, address, frame.strides, (use) => {
+    const now = live(use, tensor);
+    if (now.storage.address + now.frame.offset !== address) unreachable("a table has moved");
+  });
+}
 
 /** The options of operations with a function of an element. */
 export const mapNames = ["dtype", "out", "compute", "with"] as const;

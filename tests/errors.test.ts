@@ -793,10 +793,10 @@ describe("functions", () => {
 
   it("captured values that are no scalars", () => {
     expect(refused(() => kernel((x: number, k: string) => x + Number(k), { k: "2" }))).toMatchInlineSnapshot(`
-      "(kernel) kernel: captured "k" is a string; only numbers, bigints, booleans, functions and kernels can be.
+      "(kernel) kernel: captured "k" is a string; only numbers, bigints, booleans, tensors, functions and kernels can be.
         (x, k) => x + Number(k)
         ^^^^^^^^^^^^^^^^^^^^^^^
-        Pass a tensor as one more operand."
+        Pass an array as a tensor: tensor([…]), read with get(i)."
     `);
     expect(refused(() => kernel((x: number) => x, wrong(null)))).toMatchInlineSnapshot(`
       "(value) kernel: the options are null.

@@ -21,13 +21,25 @@
  *   bits      integer d; floats through ToInt32 in i32 (`>>>` in u32), and back to d; shift: bool as i32
  *   int32     in i32; back to d if d is a float
  *
+ * What a loop carries has one dtype: the least that holds where it starts and what each round makes of it, found by trying.
+ * A carried value that only meets literals stays weak, computed in f64 (bigints in i64).
+ *
  * A captured number is passed in the one dtype it is used in; used in several it is passed as f64 (bigint: i64)
  * and cast.
  */
 import { convert, type DType, dtypes, isFloat, isInteger, promoteAll, type Value } from "../dtype.ts";
 import { fail, TensorError, unreachable } from "../errors.ts";
 import { Builder } from "../ir/build.ts";
-import type { Id, Program, Span, Template, TemplateNode } from "../ir/node.ts";
+import {
+  type Id,
+  isEffect,
+  type Program,
+  type Region,
+  type Span,
+  type Template,
+  type TemplateLoop,
+  type TemplateNode,
+} from "../ir/node.ts";
 import { type OpName, ops, type Rule } from "../ir/ops.ts";
 import { verify } from "../ir/verify.ts";
 import { withCaret } from "./refusal.ts";
@@ -149,15 +161,35 @@ function weakResult(op: OpName, args: readonly Weak[]): WeakKind {
 
 /* The walk ----------------------------------------------------------------------------------------------- */
 
+/** What a carried value is: a dtype, or weak still. */
+type Carried = DType | { readonly weak: WeakKind };
+
+const isWeakly = (c: Carried): c is { readonly weak: WeakKind } => typeof c !== "string";
+const heldAs = (c: Carried): DType => (isWeakly(c) ? (c.weak === "big" ? "i64" : "f64") : c);
+const sameCarried = (a: Carried, b: Carried): boolean =>
+  isWeakly(a) ? isWeakly(b) && a.weak === b.weak : a === b;
+
+/** Where a loop's round gets what lies outside of it. */
+interface Outside {
+  /** Operands of the round, the carried ones first. */
+  readonly inputs: readonly Operand[];
+  /** The round's own node for a captured value. */
+  readonly param: (index: number) => Id;
+}
+
 class Inference {
   /** For each captured scalar, the dtypes it is used in. */
   readonly uses: readonly Set<DType>[];
-  readonly #b = new Builder();
+  readonly #b: Builder;
   readonly #template: Template;
   readonly #inputs: readonly DType[];
   readonly #kinds: readonly ParamKind[];
   readonly #params: readonly DType[];
   readonly #operation: string;
+
+  readonly #outside: Outside | null;
+  /** By node: what a loop carries. */
+  readonly #carried = new Map<Id, readonly Carried[]>();
 
   constructor(
     template: Template,
@@ -165,22 +197,31 @@ class Inference {
     kinds: readonly ParamKind[],
     params: readonly DType[],
     operation: string,
+    builder = new Builder(),
+    outside: Outside | null = null,
   ) {
     this.#template = template;
     this.#inputs = inputs;
     this.#kinds = kinds;
     this.#params = params;
     this.#operation = operation;
+    this.#b = builder;
+    this.#outside = outside;
     this.uses = kinds.map(() => new Set());
+  }
+
+  #walk(region: Region): Operand[] {
+    const wanted = reachable(region);
+    const values: Operand[] = [];
+    region.nodes.forEach((node, id) => {
+      values.push(wanted[id] ? this.#node(node, values) : 0);
+    });
+    return values;
   }
 
   run(dtype: DType | undefined): Program {
     const { nodes, result } = this.#template;
-    const wanted = reachable(this.#template);
-    const values: Operand[] = [];
-    nodes.forEach((node, id) => {
-      values.push(wanted[id] ? this.#node(node, values) : 0);
-    });
+    const values = this.#walk(this.#template);
     const stored = (id: Id) => {
       const value = values[id];
       const typed = isWeak(value) ? this.#take(value, dtype ?? this.#settle(value)) : value;
@@ -217,12 +258,23 @@ class Inference {
       case "tuple":
         return 0;
       case "input":
+        if (this.#outside !== null) return this.#outside.inputs[node.index];
         return this.#b.input(node.index, this.#inputs[node.index], span);
+      case "loop":
+        return this.#loop(node, values);
+      case "item": {
+        const loop = values[node.args[0]] as Id;
+        const id = this.#b.item(loop, node.index);
+        const of = this.#carried.get(loop)![node.index];
+        return isWeakly(of) ? { form: "computed", weak: of.weak, id, span } : id;
+      }
+      case "read":
+        return this.#read(node, values);
       case "param": {
         const { index } = node;
         const kind = this.#kinds[index];
         if (kind !== "bool") return { form: "param", weak: kind, index, span };
-        return this.#b.param(index, "bool", span);
+        return this.#param(index, span);
       }
       case "literal":
         return this.#literal(node.value, span);
@@ -243,6 +295,125 @@ class Inference {
     if (typeof value === "boolean") return this.#b.constant("bool", value ? 1 : 0, span);
     const weak = typeof value === "bigint" ? "big" : Number.isInteger(value) ? "int" : "float";
     return { form: "literal", weak, value, span };
+  }
+
+  #param(index: number, span?: Span): Id {
+    return this.#outside?.param(index) ?? this.#b.param(index, this.#params[index], span);
+  }
+
+  /* Tables and loops --------------------------------------------------------------------------------- */
+
+  /** Indices are integers of 32 or 64 bits, or f64; an address and what is added to it are 32 bits. */
+  #read(node: TemplateNode & { op: "read" }, values: readonly Operand[]): Id {
+    const b = this.#b;
+    const [guard, address, ...axes] = node.args.map((a) => values[a]);
+    const facts = axes.map((x, i) => (i % 3 === 0 ? this.#index(x) : this.#as(x, "u32")));
+    const args = [this.#truth(guard, node.span), this.#as(address, "u32"), ...facts];
+    const { name, dtype, span } = node;
+    return b.add({ op: "read", name, dtype, args, ...(span === undefined ? {} : { span }) });
+  }
+
+  #index(x: Operand): Id {
+    if (isWeak(x)) {
+      const isSmall = x.form === "literal" && fits(x.value, "i32");
+      return this.#take(x, isSmall ? "i32" : natural(x));
+    }
+    const d = this.#b.dtypeOf(x);
+    if (isFloat(d)) return this.#b.cast("f64", x);
+    return dtypes[d].bytes < 4 ? this.#b.cast("i32", x) : x;
+  }
+
+  /** A loop, once it is known what it carries. */
+  #loop(node: TemplateLoop, values: readonly Operand[]): Id {
+    const [guard, ...given] = node.args.map((a) => values[a]);
+    const starts = given.slice(0, node.carried);
+    const first = starts.map((x, k): Carried | null => {
+      if (node.loose[k]) return null;
+      return isWeak(x) ? { weak: x.weak } : this.#b.dtypeOf(x);
+    });
+    let carried = first;
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+      const round = new Round(node, carried, given.slice(node.carried), this);
+      const next = carried.map((c, k) => this.#join(c, first[k], round.next[k], starts[k], round, node.span));
+      if (next.every((c, k) => c !== null && carried[k] !== null && sameCarried(c, carried[k]))) {
+        const settled = carried as readonly Carried[];
+        return this.#closeLoop(node, guard, starts, settled, round);
+      }
+      carried = next;
+    }
+    return unreachable("what a loop carries has no dtype");
+  }
+
+  /** What a carried value must be to hold where it starts, what it was thought to be, and what a round makes of it. */
+  #join(
+    now: Carried | null,
+    first: Carried | null,
+    next: Operand,
+    start: Operand,
+    round: Round,
+    span: Span | undefined,
+  ): Carried {
+    const made: Carried = isWeak(next) ? { weak: next.weak } : round.dtypeOf(next);
+    if (now === null) return made;
+    if (isWeakly(now) && isWeakly(made)) {
+      if ((now.weak === "big") !== (made.weak === "big")) this.#mixes(span);
+      return now.weak === made.weak ? now : { weak: "float" };
+    }
+    if (isWeakly(made)) return this.#meet(now as DType, next as Weak, "strict", span);
+    if (!isWeakly(now)) return promoteAll([now, made]);
+    // It started weak: as if where it starts met what it became.
+    const weak: Weak =
+      first !== null && isWeak(start) && start.weak === now.weak
+        ? start
+        : { form: "computed", weak: now.weak, id: 0, span };
+    return this.#meet(made, weak, "strict", span);
+  }
+
+  #closeLoop(
+    node: TemplateLoop,
+    guard: Operand,
+    starts: readonly Operand[],
+    carried: readonly Carried[],
+    round: Round,
+  ): Id {
+    const b = this.#b;
+    const held = carried.map(heldAs);
+    const begins = starts.map((x, k) =>
+      node.loose[k] ? b.constant(held[k], dtypes[held[k]].big ? 0n : 0) : this.#as(x, held[k]),
+    );
+    const { body, imports } = round.finish(held);
+    const args = [this.#truth(guard, node.span), ...begins, ...imports.map((make) => make())];
+    round.inference.uses.forEach((uses, i) => {
+      for (const d of uses) this.uses[i].add(d);
+    });
+    const id = b.loop(node.carried, args, body, node.span);
+    this.#carried.set(id, carried);
+    return id;
+  }
+
+  /* For rounds, which know this inference as what lies around them. */
+
+  inner(region: Region, builder: Builder, outside: Outside): Inference {
+    const template = { ...this.#template, ...region };
+    return new Inference(template, [], this.#kinds, this.#params, this.#operation, builder, outside);
+  }
+  walkRegion(): Operand[] {
+    return this.#walk(this.#template);
+  }
+  dtypeOf(id: Id): DType {
+    return this.#b.dtypeOf(id);
+  }
+  paramType(index: number): DType {
+    return this.#params[index];
+  }
+  paramHere(index: number): Id {
+    return this.#param(index);
+  }
+  taken(x: Operand, d: DType): Id {
+    return this.#as(x, d);
+  }
+  truthOf(x: Operand): Id {
+    return this.#truth(x, undefined);
   }
 
   #op(op: OpName, args: readonly Operand[], span: Span | undefined): Operand {
@@ -473,7 +644,7 @@ class Inference {
       else if (w.form === "computed") made.set(w, b.cast(d, w.id, w.span));
       else {
         this.uses[w.index].add(d);
-        made.set(w, b.cast(d, b.param(w.index, this.#params[w.index], w.span)));
+        made.set(w, b.cast(d, this.#param(w.index, w.span)));
       }
       work.pop();
     }
@@ -485,6 +656,93 @@ class Inference {
       "dtype",
       withCaret(`${this.#operation}: ${fact}`, this.#template.source, span, remedy),
     );
+  }
+}
+
+/** Tries until a loop's dtypes stand still: each can change a few times only. */
+const MOST_ATTEMPTS = 200;
+
+/** A round of a loop, for what it is thought to carry. */
+class Round {
+  readonly inference: Inference;
+  /** What the carried values become. */
+  readonly next: readonly Operand[];
+  readonly #going: Operand;
+  readonly #b = new Builder();
+  readonly #parent: Inference;
+  readonly #carried: number;
+  /** Values from outside, by what they are there: the input that stands for each. */
+  readonly #imports = new Map<string, { readonly id: Id; readonly make: () => Id }>();
+
+  constructor(
+    { body, carried: count }: TemplateLoop,
+    carried: readonly (Carried | null)[],
+    outside: readonly Operand[],
+    parent: Inference,
+  ) {
+    this.#parent = parent;
+    this.#carried = count;
+    const own = carried.map((c, index): Operand => {
+      // Nobody looks at one that is not known yet.
+      const id = this.#b.input(index, c === null ? "f64" : heldAs(c));
+      return c !== null && isWeakly(c) ? { form: "computed", weak: c.weak, id, span: undefined } : id;
+    });
+    const inputs = [...own, ...outside.map((x) => this.#importOperand(x))];
+    this.inference = parent.inner(body, this.#b, { inputs, param: (index) => this.#importParam(index) });
+    const values = this.inference.walkRegion();
+    const last = body.nodes[body.result];
+    const [going, ...next] = (last.op === "tuple" ? last.args : []).map((a) => values[a]);
+    this.#going = going;
+    this.next = next;
+  }
+
+  dtypeOf(id: Id): DType {
+    return this.#b.dtypeOf(id);
+  }
+
+  /** The body as a program, and what makes its inputs from outside. */
+  finish(held: readonly DType[]): { readonly body: Program; readonly imports: readonly (() => Id)[] } {
+    const next = this.next.map((x, k) => this.inference.taken(x, held[k]));
+    const result = this.#b.tuple(this.inference.truthOf(this.#going), ...next);
+    const imports = [...this.#imports.values()];
+    const types = imports.map(({ id }) => this.#b.dtypeOf(id));
+    return { body: this.#b.finish(result, [...held, ...types]), imports: imports.map(({ make }) => make) };
+  }
+
+  #import(key: string, dtype: DType, make: () => Id): Id {
+    let known = this.#imports.get(key);
+    if (known === undefined) {
+      known = { id: this.#b.input(this.#carried + this.#imports.size, dtype), make };
+      this.#imports.set(key, known);
+    }
+    return known.id;
+  }
+
+  #importId(id: Id): Id {
+    return this.#import(`node ${id}`, this.#parent.dtypeOf(id), () => id);
+  }
+
+  #importParam(index: number): Id {
+    return this.#import(`param ${index}`, this.#parent.paramType(index), () => this.#parent.paramHere(index));
+  }
+
+  #importOperand(x: Operand): Operand {
+    if (!isWeak(x)) return this.#importId(x);
+    switch (x.form) {
+      case "literal":
+      case "param":
+        return x;
+      case "computed":
+        return { ...x, id: this.#importId(x.id) };
+      case "choice": {
+        if (x.leaves > maxLeaves) {
+          const id = this.#parent.taken(x, natural(x));
+          return { form: "computed", weak: x.weak, id: this.#importId(id), span: x.span };
+        }
+        const [a, b] = [x.a, x.b].map((side) => this.#importOperand(side) as Weak);
+        return { ...x, test: this.#importId(x.test), a, b };
+      }
+    }
   }
 }
 
@@ -511,8 +769,8 @@ function misfit(weak: Weak, dtype: DType): (Weak & { form: "literal" }) | null {
 const wider = (d: DType): DType => (dtypes[d].bytes < 4 ? "i32" : "f64");
 
 /** Which nodes the result needs. */
-function reachable(template: Template): boolean[] {
-  const wanted = template.nodes.map(() => false);
+function reachable(template: Region): boolean[] {
+  const wanted = template.nodes.map(isEffect);
   wanted[template.result] = true;
   for (let id = template.nodes.length - 1; id >= 0; id--) {
     const node = template.nodes[id];

@@ -2,21 +2,24 @@
  * From a syntax tree to a Template: the function is run once on symbols. A variable's value is a node; where
  * control splits, both sides run on their own copy of the variables and `select` joins what they disagree on, so
  * `if`, early returns, `&&`, `?:` and assignments inside expressions all become one straight line of algebra.
- * Loops run as long as their test is a literal. Whatever cannot be said that way is refused, with its place.
+ * Short loops run as long as their test is a literal; all others become loop nodes, whose round is run once on symbols.
+ * Whatever cannot be said that way is refused, with its place.
  */
 import { unreachable } from "../errors.ts";
-import { type Id, type Span, severalOf, type Template } from "../ir/node.ts";
+import { type Id, isEffect, type ParamSource, type Span, severalOf, type Template } from "../ir/node.ts";
 import { ops } from "../ir/ops.ts";
 import { builtinName, constants, functions, memberName, namespaces } from "./builtins.ts";
 import { counterName } from "./coverage.ts";
-import { declaredNames, freeNames, propertyName, rootName, varNames } from "./names.ts";
+import { declaredNames, doingsOf, freeNames, propertyName, rootName, varNames } from "./names.ts";
 import { binaryOps } from "./operators.ts";
 import type {
   AnyFunction,
   AnyNode,
   AssignmentExpression,
   BinaryExpression,
+  BreakStatement,
   CallExpression,
+  ContinueStatement,
   Expression,
   FunctionNode,
   LogicalExpression,
@@ -30,9 +33,20 @@ import type {
   VariableDeclaration,
 } from "./parse.ts";
 import { parseFunction, spanOf } from "./parse.ts";
-import { notEveryPath, nullValue, Paths, Scope, type Slot, undefinedValue, type Val } from "./paths.ts";
+import {
+  type Exit,
+  notEveryPath,
+  nullValue,
+  type Path,
+  Paths,
+  Scope,
+  type Slot,
+  type Target,
+  undefinedValue,
+  type Val,
+} from "./paths.ts";
 import { isRefusal, type Refusal, refusal } from "./refusal.ts";
-import { inlineTemplate, isKernelLike, type JSType, TemplateBuilder } from "./template.ts";
+import { inlineTemplate, isKernelLike, type JSType, Table, TemplateBuilder, tableWord } from "./template.ts";
 
 export { isRefusal, type Refusal, refusalMessage } from "./refusal.ts";
 export type { KernelLike } from "./template.ts";
@@ -40,7 +54,11 @@ export type { KernelLike } from "./template.ts";
 export type Captures = Readonly<Record<string, unknown>>;
 
 const notANumber = "cannot compute with this; it is not a number on every path.";
-const limits = { nodes: 10_000, steps: 50_000, depth: 800, iterations: 64 };
+/**
+ * A loop of more iterations, or of more than `jumping` ones that may be left early, stays a loop; so does one that would
+ * unfold to too much. `work` bounds the steps of all attempts together.
+ */
+const limits = { nodes: 10_000, steps: 50_000, depth: 800, iterations: 64, jumping: 16, work: 400_000 };
 
 /**
  * What `fn` says, before dtypes; or why it cannot be compiled. Never throws on account of the function.
@@ -107,6 +125,40 @@ class Refused extends Error {
   }
 }
 
+/** It came to more operations or steps than there may be. */
+class TooLarge extends Refused {}
+
+/** A loop cannot be unrolled; never leaves this file. */
+class NotUnrolled extends Error {}
+
+/** A loop statement. */
+interface Loop {
+  readonly node: Statement;
+  readonly test: Expression | null;
+  readonly update: Expression | null;
+  readonly body: Statement;
+  readonly scope: Scope;
+  /** The test comes after the round. */
+  readonly isDo: boolean;
+  readonly labels: readonly string[];
+}
+
+/** What break and continue can lead to. */
+interface Jump {
+  readonly labels: readonly string[];
+  readonly breakTo: Target;
+  /** null: no loop, a block with a label. */
+  readonly continueTo: Target | null;
+}
+
+/** A value that a loop carries: what stands for it inside, where it starts, what it is in the next round. */
+interface Carried {
+  readonly slot: Slot | null;
+  readonly id: Id;
+  readonly start: Id;
+  readonly type: JSType;
+}
+
 /** What a refused piece of syntax is called in its message. */
 const refusedValues: Readonly<Record<string, string>> = {
   ArrayExpression: "an array",
@@ -126,9 +178,6 @@ const refusedStatements: Readonly<Record<string, string>> = {
   TryStatement: "`try`",
   ForInStatement: "`for … in`",
   ForOfStatement: "`for … of`",
-  BreakStatement: "`break`",
-  ContinueStatement: "`continue`",
-  LabeledStatement: "a label",
 };
 
 class Lowering {
@@ -143,7 +192,19 @@ class Lowering {
   readonly #paths = new Paths(this.#t);
   /** Names taken for the global ones, and where each was used first. */
   readonly #globals = new Map<string, Span>();
+  readonly #sources: ParamSource[] = [];
+  /** Where words of tables are among the captured values. */
+  readonly #words = new Map<string, number>();
+  readonly #returns: Target[] = [];
+  #jumps: Jump[] = [];
+  /** What may fail, in the loop at hand or outside of any. */
+  #effects: Id[] = [];
+  /** Loops that stay loops, and how many attempts to unroll one are being made. */
+  readonly #rolled = new Set<Statement>();
+  #attempts = 0;
   #steps = 0;
+  /** Steps of attempts that were given up. */
+  #lost = 0;
   #depth = 0;
 
   constructor(fn: ParsedFunction, captures: Captures, several: boolean) {
@@ -167,7 +228,9 @@ class Lowering {
     const names = Array.from(this.#globals, ([name, span]) => ({ name, span }));
     const keyed = node.params.at(-1)?.type === "ObjectPattern";
     const globals = names.length === 0 ? null : { names, keyed };
-    return this.#t.finish(result, { inputs, params: this.#params, source, name, globals });
+    const sources = this.#sources.length === 0 ? {} : { sources: this.#sources };
+    const about = { inputs, params: this.#params, ...sources, source, name, globals };
+    return this.#t.finish(result, { ...about, effects: this.#effects });
   }
 
   /* Refusing --------------------------------------------------------------------------------------------- */
@@ -191,7 +254,7 @@ class Lowering {
     if (statement !== undefined) {
       this.#refuse(
         node,
-        `cannot compile ${statement}; a kernel has if, return and loops with literal bounds.`,
+        `cannot compile ${statement}; a kernel has if, return, for, while, do, break and continue.`,
       );
     }
     const what = refusedValues[node.type] ?? "this";
@@ -202,7 +265,9 @@ class Lowering {
   #enter(node: AnyNode): void {
     this.#steps++;
     if (this.#steps > limits.steps || this.#t.nodes.length > limits.nodes) {
-      this.#refuse(node, "cannot compile this function; it unfolds to too many operations.");
+      const reason = "cannot compile this function; it unfolds to too many operations.";
+      const refused = refusal(reason, this.#fn.source, this.#span(node));
+      throw this.#lost > limits.work ? new Refused(refused) : new TooLarge(refused);
     }
     if (this.#depth > limits.depth) {
       this.#refuse(node, "cannot compile this function; it is nested too deeply.");
@@ -312,8 +377,10 @@ class Lowering {
   #captured(key: string): Val {
     const value = this.#captures[key];
     const { node } = this.#fn;
+    if (value instanceof Table) return { kind: "table", table: value, key };
     if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") {
       this.#params.push(key);
+      this.#sources.push({ key });
       const type = typeof value === "boolean" ? "boolean" : "number";
       return { kind: "node", id: this.#t.param(this.#params.length - 1, type) };
     }
@@ -324,8 +391,8 @@ class Lowering {
       return refuse.call(
         this,
         node,
-        `captured "${key}" is ${describe(value)}; only numbers, bigints, booleans, functions and kernels can be.`,
-        "Pass a tensor as one more operand.",
+        `captured "${key}" is ${describe(value)}; only numbers, bigints, booleans, tensors, functions and kernels can be.`,
+        "Pass an array as a tensor: tensor([…]), read with get(i).",
       );
     }
     const builtin = isFunction ? builtinName(value as AnyFunction) : null;
@@ -334,8 +401,9 @@ class Lowering {
     if (isRefusal(template)) {
       return this.#refuse(node, `captured function "${key}": ${template.reason}`, template.remedy);
     }
-    const params = template.params.map((name) => {
+    const params = template.params.map((name, index) => {
       this.#params.push(`${key}.${name}`);
+      this.#sources.push({ key, index });
       return this.#t.param(this.#params.length - 1);
     });
     if (severalOf(template) > 0) {
@@ -422,13 +490,19 @@ class Lowering {
   #runBody(node: FunctionNode, scope: Scope): Val {
     const { body } = node;
     if (body.type !== "BlockStatement") return this.#returned(body, scope);
-    return this.#paths.frame(() => {
+    const jumps = this.#jumps;
+    this.#jumps = [];
+    this.#returns.push({ what: "function" });
+    const value = this.#paths.frame(() => {
       for (const name of varNames(body)) {
         if (!scope.slots.has(name)) this.#declare(scope, name, false, undefinedValue);
       }
       this.#hoist(body.body, scope);
       this.#statements(body.body, scope);
     });
+    this.#returns.pop();
+    this.#jumps = jumps;
+    return value;
   }
 
   #callFunction(fn: Val & { kind: "function" }, args: readonly Val[], call: CallExpression): Val {
@@ -472,7 +546,7 @@ class Lowering {
 
   #statements(statements: readonly Statement[], scope: Scope): void {
     for (const s of statements) {
-      if (this.#paths.hasReturned) return;
+      if (this.#paths.hasLeft) return;
       this.#statement(s, scope);
     }
   }
@@ -483,7 +557,7 @@ class Lowering {
     this.#statements(statements, inner);
   }
 
-  #statement(s: Statement, scope: Scope): void {
+  #statement(s: Statement, scope: Scope, labels: readonly string[] = []): void {
     this.#enter(s);
     this.#depth++;
     switch (s.type) {
@@ -518,19 +592,31 @@ class Lowering {
           this.#hoist([s.init], inner);
           this.#declaration(s.init, inner);
         } else if (s.init) this.#expression(s.init, inner);
-        this.#loop(s, s.test ?? null, inner, () => {
-          this.#block([s.body], inner);
-          if (s.update && !this.#paths.hasReturned) this.#expression(s.update, inner);
-        });
+        const [test, update] = [s.test ?? null, s.update ?? null];
+        this.#loop({ node: s, test, update, body: s.body, scope: inner, isDo: false, labels });
         break;
       }
       case "WhileStatement":
-        this.#loop(s, s.test, scope, () => this.#block([s.body], scope));
+      case "DoWhileStatement": {
+        const isDo = s.type === "DoWhileStatement";
+        this.#loop({ node: s, test: s.test, update: null, body: s.body, scope, isDo, labels });
         break;
-      case "DoWhileStatement":
-        this.#block([s.body], scope);
-        this.#loop(s, s.test, scope, () => this.#block([s.body], scope));
+      }
+      case "BreakStatement":
+      case "ContinueStatement":
+        this.#jump(s);
         break;
+      case "LabeledStatement": {
+        const all = [...labels, s.label.name];
+        if (isLoop(s.body) || s.body.type === "LabeledStatement") this.#statement(s.body, scope, all);
+        else {
+          const breakTo: Target = { what: "loop" };
+          this.#jumps.push({ labels: all, breakTo, continueTo: null });
+          this.#paths.block(breakTo, () => this.#block([s.body], scope));
+          this.#jumps.pop();
+        }
+        break;
+      }
       default:
         this.#refuseSyntax(s);
     }
@@ -542,7 +628,18 @@ class Lowering {
     const isOutermost = this.#calls.length === 0;
     if (isOutermost && !s.argument) this.#refuse(s, "cannot compile a return without a value.");
     const isPlain = isOutermost && value.kind !== "tuple";
-    this.#paths.leave(isPlain ? { kind: "node", id: this.#asNode(value, s.argument ?? s) } : value);
+    const target = this.#returns.at(-1)!;
+    this.#paths.leave(target, isPlain ? { kind: "node", id: this.#asNode(value, s.argument ?? s) } : value);
+  }
+
+  #jump(s: BreakStatement | ContinueStatement): void {
+    const label = s.label?.name;
+    const fits = (jump: Jump) =>
+      label === undefined ? jump.continueTo !== null : jump.labels.includes(label);
+    const to = this.#jumps.findLast(fits);
+    const target = s.type === "BreakStatement" ? to?.breakTo : to?.continueTo;
+    if (!target) this.#refuse(s, "there is no loop to leave here.");
+    this.#paths.leave(target);
   }
 
   /** What is returned: of the function itself it may be a list, if that is allowed. */
@@ -567,19 +664,304 @@ class Lowering {
     return { kind: "tuple", items };
   }
 
-  /** Unrolls a loop whose test is a literal every time round. */
-  #loop(loop: Statement, test: Expression | null, scope: Scope, round: () => void): void {
-    for (let i = 0; !this.#paths.hasReturned; i++) {
-      const going = test === null ? true : this.#t.literalOf(this.#condition(test, scope));
-      if (going === undefined) {
-        this.#refuse(test ?? loop, "cannot compile this loop; its bounds must be literals.");
-      }
-      if (!going) return;
-      if (i >= limits.iterations) {
-        this.#refuse(loop, `cannot compile this loop; it runs more than ${limits.iterations} times.`);
-      }
-      round();
+  /* Loops ------------------------------------------------------------------------------------------------ */
+
+  /** A short loop whose test is a literal every time round is unrolled; any other stays a loop. */
+  #loop(loop: Loop): void {
+    const { node } = loop;
+    if (!this.#rolled.has(node) && !this.#isLong(loop) && this.#attempt(loop)) return;
+    this.#rolled.add(node);
+    // What contains a loop that stays one is not unrolled either.
+    if (this.#attempts > 0) throw new NotUnrolled();
+    this.#roll(loop);
+  }
+
+  /** Unrolls it; false: it cannot be, or comes to too much. Then nothing has happened. */
+  #attempt(loop: Loop): boolean {
+    const restore = this.#save();
+    this.#attempts++;
+    try {
+      this.#unroll(loop);
+      return true;
+    } catch (error) {
+      if (!(error instanceof NotUnrolled || error instanceof TooLarge)) throw error;
+      restore();
+      return false;
+    } finally {
+      this.#attempts--;
     }
+  }
+
+  #save(): () => void {
+    const count = this.#t.nodes.length;
+    const paths = this.#paths.save();
+    const [steps, depth, jumps, effects] = [this.#steps, this.#depth, [...this.#jumps], [...this.#effects]];
+    const [calls, returns] = [this.#calls.length, this.#returns.length];
+    return () => {
+      this.#t.rollback(count);
+      paths();
+      this.#lost += this.#steps - steps;
+      [this.#steps, this.#depth, this.#jumps, this.#effects] = [steps, depth, [...jumps], [...effects]];
+      this.#calls.length = calls;
+      this.#returns.length = returns;
+    };
+  }
+
+  /** Is it told by test and update alone that there are too many iterations, or that their number is no literal? */
+  #isLong({ test, update, body, scope, isDo }: Loop): boolean {
+    if (isDo || test === null || update === null) return false;
+    const { assigned, breaks, continues } = doingsOf([body]);
+    const counters = doingsOf([update]);
+    if (counters.calls || [...counters.assigned].some((name) => assigned.has(name))) return false;
+    const most = breaks || continues ? limits.jumping : limits.iterations;
+    const restore = this.#save();
+    let isLong = false;
+    for (let i = 0; ; i++) {
+      const going = this.#t.literalOf(this.#condition(test, scope));
+      isLong = going === undefined || (!!going && i >= most);
+      if (isLong || !going) break;
+      this.#expression(update, scope);
+    }
+    restore();
+    return isLong;
+  }
+
+  #unroll({ test, update, body, scope, isDo, labels }: Loop): void {
+    const { breaks, continues } = doingsOf([body]);
+    const jumping = breaks || continues;
+    const most = jumping ? limits.jumping : limits.iterations;
+    const jump: Jump = { labels, breakTo: { what: "loop" }, continueTo: { what: "round" } };
+    const round = () => {
+      if (!jumping) this.#block([body], scope);
+      else this.#paths.block(jump.continueTo!, () => this.#block([body], scope));
+      if (update !== null && !this.#paths.hasLeft) this.#expression(update, scope);
+    };
+    const run = () => {
+      if (isDo) round();
+      for (let i = 0; !this.#paths.hasLeft; i++) {
+        const going = test === null ? true : this.#t.literalOf(this.#condition(test, scope));
+        if (going === undefined) throw new NotUnrolled();
+        if (!going) return;
+        if (i >= most) throw new NotUnrolled();
+        round();
+      }
+    };
+    this.#jumps.push(jump);
+    if (jumping) this.#paths.block(jump.breakTo, run);
+    else run();
+    this.#jumps.pop();
+  }
+
+  /**
+   * A loop as a node. Its round is run once, with symbols for the variables that it assigns; what they hold at the end of it is
+   * what they begin the next one with. Where that finds out more about them (one stays as it is, a number may be a
+   * boolean), the round is run again.
+   */
+  #roll(loop: Loop): void {
+    const stays = new Set<Slot>();
+    const mixed = new Set<Slot>();
+    for (let done = false; !done; ) done = this.#rollOnce(loop, stays, mixed);
+  }
+
+  #rollOnce(loop: Loop, stays: Set<Slot>, mixed: Set<Slot>): boolean {
+    const { node, test, update, body, scope, isDo, labels } = loop;
+    const t = this.#t;
+    const paths = this.#paths;
+    const restore = this.#save();
+    const guard = paths.guard();
+    const outer = paths.path.vars;
+    const effects = this.#effects;
+    const { carried, lost, vars } = this.#carriedBy(loop, outer, stays, mixed);
+    const inTest = doingsOf([test]);
+    // What a test assigns stays assigned when it fails.
+    const leavesByTest = !isDo && (inTest.assigned.size > 0 || inTest.calls);
+    const { breaks, returns } = doingsOf([body]);
+    const live = isDo || breaks || returns || leavesByTest ? t.carried("boolean") : null;
+
+    const breakTo: Target = { what: "loop" };
+    const continueTo: Target = { what: "round" };
+    this.#jumps.push({ labels, breakTo, continueTo });
+    let going = t.literal(true);
+    let before: Id[] = [];
+    let again = t.literal(true);
+    this.#effects = [];
+    const end = paths.round(vars, guard, (rebase) => {
+      if (!isDo && !leavesByTest && test !== null) going = this.#condition(test, scope);
+      if (live !== null) going = t.op("and", [live, going]);
+      before = this.#effects;
+      this.#effects = [];
+      rebase(going);
+      if (leavesByTest) {
+        const tested = this.#condition(test!, scope);
+        paths.branch(
+          tested,
+          () => {},
+          () => paths.leave(breakTo),
+        );
+      }
+      paths.block(continueTo, () => this.#block([body], scope));
+      if (update !== null && !paths.hasLeft) this.#expression(update, scope);
+      if (isDo && !paths.hasLeft) again = this.#condition(test!, scope);
+    });
+    const after = this.#effects;
+    this.#effects = effects;
+    this.#jumps.pop();
+
+    const isStable = this.#nextValues(loop, carried, paths.varsAtEnd(end), stays, mixed);
+    if (isStable === null) {
+      restore();
+      return false;
+    }
+    const all: Carried[] = [...carried];
+    const next = [...isStable];
+    const loose = carried.map(() => false);
+    const carry = (id: Id, start: Id, value: Id, isLoose: boolean) => {
+      all.push({ slot: null, id, start, type: t.typeOf(id) });
+      next.push(value);
+      loose.push(isLoose);
+      return all.length - 1;
+    };
+    const { stay, ways } = this.#waysOut(end, breakTo);
+    if (live !== null) {
+      const goesOn = t.op("and", [stay, again]);
+      if (t.literalOf(goesOn) === true && going === live) this.#neverEnds(loop);
+      carry(live, t.literal(true), goesOn, false);
+    }
+    const follows = t.follows(
+      going,
+      all.map((c) => c.id),
+    );
+    if (!follows) this.#neverEnds(loop);
+    const places = ways.map(({ taken, value }) => {
+      const flag = carry(t.carried("boolean"), t.literal(false), taken, false);
+      const items = value.kind === "node" ? [value.id] : value.kind === "tuple" ? value.items : [];
+      const values = items.map((id) => {
+        const type = t.typeOf(id) === "bit" ? "number" : t.typeOf(id);
+        const own = type === "boolean" ? id : t.toNumber(id);
+        return carry(t.carried(type), type === "boolean" ? t.literal(false) : t.literal(0), own, true);
+      });
+      return { flag, values };
+    });
+
+    const span = this.#span(node);
+    const open = { guard, carried: all.map((c) => c.id), starts: all.map((c) => c.start), loose };
+    const { id, outside } = t.loop({ ...open, going, next, before, after }, span);
+    this.#effects.push(...outside, id);
+    for (const slot of lost) {
+      const why = `"${slot.name}" is not a number on every path to here.`;
+      paths.set(slot, { kind: "unusable", why });
+    }
+    carried.forEach(({ slot }, k) => {
+      paths.set(slot!, { kind: "node", id: t.item(id, k, span) });
+    });
+    const exits = ways.map(({ target, value }, k): Exit => {
+      const items = places[k].values.map((at) => t.item(id, at, span));
+      const given: Val =
+        value.kind === "node"
+          ? { kind: "node", id: items[0] }
+          : value.kind === "tuple"
+            ? { kind: "tuple", items }
+            : value;
+      return { test: t.item(id, places[k].flag, span), target, value: given, vars: new Map(paths.path.vars) };
+    });
+    const isBroken = [...end.exits, end.left].some((e) => e?.target === breakTo);
+    const comesThrough = going !== live || isBroken || (isDo && t.literalOf(again) !== true);
+    const last = comesThrough ? null : (exits.pop() ?? null);
+    paths.path = {
+      vars: paths.path.vars,
+      exits: [...paths.path.exits, ...exits],
+      left: last === null ? null : { target: last.target, value: last.value },
+    };
+    return true;
+  }
+
+  #neverEnds({ node, test }: Loop): never {
+    return this.#refuse(
+      test ?? node,
+      "cannot compile this loop; nothing in it makes it end.",
+      "Change what its test reads, or leave it with break or return.",
+    );
+  }
+
+  /** Symbols for the variables that a loop may assign, and the variables as its round finds them. */
+  #carriedBy(loop: Loop, outer: ReadonlyMap<Slot, Val>, stays: Set<Slot>, mixed: Set<Slot>) {
+    const t = this.#t;
+    const { assigned, calls } = doingsOf([loop.test, loop.update, loop.body]);
+    const names = new Set(assigned);
+    if (calls) {
+      for (const value of outer.values()) {
+        if (value.kind === "function")
+          for (const name of doingsOf([value.node.body]).assigned) names.add(name);
+      }
+    }
+    const carried: Carried[] = [];
+    const lost: Slot[] = [];
+    const vars = new Map(outer);
+    for (const [slot, value] of outer) {
+      if (slot.constant || stays.has(slot) || !names.has(slot.name)) continue;
+      if (value.kind === "node") {
+        const own = t.typeOf(value.id) === "bit" ? "number" : t.typeOf(value.id);
+        const type = mixed.has(slot) ? "either" : own;
+        const start = type === "boolean" ? value.id : t.toNumber(value.id);
+        const id = t.carried(type);
+        carried.push({ slot, id, start, type });
+        vars.set(slot, { kind: "node", id });
+      } else if (value.kind !== "unusable") {
+        lost.push(slot);
+        vars.set(slot, { kind: "unusable", why: `"${slot.name}" is not a number on every path to here.` });
+      }
+    }
+    return { carried, lost, vars };
+  }
+
+  /** What the carried values are in the next round; null: something about them was not known, and is now. */
+  #nextValues(
+    { node }: Loop,
+    carried: readonly Carried[],
+    end: ReadonlyMap<Slot, Val>,
+    stays: Set<Slot>,
+    mixed: Set<Slot>,
+  ): Id[] | null {
+    const t = this.#t;
+    let isStable = true;
+    const next = carried.map(({ slot, id, type }) => {
+      const value = end.get(slot!);
+      if (value?.kind !== "node") {
+        return this.#refuse(node, `"${slot!.name}" is not a number on every path through this loop.`);
+      }
+      const own = t.typeOf(value.id) === "bit" ? "number" : t.typeOf(value.id);
+      if (value.id === id) {
+        stays.add(slot!);
+        isStable = false;
+      } else if (own !== type && type !== "either") {
+        mixed.add(slot!);
+        isStable = false;
+      }
+      return type === "boolean" ? value.id : t.toNumber(value.id);
+    });
+    return isStable ? next : null;
+  }
+
+  /** Whether an element stays in the loop after a round, and by which ways it leaves for somewhere further out. */
+  #waysOut({ exits, left }: Path, breakTo: Target) {
+    const t = this.#t;
+    const ways: { readonly target: Target; taken: Id; value: Val }[] = [];
+    let stay = t.literal(true);
+    const leave = (test: Id, target: Target, value: Val) => {
+      const taken = t.op("and", [stay, test]);
+      stay = t.op("and", [stay, t.op("not", [test])]);
+      if (target === breakTo) return;
+      const way = ways.find((w) => w.target === target);
+      if (way === undefined) ways.push({ target, taken, value });
+      else {
+        // Of two exits the first one counts; `taken` excludes the other.
+        way.value = this.#paths.choose(taken, value, way.value, notEveryPath);
+        way.taken = t.op("or", [way.taken, taken]);
+      }
+    };
+    for (const { test, target, value } of exits) leave(test, target, value);
+    if (left !== null) leave(t.literal(true), left.target, left.value);
+    return { stay, ways };
   }
 
   #declaration(declaration: VariableDeclaration, scope: Scope): void {
@@ -593,6 +975,14 @@ class Lowering {
           if (key === null || property.type !== "Property") this.#refuseSyntax(property);
           this.#initialize(property.value, scope, this.#member(value, key, property));
         }
+      } else if (id.type === "ArrayPattern" && value.kind === "shape") {
+        id.elements.forEach((target, axis) => {
+          if (target === null) return;
+          const { of } = value;
+          if (axis >= of.table.rank) this.#refuse(target, `"${of.key}" has ${of.table.rank} axes.`);
+          const size = this.#word(of, tableWord.size(axis), this.#span(target));
+          this.#initialize(target, scope, { kind: "node", id: size });
+        });
       } else this.#initialize(id, scope, value);
     }
   }
@@ -861,10 +1251,80 @@ class Lowering {
           ? property.value
           : null;
     const object = this.#expression(node.object, scope);
+    if (object.kind === "table" || object.kind === "shape") return this.#ofTable(object, node, key);
     if (object.kind !== "namespace" || key === null) {
       return this.#refuse(node, "cannot compile this property; only Math.* and Number.* are known.");
     }
     return this.#member(object, key, node);
+  }
+
+  /** `table.get`, `table.shape[0]`, `table.size`, `table.rank`. */
+  #ofTable(object: Val & { kind: "table" | "shape" }, node: MemberExpression, key: string | null): Val {
+    const span = this.#span(node);
+    if (object.kind === "shape") {
+      const { of } = object;
+      const axis = node.property.type === "Literal" ? node.property.value : null;
+      if (typeof axis === "number" && Number.isInteger(axis) && axis >= 0 && axis < of.table.rank) {
+        return { kind: "node", id: this.#word(of, tableWord.size(axis), span) };
+      }
+      return this.#refuse(
+        node,
+        `cannot compile this; "${of.key}" has the axes ${of.table.rank === 0 ? "of a single element: none" : `0 to ${of.table.rank - 1}`}.`,
+        `Write the axis as a literal: ${of.key}.shape[0].`,
+      );
+    }
+    switch (key) {
+      case "get":
+        return { kind: "get", of: object };
+      case "shape":
+        return { kind: "shape", of: object };
+      case "size":
+        return { kind: "node", id: this.#word(object, tableWord.count(object.table.rank), span) };
+      case "rank":
+        return { kind: "node", id: this.#t.literal(object.table.rank, span) };
+      default:
+        return this.#refuse(
+          node,
+          `cannot compile this; a table has get, shape, size and rank.`,
+          `Read an element with ${object.key}.get(i).`,
+        );
+    }
+  }
+
+  /** A fact of a table, as a captured number. */
+  #word({ key }: Val & { kind: "table" }, word: number, span?: Span): Id {
+    const name = `${word} ${key}`;
+    let param = this.#words.get(name);
+    if (param === undefined) {
+      param = this.#params.length;
+      this.#params.push(`${key}.${word}`);
+      this.#sources.push({ key, index: word });
+      this.#words.set(name, param);
+    }
+    return this.#t.param(param, "number", span);
+  }
+
+  #readTable(of: Val & { kind: "table" }, args: readonly Val[], node: CallExpression): Id {
+    const { table, key } = of;
+    const { rank, dtype } = table;
+    if (args.length !== rank) {
+      const count = (n: number, one: string, more: string) => `${n} ${n === 1 ? one : more}`;
+      this.#refuse(
+        node,
+        `"${key}" has ${count(rank, "axis", "axes")}, got ${count(args.length, "index", "indices")}.`,
+        "Give an index for each axis.",
+      );
+    }
+    const t = this.#t;
+    const axes = args.flatMap((a, d) => [
+      t.toNumber(this.#asNode(a, node.arguments[d])),
+      this.#word(of, tableWord.size(d)),
+      this.#word(of, tableWord.stride(d)),
+    ]);
+    const address = this.#word(of, tableWord.address);
+    const id = t.read(key, dtype, [this.#paths.guard(), address, ...axes], this.#span(node));
+    this.#effects.push(id);
+    return id;
   }
 
   #member(object: Val & { kind: "namespace" }, key: string, node: AnyNode): Val {
@@ -903,6 +1363,8 @@ class Lowering {
       return this.#expression(a, scope);
     });
     switch (fn.kind) {
+      case "get":
+        return { kind: "node", id: this.#readTable(fn.of, args, node) };
       case "function":
         return this.#callFunction(fn, args, node);
       case "template": {
@@ -912,7 +1374,10 @@ class Lowering {
         }
         const ids = args.map((a, i) => this.#t.toNumber(this.#asNode(a, node.arguments[i]), span));
         for (const used of template.globals?.names ?? []) this.#useGlobal(used.name, span);
-        return { kind: "node", id: inlineTemplate(this.#t, template, ids, params, span) };
+        const hasEffects = template.nodes.some(isEffect);
+        const guard = hasEffects ? this.#paths.guard() : null;
+        const into = { guard, effects: this.#effects };
+        return { kind: "node", id: inlineTemplate(this.#t, template, ids, params, span, into) };
       }
       case "builtin": {
         const ids = args.map((a, i) => this.#builtinArgument(a, node.arguments[i]));
@@ -948,6 +1413,9 @@ class Lowering {
     return scope.find(name) === null && !this.#free.has(name) && globalValue(name, this.#t) === null;
   }
 }
+
+const isLoop = (s: Statement): boolean =>
+  s.type === "ForStatement" || s.type === "WhileStatement" || s.type === "DoWhileStatement";
 
 /** Whether === can be told from the values alone: both are numbers, or both booleans. */
 function comparable(a: JSType, b: JSType): boolean {

@@ -90,3 +90,45 @@ export function rootName(node: MemberExpression): string | null {
   while (object.type === "MemberExpression") object = object.object;
   return object.type === "Identifier" ? object.name : null;
 }
+
+/** What a part of a function does to variables and to the flow of control; nothing of it in inner functions counts. */
+export interface Doings {
+  /** Names that something is assigned to. */
+  readonly assigned: ReadonlySet<string>;
+  /** Does it leave a loop (break, continue of one further out), end a round of its own, leave the function? */
+  readonly breaks: boolean;
+  readonly continues: boolean;
+  readonly returns: boolean;
+  /** Does it call a function by its name? */
+  readonly calls: boolean;
+}
+
+export function doingsOf(parts: readonly (AnyNode | null | undefined)[]): Doings {
+  const assigned = new Set<string>();
+  let [breaks, continues, returns, calls] = [false, false, false, false];
+  const visit = (node: AnyNode, loops: number): void => {
+    if (isFunctionNode(node)) return;
+    if (node.type === "AssignmentExpression")
+      for (const name of patternNames(node.left as Pattern)) assigned.add(name);
+    if (node.type === "UpdateExpression" && node.argument.type === "Identifier")
+      assigned.add(node.argument.name);
+    if (node.type === "VariableDeclaration" && node.kind === "var")
+      for (const name of declaredNames(node)) assigned.add(name);
+    if (node.type === "ReturnStatement") returns = true;
+    if (node.type === "BreakStatement" && (node.label || loops === 0)) breaks = true;
+    if (node.type === "ContinueStatement" && node.label) breaks = true;
+    if (node.type === "ContinueStatement" && loops === 0) continues = true;
+    if (node.type === "CallExpression" && node.callee.type === "Identifier") calls = true;
+    const deeper = loops + (isLoop(node) ? 1 : 0);
+    for (const child of Object.values(node)) {
+      for (const item of Array.isArray(child) ? child : [child]) {
+        if (typeof item === "object" && item !== null && typeof item.type === "string") visit(item, deeper);
+      }
+    }
+  };
+  for (const part of parts) if (part) visit(part, 0);
+  return { assigned, breaks, continues, returns, calls };
+}
+
+const isLoop = (node: AnyNode): boolean =>
+  node.type === "ForStatement" || node.type === "WhileStatement" || node.type === "DoWhileStatement";

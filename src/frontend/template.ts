@@ -5,7 +5,17 @@
  */
 import type { DType } from "../dtype.ts";
 import { unreachable } from "../errors.ts";
-import type { Globals, Id, Span, Template, TemplateNode } from "../ir/node.ts";
+import {
+  type Globals,
+  type Id,
+  isEffect,
+  type ParamSource,
+  type Region,
+  type Span,
+  type Template,
+  type TemplateLoop,
+  type TemplateNode,
+} from "../ir/node.ts";
 import { type OpName, ops } from "../ir/ops.ts";
 
 export type Literal = number | bigint | boolean;
@@ -43,6 +53,49 @@ export function isKernelLike(value: unknown): value is KernelLike {
 /** Is it a kernel's? */
 export const isKernelTemplate = (template: Template): boolean => kernelTemplates.has(template);
 
+/**
+ * A captured tensor, as functions of elements see it: `table.get(i, j)`, `table.shape[0]`, `table.size`. Where it lies is
+ * known by the words below; who passes it answers for it that they hold as long as it lives.
+ */
+export class Table {
+  /** What was captured. */
+  readonly of: unknown;
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+  /** [address, then per axis: size, stride in bytes], modulo 2^32; then how many elements there are. */
+  readonly words: readonly number[];
+  /** Refuses, in the name of an operation, a table that lives no more. */
+  readonly check: (operation: string) => void;
+
+  constructor(
+    of: unknown,
+    dtype: DType,
+    shape: readonly number[],
+    address: number,
+    byteStrides: readonly number[],
+    check: (operation: string) => void,
+  ) {
+    this.of = of;
+    this.dtype = dtype;
+    this.shape = shape;
+    const axes = shape.flatMap((n, d) => [n, Number(BigInt.asUintN(32, BigInt(byteStrides[d])))]);
+    this.words = [address, ...axes, shape.reduce((size, n) => size * n, 1)];
+    this.check = check;
+  }
+
+  get rank(): number {
+    return this.shape.length;
+  }
+}
+
+/** Which of a table's words is what. */
+export const tableWord = {
+  address: 0,
+  size: (axis: number) => 1 + 2 * axis,
+  stride: (axis: number) => 2 + 2 * axis,
+  count: (rank: number) => 1 + 2 * rank,
+} as const;
+
 /** A template of one operation on inputs 0, 1, …: `templateOf("add", "add")`. */
 export function templateOf(op: OpName, name: string = op): Template {
   const t = new TemplateBuilder();
@@ -56,24 +109,45 @@ export function templateOf(op: OpName, name: string = op): Template {
  * `name.theirs`.
  */
 export function captureValues(template: Template, captures: Readonly<Record<string, unknown>>): unknown[] {
-  return template.params.map((name) => captureValue(captures, name));
+  const sources = template.sources ?? template.params.map((key): ParamSource => ({ key }));
+  return sources.map(({ key, index }) => {
+    const from = Object.hasOwn(captures, key) ? captures[key] : unreachable(`no captured value for ${key}`);
+    if (index === undefined) return from;
+    if (from instanceof Table) return from.words[index];
+    return isKernelLike(from) ? kernels.get(from)![index] : unreachable(`${key} has no values of its own`);
+  });
 }
 
-function captureValue(captures: Readonly<Record<string, unknown>>, name: string): unknown {
-  if (Object.hasOwn(captures, name)) return captures[name];
-  for (let dot = name.indexOf("."); dot >= 0; dot = name.indexOf(".", dot + 1)) {
-    const inner = Object.hasOwn(captures, name.slice(0, dot)) ? captures[name.slice(0, dot)] : undefined;
-    if (!isKernelLike(inner)) continue;
-    const index = inner.template.params.indexOf(name.slice(dot + 1));
-    if (index >= 0) return kernels.get(inner)![index];
-  }
-  return unreachable(`no captured value for ${name}`);
+/** A loop before it is one node: everything in it is still among the nodes around it. */
+export interface OpenLoop {
+  /** Is it reached? */
+  readonly guard: Id;
+  /** What stands for the carried values, and where each starts. */
+  readonly carried: readonly Id[];
+  readonly starts: readonly Id[];
+  readonly loose: readonly boolean[];
+  readonly going: Id;
+  readonly next: readonly Id[];
+  /** What may fail in it: before `going` is known, and after. */
+  readonly before: readonly Id[];
+  readonly after: readonly Id[];
 }
 
 export class TemplateBuilder {
   readonly nodes: TemplateNode[] = [];
   readonly #types: JSType[] = [];
+  readonly #keys: string[] = [];
   readonly #ids = new Map<string, Id>();
+  #carried = 0;
+
+  /** What was made since there were so many nodes is gone. */
+  rollback(count: number): void {
+    while (this.nodes.length > count) {
+      this.nodes.pop();
+      this.#types.pop();
+      this.#ids.delete(this.#keys.pop()!);
+    }
+  }
 
   typeOf(id: Id): JSType {
     return this.#types[id];
@@ -108,6 +182,99 @@ export class TemplateBuilder {
     return this.#add(`tuple:${args.join(",")}`, "number", { op: "tuple", args, ...at(span) });
   }
 
+  /** Stands for a value that a loop carries, until the loop is closed. */
+  carried(type: JSType): Id {
+    const index = this.#carried++;
+    return this.#add(`carried#${index}`, type, { op: "input", index: -1 - index });
+  }
+
+  /** An element of a table; see ReadNode. */
+  read(name: string, dtype: DType, args: readonly Id[], span?: Span): Id {
+    const type = dtype === "bool" ? "boolean" : "number";
+    const key = `read:${name}:${dtype}:${args.join(",")}`;
+    return this.#add(key, type, { op: "read", name, dtype, args, ...at(span) });
+  }
+
+  item(loop: Id, index: number, span?: Span): Id {
+    const node = this.nodes[loop] as TemplateLoop;
+    return this.#add(`item:${loop}#${index}`, node.types[index], {
+      op: "item",
+      args: [loop],
+      index,
+      ...at(span),
+    });
+  }
+
+  /** A loop that is closed already, on other arguments. */
+  loopOn(loop: TemplateLoop, args: readonly Id[], span?: Span): Id {
+    const key = `loop:${args.join(",")}:${loop.carried}:${loop.types}:${loop.loose}:${textOf(loop.body)}`;
+    return this.#add(key, loop.types[0], { ...loop, args, ...at(span) });
+  }
+
+  /**
+   * Closes a loop: the nodes that follow from what it carries become its body, all others come from outside. `outside`:
+   * what may fail and does not follow from it.
+   */
+  loop(open: OpenLoop, span?: Span): { readonly id: Id; readonly outside: readonly Id[] } {
+    const { guard, carried, starts, loose, going, next, before, after } = open;
+    const inside = this.#following(carried);
+    const nodes: TemplateNode[] = [];
+    const places = new Map<Id, Id>();
+    const inputs: Id[] = [...starts];
+    const place = (id: Id, node: TemplateNode) => {
+      nodes.push(node);
+      places.set(id, nodes.length - 1);
+    };
+    carried.forEach((id, index) => {
+      place(id, { op: "input", index });
+    });
+    const isOwn = (id: Id) => inside.has(id);
+    const roots = [...before.filter(isOwn), going, ...after.filter(isOwn), ...next];
+    const work = roots.toReversed();
+    while (work.length > 0) {
+      const id = work[work.length - 1];
+      const node = this.nodes[id];
+      if (places.has(id)) work.pop();
+      else if (node.op === "literal") place(id, node);
+      else if (!isOwn(id)) {
+        inputs.push(id);
+        place(id, { op: "input", index: inputs.length - 1 });
+      } else {
+        const args = "args" in node ? node.args : unreachable("a loop's own node without arguments");
+        const missing = args.find((a) => !places.has(a));
+        if (missing !== undefined) work.push(missing);
+        else place(id, { ...node, args: args.map((a) => places.get(a)!) } as TemplateNode);
+      }
+    }
+    const results = [going, ...next].map((id) => places.get(id)!);
+    nodes.push({ op: "tuple", args: results });
+    const types = carried.map((id) => {
+      const type = this.typeOf(id);
+      return type === "bit" ? "number" : type;
+    });
+    const body: Region = { nodes, result: nodes.length - 1 };
+    const args = [guard, ...inputs];
+    const loop: TemplateLoop = { op: "loop", args, carried: carried.length, loose, types, body };
+    const outside = [...before, ...after].filter((id) => !isOwn(id));
+    return { id: this.loopOn(loop, args, span), outside };
+  }
+
+  /** Does the node depend on one of these? */
+  follows(id: Id, of: readonly Id[]): boolean {
+    return of.length > 0 && this.#following(of).has(id);
+  }
+
+  /** The nodes that depend on some of these, these among them. */
+  #following(of: readonly Id[]): Set<Id> {
+    const found = new Set<Id>(of);
+    const first = Math.min(...of);
+    for (let id = first; id < this.nodes.length; id++) {
+      const node = this.nodes[id];
+      if ("args" in node && node.args.some((a) => found.has(a))) found.add(id);
+    }
+    return found;
+  }
+
   op(op: OpName, args: readonly Id[], span?: Span): Id {
     const simpler = this.#simplify(op, args, span);
     if (simpler !== null) return simpler;
@@ -133,14 +300,17 @@ export class TemplateBuilder {
     about: {
       inputs: number;
       params?: readonly string[];
+      sources?: readonly ParamSource[];
       source?: string;
       name?: string;
       globals?: Globals | null;
+      /** What may fail: it is done whether or not the result needs it. */
+      effects?: readonly Id[];
     },
   ): Template {
     const places = new Map<Id, Id>();
     const nodes: TemplateNode[] = [];
-    const work: Id[] = [result];
+    const work: Id[] = [...(about.effects ?? []), result].reverse();
     while (work.length > 0) {
       const id = work[work.length - 1];
       const node = this.nodes[id];
@@ -155,9 +325,10 @@ export class TemplateBuilder {
       nodes.push("args" in node ? { ...node, args: args.map((a) => places.get(a)!) } : node);
       places.set(id, nodes.length - 1);
     }
-    const { inputs, params = [], source = "", name = "", globals = null } = about;
+    const { inputs, params = [], sources, source = "", name = "", globals = null } = about;
     const own = { nodes, result: places.get(result)!, inputs, params, source, name };
-    return globals === null ? own : { ...own, globals };
+    const named = sources === undefined ? own : { ...own, sources };
+    return globals === null ? named : { ...named, globals };
   }
 
   #add(key: string, type: JSType, node: TemplateNode): Id {
@@ -165,6 +336,7 @@ export class TemplateBuilder {
     if (known !== undefined) return known;
     this.nodes.push(node);
     this.#types.push(type);
+    this.#keys.push(key);
     this.#ids.set(key, this.nodes.length - 1);
     return this.nodes.length - 1;
   }
@@ -236,7 +408,27 @@ export class TemplateBuilder {
   }
 }
 
+/** Two regions of one text compute the same. */
+const textOf = (region: Region): string =>
+  JSON.stringify(region, (key, value) =>
+    key === "span"
+      ? undefined
+      : typeof value === "bigint"
+        ? `${value}n`
+        : Object.is(value, -0)
+          ? "-0"
+          : typeof value === "number" && !Number.isFinite(value)
+            ? String(value)
+            : value,
+  );
+
 const at = (span: Span | undefined) => (span === undefined ? {} : { span });
+
+/** Where a template is written: under a condition, if there is one. What of it may fail is added to `effects`. */
+export interface Inlining {
+  readonly guard: Id | null;
+  readonly effects: Id[];
+}
 
 /** Writes `template` into `builder` on the given operands and captured scalars. Nodes take the span of the call. */
 export function inlineTemplate(
@@ -245,7 +437,14 @@ export function inlineTemplate(
   args: readonly Id[],
   params: readonly Id[] = [],
   span?: Span,
+  into: Inlining = { guard: null, effects: [] },
 ): Id {
+  const { guard, effects } = into;
+  /** Nothing that may fail is done where the template is not reached. */
+  const guarded = (node: { readonly args: readonly Id[] }): Id[] => {
+    const [own, ...rest] = node.args.map((a) => places[a]);
+    return [guard === null ? own : builder.op("and", [guard, own]), ...rest];
+  };
   const places: Id[] = [];
   for (const node of template.nodes) {
     switch (node.op) {
@@ -269,6 +468,15 @@ export function inlineTemplate(
           ),
         );
         break;
+      case "loop":
+        places.push(builder.loopOn(node, guarded(node), span));
+        break;
+      case "item":
+        places.push(builder.item(places[node.args[0]], node.index, span));
+        break;
+      case "read":
+        places.push(builder.read(node.name, node.dtype, guarded(node), span));
+        break;
       default:
         places.push(
           builder.op(
@@ -279,6 +487,9 @@ export function inlineTemplate(
         );
     }
   }
+  template.nodes.forEach((node, id) => {
+    if (isEffect(node)) effects.push(places[id]);
+  });
   return places[template.result];
 }
 

@@ -45,6 +45,17 @@ export class Builder {
     return this.add({ op: "tuple", args, dtype: this.dtypeOf(args[0]) });
   }
 
+  /** A loop; see LoopNode. */
+  loop(carried: number, args: readonly Id[], body: Program, span?: Span): Id {
+    return this.add({ op: "loop", carried, args, body, dtype: this.dtypeOf(args[1]), ...at(span) });
+  }
+
+  /** What a loop has carried to its end. */
+  item(loop: Id, index: number): Id {
+    const dtype = this.dtypeOf(this.nodes[loop].args[1 + index]);
+    return this.add({ op: "item", index, args: [loop], dtype });
+  }
+
   /** An operation on arguments that already have their working dtype. */
   op(op: OpName, ...args: Id[]): Id {
     return this.opAt(undefined, op, args);
@@ -89,6 +100,12 @@ export function nodeKey(node: Node): string {
       return `${head}#${Object.is(node.value, -0) ? "-0" : node.value}`;
     case "rare":
       return `${head}#${node.slow}`;
+    case "item":
+      return `${head}#${node.index}`;
+    case "loop":
+      return `${head}#${node.carried}#${node.body.nodes.map(nodeKey).join(";")}`;
+    case "read":
+      return `${head}#${node.name}`;
     default:
       return head;
   }

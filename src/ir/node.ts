@@ -59,7 +59,54 @@ export interface RareNode extends Base {
 export interface TupleNode extends Base {
   readonly op: "tuple";
 }
-export type Node = InputNode | ParamNode | ConstNode | CastNode | BitcastNode | RareNode | TupleNode | OpNode;
+/**
+ * `args = [guard, starts…, outside…]`: a value that a loop carries from round to round starts as its argument. A round is
+ * `body`, a program of [carried…, outside…] that gives the tuple [going, next…]. While `going` holds, the carried values become
+ * the next ones; once it does not, they stay as they are, and are what `item` nodes take. Where the guard does not hold there
+ * are no rounds. Its dtype is the first carried value's.
+ */
+export interface LoopNode extends Base {
+  readonly op: "loop";
+  readonly carried: number;
+  readonly body: Program;
+}
+/** What a loop has carried to its end. */
+export interface ItemNode extends Base {
+  readonly op: "item";
+  readonly index: number;
+}
+/**
+ * `args = [guard, address, index, size, stride, index, size, stride, …]`: an element of a table, an axis' three facts in a
+ * row. Where the guard holds every index must be one of its axis; elsewhere nothing is read, and the value is 0.
+ */
+export interface ReadNode extends Base {
+  readonly op: "read";
+  /** The table, as messages name it. */
+  readonly name: string;
+}
+export type Node =
+  | InputNode
+  | ParamNode
+  | ConstNode
+  | CastNode
+  | BitcastNode
+  | RareNode
+  | TupleNode
+  | LoopNode
+  | ItemNode
+  | ReadNode
+  | OpNode;
+
+/** May it fail? Then it is done even where nobody uses its value. */
+export const isEffect = (node: { readonly op: string }): boolean => node.op === "loop" || node.op === "read";
+
+/** Is there such a node, in the program or in a loop of it? */
+export function someNode(program: Program, is: (node: Node) => boolean): boolean {
+  return program.nodes.some((node) => is(node) || (node.op === "loop" && someNode(node.body, is)));
+}
+
+/** Rounds that the loops of one element have together, at the most: one that needs more is taken for endless. */
+export const MOST_ROUNDS = 2 ** 28;
 
 export interface Program {
   readonly nodes: readonly Node[];
@@ -90,15 +137,49 @@ export type TemplateNode =
   | { readonly op: "literal"; readonly value: number | bigint | boolean; readonly span?: Span }
   | { readonly op: "cast"; readonly args: readonly Id[]; readonly dtype: DType; readonly span?: Span }
   | { readonly op: "tuple"; readonly args: readonly Id[]; readonly span?: Span }
+  | TemplateLoop
+  | { readonly op: "item"; readonly args: readonly Id[]; readonly index: number; readonly span?: Span }
+  | {
+      readonly op: "read";
+      readonly args: readonly Id[];
+      readonly dtype: DType;
+      readonly name: string;
+      readonly span?: Span;
+    }
   | { readonly op: OpName; readonly args: readonly Id[]; readonly span?: Span };
 
-export interface Template {
+/** As a LoopNode; `body` has its inputs in the same order. */
+export interface TemplateLoop {
+  readonly op: "loop";
+  readonly args: readonly Id[];
+  readonly carried: number;
+  /** Carried values that are set before anybody looks: where they start does not matter. */
+  readonly loose: readonly boolean[];
+  /** What JavaScript's typeof says of each; `either` where it depends. */
+  readonly types: readonly ("number" | "boolean" | "either")[];
+  readonly body: Region;
+  readonly span?: Span;
+}
+
+/** Nodes, with inputs of their own. */
+export interface Region {
   readonly nodes: readonly TemplateNode[];
   readonly result: Id;
+}
+
+/** Where a captured value comes from: a capture itself, a value that a captured kernel has, a fact of a captured table. */
+export interface ParamSource {
+  readonly key: string;
+  readonly index?: number;
+}
+
+export interface Template extends Region {
   /** How many operands the function takes. */
   readonly inputs: number;
   /** Names of the captured scalars, by param index. */
   readonly params: readonly string[];
+  /** The same, as to where they come from; left out: each is a capture of that name. */
+  readonly sources?: readonly ParamSource[];
   /** The function's text, for messages and explain; empty for built-in operations. */
   readonly source: string;
   readonly name: string;

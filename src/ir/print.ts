@@ -1,5 +1,5 @@
 /** The text form of a Program, for explain, messages and cache keys: one node a line, `%3 = mul f32 %1 %2`. */
-import type { Node, Program, Template } from "./node.ts";
+import { type Node, type Program, resultsOf, type Template } from "./node.ts";
 import { isOp, ops } from "./ops.ts";
 
 export function printNode(node: Node, id: number): string {
@@ -13,6 +13,18 @@ export function printNode(node: Node, id: number): string {
       return `%${id} = const ${node.dtype} ${Object.is(node.value, -0) ? "-0" : node.value}`;
     case "rare":
       return `%${id} = rare ${node.dtype}${args} ${node.slow}`;
+    case "item":
+      return `%${id} = item ${node.dtype}${args} #${node.index}`;
+    case "read":
+      return `%${id} = read ${node.dtype}${args} ${JSON.stringify(node.name)}`;
+    case "loop": {
+      const [guard, ...rest] = node.args.map((a) => ` %${a}`);
+      const [starts, outside] = [rest.slice(0, node.carried), rest.slice(node.carried)];
+      const lines = node.body.nodes.filter((n) => n.op !== "tuple").map(printNode);
+      const [going, ...next] = resultsOf(node.body).map((r) => ` %${r}`);
+      const inner = [...lines, `while${going} next${next.join("")}`].join("\n").replace(/^/gm, "  ");
+      return `%${id} = loop ${node.dtype} if${guard} from${starts.join("")} with${outside.join("")} {\n${inner}\n}`;
+    }
     default:
       return `%${id} = ${node.op} ${node.dtype}${args}`;
   }
@@ -47,6 +59,22 @@ export function printTemplate(template: Template): string {
       case "tuple":
         text.push(`[${node.args.map((a) => short(text[a])).join(", ")}]`);
         break;
+      case "loop":
+        text.push(
+          `loop(${node.args
+            .slice(1)
+            .map((a) => short(text[a]))
+            .join(", ")})`,
+        );
+        break;
+      case "item":
+        text.push(`${short(text[node.args[0]])}[${node.index}]`);
+        break;
+      case "read": {
+        const indices = node.args.slice(2).filter((_, i) => i % 3 === 0);
+        text.push(`${node.name}.get(${indices.map((a) => short(text[a])).join(", ")})`);
+        break;
+      }
       default: {
         const args = node.args.map((a) => short(text[a]));
         const sign = isOp(node.op) ? ops[node.op].sign : undefined;

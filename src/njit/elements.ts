@@ -366,14 +366,16 @@ export abstract class Elements extends Operators {
             ? { op: "literal", value: node.value, place }
             : node.op === "param"
               ? { op: "literal", value: params[node.index], place }
-              : node.op === "cast" || node.op === "tuple"
-                ? refuse(
-                    place,
-                    node.op === "tuple"
-                      ? "cannot compile this call of a kernel that has several results."
-                      : "cannot compile this call of a kernel that converts its operands or its result.",
-                  )
-                : this.op(node.op, node.args.map(exprOf), place);
+              : node.op === "loop" || node.op === "item" || node.op === "read"
+                ? refuse(place, "cannot compile this call of a kernel that has loops or tables.")
+                : node.op === "cast" || node.op === "tuple"
+                  ? refuse(
+                      place,
+                      node.op === "tuple"
+                        ? "cannot compile this call of a kernel that has several results."
+                        : "cannot compile this call of a kernel that converts its operands or its result.",
+                    )
+                  : this.op(node.op, node.args.map(exprOf), place);
       made.set(id, expr);
       return expr;
     };

@@ -48,8 +48,9 @@ export function elementwise(
   const compute = checkOptionalDType(operation, own(given, "compute"));
   const out = own(given, "out") ?? null;
   const callable = compute === undefined ? plain : plain.computed(compute);
-  const { definition: what, values, kinds } = callable;
+  const { definition: what, kinds } = callable;
   if (what === null) return callElements(operation, callable, operands, out, dtype, compute);
+  const values = callable.valuesFor(operation);
   const facts = [what.id, kinds, dtype];
   return execute(elementwiseForm, { operation, what, facts, inputs: operands, out, values, callable, dtype });
 }

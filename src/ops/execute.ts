@@ -22,6 +22,7 @@ import type { Asked, Routine } from "../run/routine.ts";
 import { sizeOf } from "../view/layout.ts";
 import { overlaps, sameElements } from "../view/overlap.ts";
 import { broadcastTo } from "../view/view.ts";
+import { mayFail, runChecked } from "./failure.ts";
 import { allocate, checkWritable, withTemporary } from "./strided.ts";
 import { tellCopy, tellInterpreted } from "./tell.ts";
 
@@ -34,12 +35,21 @@ export function execute<C extends Call>(form: Form<C>, call: C): Strided {
   const params = paramsOf(call, plan);
   if (out === null) return make(e, call, plan, params, planning);
   checkWritable(call.operation, out);
-  if (isInTheWay(form, call.inputs, out)) {
-    aside(call.operation, out, out.dtype, "the output overlaps an operand", (made) => {
-      execute(form, { ...call, out: made });
+  const why = whyAside(form, call, plan, out);
+  if (why !== null) {
+    aside(call.operation, out, out.dtype, why, (made) => {
+      const own = { ...call, out: made };
+      const again = planOf(e, form, own);
+      perform(e, own, again.plan, made, paramsOf(own, again.plan), again.planning);
     });
   } else perform(e, call, plan, out, params, planning);
   return out;
+}
+
+/** Why a result is not made where it is to be; null: it is. What fails halfway must change nothing. */
+function whyAside<C extends Call>(form: Form<C>, call: C, { work }: Plan, out: Strided): string | null {
+  if (isInTheWay(form, call.inputs, out)) return "the output overlaps an operand";
+  return mayFail(work) ? "an element may fail" : null;
 }
 
 /** The plan of a call, and what making it took; null: it was there before. */
@@ -118,7 +128,8 @@ export function perform(
     e.listener({ kind: "begins", call, plan, out, planning });
   }
   e.recorder?.writes?.(call.operation, out);
-  plan.prepared.run(out, call.inputs, params);
+  if (mayFail(plan.work)) runChecked(e, call, plan, out, params);
+  else plan.prepared.run(out, call.inputs, params);
   out.storage.version++;
   e.listener?.({ kind: "ran", call, plan, out, planning });
   e.recorder?.ran(call, plan, out);

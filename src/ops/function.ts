@@ -8,7 +8,13 @@ import { describe, fail, TensorError } from "../errors.ts";
 import { type ParamKind, paramKind, specialize } from "../frontend/infer.ts";
 import { capturedArguments, lowerFunction } from "../frontend/lower.ts";
 import { isRefusal, type Refusal, refusalMessage } from "../frontend/refusal.ts";
-import { captureValues, inlineTemplate, registerKernel, TemplateBuilder } from "../frontend/template.ts";
+import {
+  captureValues,
+  inlineTemplate,
+  registerKernel,
+  Table,
+  TemplateBuilder,
+} from "../frontend/template.ts";
 import { type Id, type Program, severalOf, type Template } from "../ir/node.ts";
 import { fastRules, simplify } from "../optimize/rules.ts";
 import { type Captured, newId } from "../run/call.ts";
@@ -60,6 +66,7 @@ export interface CallableParts {
   readonly fn?: ScalarFunction | null;
   readonly values?: readonly Captured[];
   readonly captures?: Captures;
+  readonly tables?: readonly Table[];
 }
 
 /** A function with its captured values: one that has a definition is compiled, any other is called. */
@@ -74,14 +81,23 @@ export class Callable {
   readonly captures: Captures;
   /** What programs depend on, of the captured values: their kinds. */
   readonly kinds: number | string;
+  /** The tables whose facts are among the captured values. */
+  readonly tables: readonly Table[];
 
-  constructor(definition: Definition | null, { refusal, fn, values, captures }: CallableParts = {}) {
+  constructor(definition: Definition | null, { refusal, fn, values, captures, tables }: CallableParts = {}) {
     this.definition = definition;
     this.refusal = refusal ?? null;
     this.fn = fn ?? null;
     this.values = values ?? none;
     this.captures = captures ?? noCaptures;
     this.kinds = kindsOf(this.values);
+    this.tables = tables ?? noTables;
+  }
+
+  /** The captured values, for a call now: all tables are checked to live. */
+  valuesFor(operation: string): readonly Captured[] {
+    for (const table of this.tables) table.check(operation);
+    return this.values;
   }
 
   get template(): Template | null {
@@ -90,8 +106,8 @@ export class Callable {
 
   /** The same function with other captured values. */
   withValues(values: readonly Captured[]): Callable {
-    const { fn, captures } = this;
-    return new Callable(this.definition, { fn, values, captures });
+    const { fn, captures, tables } = this;
+    return new Callable(this.definition, { fn, values, captures, tables });
   }
 
   /** The same function of operands that are converted to this dtype first; one that is called stays as it is. */
@@ -112,8 +128,8 @@ export class Callable {
   }
 
   #as(definition: Definition): Callable {
-    const { fn, values, captures } = this;
-    return new Callable(definition, { fn, values, captures });
+    const { fn, values, captures, tables } = this;
+    return new Callable(definition, { fn, values, captures, tables });
   }
 
   /** Another template around this one. */
@@ -126,9 +142,11 @@ export class Callable {
     const params = template.params.map((_, i) =>
       b.param(i, typeof this.values[i] === "boolean" ? "boolean" : "number"),
     );
-    const result = make(b, inputs, (args) => inlineTemplate(b, template, args, params));
+    const into = { guard: null, effects: [] as Id[] };
+    const result = make(b, inputs, (args) => inlineTemplate(b, template, args, params, undefined, into));
     const { params: names, source, name } = template;
-    const made = b.finish(result, { inputs: template.inputs, params: names, source, name });
+    const { effects } = into;
+    const made = b.finish(result, { inputs: template.inputs, params: names, source, name, effects });
     return new Definition(made, this.definition!.fastMath);
   }
 
@@ -140,6 +158,19 @@ export class Callable {
 
 const none: readonly Captured[] = [];
 const noCaptures: Captures = {};
+const noTables: readonly Table[] = [];
+
+/** Tables among captured values, and those that captured kernels have. */
+function tablesIn(captures: Captures): readonly Table[] {
+  const all = Object.values(captures).flatMap((value) =>
+    value instanceof Table
+      ? [value]
+      : typeof value === "function"
+        ? (byIdentity.get(value)?.tables ?? noTables)
+        : noTables,
+  );
+  return all.length === 0 ? noTables : all;
+}
 
 function kindsOf(values: readonly Captured[]): number | string {
   if (values.length > MOST_DIGITS) return values.map(paramKind).join();
@@ -194,19 +225,22 @@ function withCaptures(operation: string, fn: ScalarFunction, given: Captures): C
   if (callable === undefined) {
     const lowered = lowerFunction(fn, captures);
     if (isRefusal(lowered)) {
-      if (lowered.binding) throw new TensorError("kernel", refusalMessage(operation, lowered));
+      // A function that is called has numbers only: it could not read a table as compiled code does.
+      if (lowered.binding || tablesIn(captures).length > 0)
+        throw new TensorError("kernel", refusalMessage(operation, lowered));
       return calledWith(fn, captures, lowered);
     }
     callable = new Callable(new Definition(lowered), { fn });
     keepText(key, callable);
   }
   const values = captureValues(callable.template!, captures) as Captured[];
+  const tables = tablesIn(captures);
   if (!probed.has(fn)) {
     const own = ownGlobals(fn, callable.template!, values, captures);
     if (own !== null) return calledWith(fn, captures, own);
     probed.add(fn);
   }
-  return callable.withValues(values);
+  return new Callable(callable.definition, { fn, values, captures: callable.captures, tables });
 }
 
 /** A kernel with several results is called, and nothing else. */
@@ -238,6 +272,7 @@ let lastId = 0;
 function signatureOf(captures: Captures): string {
   return Object.entries(captures)
     .map(([name, value]) => {
+      if (value instanceof Table) return `${JSON.stringify(name)} ${value.dtype} of ${value.rank}`;
       if (typeof value !== "function" && (typeof value !== "object" || value === null))
         return `${JSON.stringify(name)} ${typeof value}`;
       let id = ids.get(value);
@@ -287,5 +322,6 @@ export function compileStrict(
   const values = captureValues(lowered, captures) as Captured[];
   const own = ownGlobals(fn, lowered, values, captures);
   if (own !== null) throw new TensorError("kernel", refusalMessage(operation, own));
-  return new Callable(new Definition(lowered, fastMath), { fn, values, captures });
+  const tables = tablesIn(captures);
+  return new Callable(new Definition(lowered, fastMath), { fn, values, captures, tables });
 }

@@ -141,8 +141,9 @@ function reduceBy(
     ending?.key,
     map?.definition,
   ];
-  const more = ending?.params ?? map?.values;
-  const values = more === undefined ? callable.values : [...callable.values, ...more];
+  const more = ending?.params ?? map?.valuesFor(operation);
+  const own = callable.valuesFor(operation);
+  const values = more === undefined ? own : [...own, ...more];
   const call = { operation, what, facts, inputs, out: null, values, callable, options, extras };
   return execute(reduceForm, call);
 }
@@ -442,7 +443,10 @@ function fuse(map: Callable, how: NamedFold | Callable, converted: DType | null)
     fused = new Definition(fuseTemplates(map.template!, fold.template!));
     known.set(fold.definition, fused);
   }
-  return new Callable(fused, { values: [...map.values, ...fold.values] });
+  return new Callable(fused, {
+    values: [...map.values, ...fold.values],
+    tables: [...map.tables, ...fold.tables],
+  });
 }
 
 function fuseTemplates(map: Template, fold: Template): Template {
@@ -450,9 +454,11 @@ function fuseTemplates(map: Template, fold: Template): Template {
   const args = Array.from({ length: map.inputs }, (_, i) => b.input(i + 1));
   const params = [...map.params, ...fold.params];
   const ids = params.map((_, i) => b.param(i));
-  const x = inlineTemplate(b, map, args, ids.slice(0, map.params.length));
-  const result = inlineTemplate(b, fold, [b.input(0), x], ids.slice(map.params.length));
+  const into = { guard: null, effects: [] as number[] };
+  const x = inlineTemplate(b, map, args, ids.slice(0, map.params.length), undefined, into);
+  const result = inlineTemplate(b, fold, [b.input(0), x], ids.slice(map.params.length), undefined, into);
   return b.finish(result, {
+    effects: into.effects,
     inputs: args.length + 1,
     params: params.map((name, i) => `${name}#${i}`),
     source: map.source,
@@ -482,8 +488,9 @@ export function scan(
   const dtype = checkOptionalDType(operation, options.dtype);
   const compute = checkOptionalDType(operation, options.compute);
   const callable = compute === undefined ? plain : plain.computed(compute);
-  const { definition: what, values, kinds } = callable;
+  const { definition: what, kinds } = callable;
   if (what === null) return callScan(operation, callable, inputs[0], options);
+  const values = callable.valuesFor(operation);
   const facts = [what.id, kinds, axis, init, dtype, compute];
   return execute(scanForm, { operation, what, facts, inputs, out: null, values, callable, options });
 }

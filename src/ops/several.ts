@@ -1,7 +1,7 @@
 /** Functions that return a list: one loop, several outputs. */
 import { fail } from "../errors.ts";
 import { Builder } from "../ir/build.ts";
-import { type Program, resultsOf, severalOf } from "../ir/node.ts";
+import { isEffect, type Program, resultsOf, severalOf } from "../ir/node.ts";
 import { type Call, type Form, fromStart, newId, type Strided } from "../run/call.ts";
 import { overlaps } from "../view/overlap.ts";
 import { checkOperands, checkOut, commonViews, outputView } from "./elementwise.ts";
@@ -27,7 +27,8 @@ export function elementwiseSeveral(
 ): Strided[] {
   checkOperands(operation, callable, operands);
   if (outs.length > 0) checkOutputs(operation, callable, operands, outs);
-  const { definition, values, kinds } = callable;
+  const { definition, kinds } = callable;
+  const values = callable.valuesFor(operation);
   const what = definition!;
   const run = (into: readonly Strided[]) => {
     const facts = [what.id, kinds, into.length];
@@ -36,13 +37,16 @@ export function elementwiseSeveral(
     return executeSeveral(severalForm, call, into);
   };
   const guard = { guards: "elements" } as const;
-  const clash = outs.map((out) => isInTheWay(guard, operands, out));
+  // What fails halfway must change nothing.
+  const mayFail = callable.template!.nodes.some(isEffect);
+  const clash = outs.map((out) => mayFail || isInTheWay(guard, operands, out));
   if (!clash.includes(true)) return run(outs);
   const made = outs.map((out, k) => (clash[k] ? allocate(operation, out.dtype, out.frame.shape) : out));
   try {
     const asides = made.filter((_, k) => clash[k]);
     const bytes = asides.reduce((sum, t) => sum + t.storage.bytes, 0);
-    tellCopy(operation, bytes, "an output overlaps an operand, so the result is made aside first");
+    const why = mayFail ? "an element may fail" : "an output overlaps an operand";
+    tellCopy(operation, bytes, `${why}, so the result is made aside first`);
     run(made);
     made.forEach((t, k) => {
       if (clash[k]) execute(copyForm, copyCall(operation, outs[k], t));

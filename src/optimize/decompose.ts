@@ -7,7 +7,7 @@
  */
 import { type DType, isFloat } from "../dtype.ts";
 import type { Builder } from "../ir/build.ts";
-import type { Id, Node, Program } from "../ir/node.ts";
+import { type Id, type Node, type Program, someNode } from "../ir/node.ts";
 import { isOp, type OpName } from "../ir/ops.ts";
 import { cosh, exp, exp2, expm1, sigmoid, sinh, tanh32, tanh64 } from "./math/exp.ts";
 import {
@@ -72,7 +72,7 @@ export const decompositions: Partial<Record<OpName, Decomposition>> = {
 };
 
 export function decompose(program: Program, options: DecomposeOptions): Program {
-  if (!program.nodes.some((node) => Object.hasOwn(decompositions, node.op))) return program;
+  if (!someNode(program, (node) => Object.hasOwn(decompositions, node.op))) return program;
   return rewrite(program, (b: Builder, node: Node, args: readonly Id[]) => {
     const expand = isOp(node.op) ? decompositions[node.op] : undefined;
     return expand === undefined ? null : expand(b, args, options);
@@ -86,11 +86,11 @@ const isHalf = (d: DType): boolean => d === "f16" || d === "bf16";
  * A cast to 16 bits that the function asks for still rounds, where it stands.
  */
 export function widenHalf(program: Program): Program {
-  if (!program.nodes.some((node) => isHalf(node.dtype))) return program;
-  const widened = rewrite(program, (b, node, args) => {
+  if (!someNode(program, (node) => isHalf(node.dtype))) return program;
+  const widened = rewrite(program, (b, node, args, of) => {
     if (node.op === "cast") return isHalf(node.dtype) ? castToHalf(b, node, args[0]) : null;
     if (node.op === "bitcast") {
-      const from = program.nodes[node.args[0]].dtype;
+      const from = of.nodes[node.args[0]].dtype;
       const x = b.bitcast(node.dtype, isHalf(from) ? round(b, from, args[0]) : args[0]);
       return isHalf(node.dtype) ? b.cast("f32", x) : x;
     }
@@ -101,6 +101,7 @@ export function widenHalf(program: Program): Program {
     if (!isHalf(node.dtype)) return null;
     if (node.op === "const") return b.constant("f32", node.value, node.span);
     if (node.op === "input" || node.op === "param") return b.cast("f32", b.add({ ...node, args: [] }));
+    if (node.op === "read") return b.cast("f32", b.add({ ...node, args }));
     return b.add({ ...node, args, dtype: "f32" });
   });
   const isRounded = widened.nodes[widened.result].op === "tuple" || !isHalf(program.dtype);

@@ -5,7 +5,7 @@
  */
 import { type DType, dtypes, isFloat } from "../dtype.ts";
 import type { Builder } from "../ir/build.ts";
-import type { Id, Node, Program } from "../ir/node.ts";
+import { type Id, type Node, type Program, someNode } from "../ir/node.ts";
 import type { OpName } from "../ir/ops.ts";
 import { rewrite } from "./rewrite.ts";
 
@@ -111,7 +111,7 @@ function divide(
 }
 
 export function expandExact(program: Program): Program {
-  if (!program.nodes.some((node) => Object.hasOwn(expansions, node.op))) return program;
+  if (!someNode(program, (node) => Object.hasOwn(expansions, node.op))) return program;
   return rewrite(program, (b: Builder, node: Node, args: readonly Id[]) => {
     const expand = expansions[node.op as OpName];
     return expand === undefined ? null : expand(b, args, b.dtypeOf(args[0]));

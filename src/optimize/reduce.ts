@@ -8,7 +8,7 @@
  */
 import { convert, type DType, dtypes, isFloat, type Value } from "../dtype.ts";
 import { Builder } from "../ir/build.ts";
-import type { Id, Node, Program } from "../ir/node.ts";
+import { type Id, isEffect, type Node, type Program } from "../ir/node.ts";
 import type { OpName } from "../ir/ops.ts";
 import { rewrite } from "./rewrite.ts";
 
@@ -115,16 +115,17 @@ export function recognise(program: Program): Recognised | null {
   const [a, b] = root.args;
   if (isAcc(a) === isAcc(b)) return null;
   const value = isAcc(a) ? b : a;
-  return dependsOnAcc(nodes, value) ? null : { op: root.op as OpName, value };
+  const depends = dependingOnAcc(nodes);
+  if (depends[value] || nodes.some((node, id) => isEffect(node) && depends[id])) return null;
+  return { op: root.op as OpName, value };
 }
 
-function dependsOnAcc(nodes: readonly Node[], of: Id): boolean {
+function dependingOnAcc(nodes: readonly Node[]): boolean[] {
   const depends: boolean[] = [];
-  for (let id = 0; id <= of; id++) {
-    const node = nodes[id];
+  for (const node of nodes) {
     depends.push((node.op === "input" && node.index === 0) || node.args.some((a) => depends[a]));
   }
-  return depends[of];
+  return depends;
 }
 
 /** Is the value what a fold without a start value would begin with? */

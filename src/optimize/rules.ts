@@ -32,7 +32,8 @@ export const exactRules: readonly Rule[] = [
     name: "fold",
     law: "an operation on constants is a constant",
     apply: (b, node, args) => {
-      if (args.length === 0 || node.op === "rare" || node.op === "tuple") return null;
+      const stays = node.op === "rare" || node.op === "tuple" || node.op === "read";
+      if (args.length === 0 || stays) return null;
       if (!args.every((a) => constantOf(b, a) !== undefined)) return null;
       const nodes = args.map((a) => b.nodes[a]);
       const alone: Program = {

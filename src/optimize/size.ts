@@ -8,7 +8,7 @@
  */
 import type { DType } from "../dtype.ts";
 import { Builder } from "../ir/build.ts";
-import type { Id, Node, Program } from "../ir/node.ts";
+import { type Id, type Node, type Program, someNode } from "../ir/node.ts";
 import { optimize } from "./pipeline.ts";
 import type { Fold } from "./reduce.ts";
 
@@ -48,6 +48,11 @@ const expansions = new Map<string, Expansion>();
 
 /** What one operation on operands of these dtypes becomes. */
 export function expansionOf(node: Node, from: readonly DType[]): Expansion {
+  if (node.op === "loop") {
+    const { nodes, branches } = codeSize(node.body);
+    return { nodes, branches: branches + 1, constants: 0 };
+  }
+  if (node.op === "item" || node.op === "read" || node.op === "tuple") return single;
   if (node.args.length === 0 || node.op === "rare" || node.op === "bitcast") return single;
   const to = node.op === "cast" ? node.dtype : working(node.dtype);
   const args = node.op === "cast" ? from : from.map(working);
@@ -119,8 +124,15 @@ function mostLive({ nodes, result }: Program): number {
 const OWN_LIVE = 60;
 const copies = ({ branches, live }: CodeSize): number => branches * (live + OWN_LIVE);
 
+/** Why a program is computed one element at a time, in words; null: in vectors, if its size allows it. */
+export function whyScalar(program: Program): string | null {
+  if (someNode(program, ({ op }) => op === "read")) return "it reads a table at indices that are data";
+  return someNode(program, ({ op }) => op === "loop") ? "it has a loop" : null;
+}
+
 /** Is it computed in vectors? */
 export function inVectors(program: Program): boolean {
+  if (whyScalar(program) !== null) return false;
   if (program.nodes.length <= FEW) return true;
   const size = codeSize(program);
   return copies(size) <= MOST_COPIES_IN_VECTORS && size.live <= MOST_LIVE_IN_VECTORS;
@@ -130,7 +142,7 @@ export function inVectors(program: Program): boolean {
 export function misfitOf(program: Program, most = MOST_OPERANDS, first = 0): string | null {
   const operands = program.inputs.length - first;
   if (operands > most) return `the function has ${operands} operands; code for at most ${most} can be made.`;
-  if (program.nodes.length <= FEW) return null;
+  if (program.nodes.length <= FEW && !program.nodes.some(({ op }) => op === "loop")) return null;
   const size = codeSize(program);
   if (size.nodes > MOST_NODES) {
     return `the function unfolds to about ${size.nodes} operations; code for at most ${MOST_NODES} can be made.`;

@@ -4,7 +4,7 @@
  */
 import { type DType, dtypes } from "../dtype.ts";
 import type { Builder } from "../ir/build.ts";
-import type { Id, Node, Program } from "../ir/node.ts";
+import { type Id, type Node, type Program, someNode } from "../ir/node.ts";
 import { rewrite } from "./rewrite.ts";
 
 const isHalf = (d: DType): d is "f16" | "bf16" => d === "f16" || d === "bf16";
@@ -16,16 +16,17 @@ const passedAs = (d: DType): DType => (isHalf(d) ? "f32" : d);
 
 /** Half floats must already be at the rim only (see widenHalf): loads cast to f32, and at most one cast at the end. */
 export function lowerStorage(program: Program): Program {
-  if (!program.nodes.some((node) => node.op === "cast" || isHalf(node.dtype))) return program;
+  if (!someNode(program, (node) => node.op === "cast" || isHalf(node.dtype))) return program;
   const stored: Program = {
     ...program,
     inputs: program.inputs.map(storedAs),
     params: program.params.map(passedAs),
   };
-  return rewrite(stored, (b, node, args) => {
+  return rewrite(stored, (b, node, args, of) => {
     if (node.op === "input" && isHalf(node.dtype)) return b.input(node.index, "u16", node.span);
     if (node.op === "param" && isHalf(node.dtype)) return b.param(node.index, "f32", node.span);
-    if (node.op === "cast") return lowerCast(b, program, node, args[0]);
+    if (node.op === "read" && isHalf(node.dtype)) return b.add({ ...node, args, dtype: "u16" });
+    if (node.op === "cast") return lowerCast(b, of, node, args[0]);
     return node.op === "tuple" ? b.tuple(...args) : null;
   });
 }

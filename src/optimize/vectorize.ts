@@ -125,10 +125,24 @@ const registersOf = (d: DType): number => (dtypes[d].lane === "i64" || dtypes[d]
 /** Between what a byte takes from the caches and from memory. */
 const BYTE_NS = 0.025;
 
+/** How often a loop goes round, where nobody knows. */
+const GUESSED_ROUNDS = 20;
+
+function roundsCost({ nodes }: Program, levels: readonly Level[]): number {
+  let cost = 0;
+  nodes.forEach((node, id) => {
+    if (node.op === "loop" && levels[id] === 2) {
+      const inner = node.body.nodes.map((): Level => 2);
+      cost += GUESSED_ROUNDS * (0.08 * inner.length + roundsCost(node.body, inner));
+    }
+  });
+  return cost;
+}
+
 /** Nanoseconds one element costs on one thread, roughly: to judge whether other threads are worth waking. */
 export function costOf(plan: KernelPlan): number {
   const { program, levels, classes } = plan;
-  let cost = 0;
+  let cost = roundsCost(program, levels);
   program.nodes.forEach((node, id) => {
     if (levels[id] < 2) return;
     if (node.op === "input") cost += BYTE_NS * dtypes[node.dtype].bytes;

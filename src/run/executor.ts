@@ -4,7 +4,7 @@
  */
 import { type DType, dtypes, type Value } from "../dtype.ts";
 import { Builder } from "../ir/build.ts";
-import { type Evaluator, evaluator, evaluatorOfAll } from "../ir/eval.ts";
+import { type Evaluator, evaluator, evaluatorOfAll, type Surroundings } from "../ir/eval.ts";
 import { type Program, resultsOf } from "../ir/node.ts";
 import type { Heap } from "../memory/heap.ts";
 import type { GemmProblem } from "../optimize/gemm.ts";
@@ -83,7 +83,7 @@ export class WasmExecutor implements Executor {
   }
 }
 
-type Walkable = Exclude<Described, FoldWork | ProductWork>;
+export type Walkable = Exclude<Described, FoldWork | ProductWork>;
 
 /** Is every operand one run of elements, from where its frame begins? */
 function isDense({ shape, strides, offsets }: LoopNest, frames: readonly View[]): boolean {
@@ -245,17 +245,22 @@ export class Interpreter implements Executor {
       const { fold } = work;
       return this.prepareFold(work, "interpreter", startOf(fold, work.init), (all) => {
         const { step, first, finish } = foldParams(fold, all);
+        const around = { memory: this.#heap };
         return {
-          step: evaluator(fold.step, step),
-          first: fold.first && evaluator(fold.first, first),
-          finish: evaluator(fold.finish, finish),
+          step: evaluator(fold.step, step, around),
+          first: fold.first && evaluator(fold.first, first, around),
+          finish: evaluator(fold.finish, finish, around),
         };
       });
     }
-    const { program, frames } = work;
-    if (program.nodes[program.result].op === "tuple") return this.#prepareSeveral(program, frames);
+    return this.prepareElements(work, { memory: this.#heap });
+  }
+
+  /** out[…] = program(in0[…], …), one element at a time. */
+  prepareElements({ program, frames }: Walkable, around: Surroundings): Prepared {
+    if (program.nodes[program.result].op === "tuple") return this.#prepareSeveral(program, frames, around);
     return this.prepareEach(frames, "interpreter", [program.dtype, ...program.inputs], program.dtype, (all) =>
-      evaluator(program, all),
+      evaluator(program, all, around),
     );
   }
 
@@ -278,7 +283,7 @@ export class Interpreter implements Executor {
     };
   }
 
-  #prepareSeveral(program: Program, frames: readonly View[]): Prepared {
+  #prepareSeveral(program: Program, frames: readonly View[], around: Surroundings): Prepared {
     const nest = planLoops(frames, { keepOrder: true });
     const outputs = resultsOf(program).map((id) => program.nodes[id].dtype);
     return {
@@ -286,7 +291,8 @@ export class Interpreter implements Executor {
       spent: { nest },
       run: (out, inputs, params) => {
         const bound = { ...nest, offsets: placesOf(out, inputs, nest.offsets) };
-        interpretSeveral(this.#heap, bound, outputs, program.inputs, evaluatorOfAll(program, params));
+        const evaluate = evaluatorOfAll(program, params, around);
+        interpretSeveral(this.#heap, bound, outputs, program.inputs, evaluate);
       },
     };
   }

@@ -8,6 +8,7 @@ import { absolute } from "../../src/routines/walk.ts";
 import type { Strided } from "../../src/run/call.ts";
 import { interpretElementwise } from "../../src/run/interpret.ts";
 import { planLoops } from "../../src/view/loops.ts";
+import { loopBodies } from "./loops.ts";
 import { type Axis, axis, dtype, elementOf, exact, exactProgram, expressions, lay } from "./random.ts";
 
 export interface KernelCase {
@@ -106,3 +107,5 @@ const show = (x: Value) => (Object.is(x, -0) ? "-0" : String(x));
 /** Kernels of exact operations. */
 export const kernelCases = setup(expressions(exact), anyLayouts);
 export const repeatedCases = setup(expressions(exact), repeatedRows);
+/** The same with loops. */
+export const loopCases = setup(loopBodies(exact), anyLayouts);

@@ -27,12 +27,16 @@ export const exact: Grammar = {
 
 const literal = fc.constantFrom("0", "1", "2", "(-1)", "0.5", "3", "31", "7", "100");
 
-/** Expressions over x and y; every piece is in parentheses. */
-export function expressions(g: Grammar): fc.Arbitrary<string> {
+/** Expressions over these names; every piece is in parentheses. */
+export function expressions(
+  g: Grammar,
+  names: readonly string[] = ["x", "y", "k"],
+  maxDepth = 4,
+): fc.Arbitrary<string> {
   return fc.letrec<{ e: string }>((tie) => ({
     e: fc.oneof(
-      { maxDepth: 4, depthSize: "small" },
-      fc.constantFrom("x", "y", "k"),
+      { maxDepth, depthSize: "small" },
+      fc.constantFrom(...names),
       literal,
       fc.tuple(tie("e"), fc.constantFrom(...g.binary), tie("e")).map(([a, op, b]) => `(${a} ${op} ${b})`),
       fc.tuple(fc.constantFrom(...g.unary), tie("e")).map(([op, a]) => `(${op} ${a})`),

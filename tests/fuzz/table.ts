@@ -11,6 +11,7 @@ import { hostile } from "./hostile.ts";
 import { kernels, kernelsRepeated, kernelsScalar } from "./kernels.ts";
 import { lanesFamily } from "./lanes.ts";
 import { library, threads } from "./library.ts";
+import { loops, loopsRead, loopsScalar } from "./loops.ts";
 import { matmul } from "./matmul.ts";
 import { njitFamily } from "./njit.ts";
 import { prange } from "./prange.ts";
@@ -25,6 +26,9 @@ export const families: readonly Family[] = [
   kernelsRepeated,
   derivatives,
   gradients,
+  loopsRead,
+  loops,
+  loopsScalar,
   folds,
   foldsScalar,
   scans,

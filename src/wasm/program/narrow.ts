@@ -24,6 +24,8 @@ const lowBitsOnly = new Set([
 ]);
 const keepsClean = new Set(["bitAnd", "bitOr", "bitXor", "select", "min", "max", "shr"]);
 
+const alwaysClean = new Set(["input", "param", "const", "rare", "loop", "item", "read"]);
+
 /** Must this argument be clean before the node may use it? */
 export function wantsClean(program: Program, node: Node, arg: number): boolean {
   const from = program.nodes[node.args[arg]].dtype;
@@ -36,7 +38,7 @@ export function wantsClean(program: Program, node: Node, arg: number): boolean {
 /** Is the node's own lane clean, given which arguments are? */
 export function givesClean(program: Program, node: Node, argsClean: readonly boolean[]): boolean {
   if (!isNarrow(node.dtype)) return true;
-  if (node.op === "input" || node.op === "param" || node.op === "const" || node.op === "rare") return true;
+  if (alwaysClean.has(node.op)) return true;
   if (node.op === "cast")
     return castKeepsRange(program.nodes[node.args[0]].dtype, node.dtype) && argsClean[0];
   return keepsClean.has(node.op) && argsClean.every(Boolean);

@@ -1,10 +1,19 @@
 /** One element in scalar code: each node of a program into a local of its lane's type. */
 import { type DType, dtypes, type Value } from "../../dtype.ts";
 import { unreachable } from "../../errors.ts";
-import type { Id, Node, Program } from "../../ir/node.ts";
+import {
+  type Id,
+  type LoopNode,
+  MOST_ROUNDS,
+  type Node,
+  type Program,
+  type ReadNode,
+  resultsOf,
+} from "../../ir/node.ts";
 import type { Callable, FuncBuilder, Local } from "../assembler/assembler.ts";
 import type { LoadOp, PlainOp, StoreOp } from "../assembler/opcodes.ts";
-import type { Lifetimes } from "./lifetimes.ts";
+import { emitFailure, FAILURE, failed } from "./failure.ts";
+import { type Lifetimes, lifetimesOf } from "./lifetimes.ts";
 import { type Lanes, rowOf } from "./lower.ts";
 import { givesClean, wantsClean } from "./narrow.ts";
 
@@ -16,6 +25,10 @@ export interface CodeContext {
   readonly program: Program;
   readonly fma: boolean;
   readonly slow: SlowFunctions;
+  /** In a loop: rounds that are left to the element. */
+  readonly rounds?: Local;
+  /** In a loop: what holds as long as its code runs. */
+  readonly going?: Id;
 }
 
 export function lanesOf(d: DType, fma: boolean): Lanes {
@@ -32,6 +45,8 @@ export class ScalarCode {
   readonly #c: CodeContext;
   readonly #values: Local[] = [];
   readonly #clean: boolean[] = [];
+  /** What loops have carried, by their nodes. */
+  readonly #carried: Local[][] = [];
   readonly #lifetimes: Lifetimes | null;
 
   /** Without lifetimes every value stays in a local of its own. */
@@ -59,11 +74,136 @@ export class ScalarCode {
     const args = node.args.map((a, i) => this.value(a, wantsClean(program, node, i)));
     const argsClean = node.args.map((a) => this.#clean[a]);
     if (node.op === "input" || node.op === "param") pushInput(node);
+    else if (node.op === "loop") f.get(this.#loop(node, args, id));
+    else if (node.op === "item") f.get(this.#carried[node.args[0]][node.index]);
+    else if (node.op === "read") this.#read(node, args);
     else this.#push(node, args);
     f.set(local);
     this.#values[id] = local;
     this.#clean[id] = givesClean(program, node, argsClean);
-    for (const dead of this.#lifetimes?.[id] ?? []) f.release(this.#values[dead]);
+    for (const dead of this.#lifetimes?.[id] ?? []) {
+      f.release(this.#values[dead]);
+      for (const carried of this.#carried[dead] ?? []) f.release(carried);
+    }
+  }
+
+  /** The loop with its round inside; what it carries stays in locals of its own. */
+  #loop({ body, carried, args: ids }: LoopNode, [guard, ...args]: readonly Local[], id: Id): Local {
+    const { f, program } = this.#c;
+    const own = args.slice(0, carried).map((start) => {
+      const local = this.#lifetimes === null ? f.local(start.type) : f.temp(start.type);
+      f.get(start).set(local);
+      return local;
+    });
+    const inputs = [...own, ...args.slice(carried)];
+    const rounds = this.#c.rounds ?? this.#budget();
+    const [going, ...next] = resultsOf(body);
+    const context = { ...this.#c, program: body, rounds, going };
+    const inner = new ScalarCode(context, lifetimesOf(body, new Array(body.nodes.length).fill(0)));
+    const emit = (first: Id, end: Id) => {
+      for (let i = first; i < end; i++) {
+        if (body.nodes[i].op === "tuple") continue;
+        inner.emit(i, (node) => {
+          if (node.op === "input") f.get(inputs[node.index]);
+          else unreachable("a captured value inside of a loop");
+        });
+      }
+    };
+    const known = program.nodes[ids[0]];
+    f.block((done) => {
+      if (!(known.op === "const" && known.value === 1)) f.get(guard).op("i32.eqz").brIf(done);
+      f.loop((again) => {
+        emit(0, going + 1);
+        f.get(inner.value(going)).op("i32.eqz").brIf(done);
+        f.get(rounds)
+          .op("i32.eqz")
+          .if(() => {
+            emitFailure(f, failed.rounds, null);
+            f.br(done);
+          });
+        f.get(rounds).i32(1).op("i32.sub").set(rounds);
+        emit(going + 1, body.nodes.length);
+        for (const n of next) f.get(inner.value(n, true));
+        for (const local of own.toReversed()) f.set(local);
+        f.br(again);
+      });
+    });
+    inner.end();
+    if (this.#c.rounds === undefined) f.release(rounds);
+    this.#carried[id] = own;
+    return own[0];
+  }
+
+  /** The values that are still held are given back. */
+  end(): void {
+    const { f, program } = this.#c;
+    const released = new Set((this.#lifetimes ?? []).flat());
+    program.nodes.forEach((node, id) => {
+      if (node.op === "tuple" || released.has(id) || this.#values[id] === undefined) return;
+      f.release(this.#values[id]);
+      for (const carried of this.#carried[id] ?? []) f.release(carried);
+    });
+  }
+
+  /** Rounds that an element may have: none, once something has failed. */
+  #budget(): Local {
+    const { f } = this.#c;
+    const rounds = f.temp("i32");
+    f.i32(0).i32(MOST_ROUNDS).i32(0).load("i32.load", FAILURE.kind).select().set(rounds);
+    return rounds;
+  }
+
+  /** An element of a table: each index is compared with its axis before an address is made of it. */
+  #read({ dtype, args: ids }: ReadNode, args: readonly Local[]): void {
+    const { f, program, going } = this.#c;
+    const [guard, address, ...axes] = args;
+    const { lane } = dtypes[dtype];
+    const value = f.temp(lane);
+    pushConst(f, dtype, lane === "i64" ? 0n : 0);
+    f.set(value);
+    const at = f.temp("i32");
+    const known = program.nodes[ids[0]];
+    const isSure = ids[0] === going || (known.op === "const" && known.value === 1);
+    f.block((done) => {
+      if (!isSure) f.get(guard).op("i32.eqz").brIf(done);
+      f.get(address).set(at);
+      for (let i = 0; i < axes.length; i += 3) {
+        const [index, size, stride] = axes.slice(i, i + 3);
+        const whole = this.#index(program.nodes[ids[2 + i]].dtype, index, size, (pushIndex) => {
+          emitFailure(f, failed.read + i / 3, { size, pushIndex });
+          f.br(done);
+        });
+        f.get(at).get(whole).get(stride).op("i32.mul").op("i32.add").set(at);
+        f.release(whole);
+      }
+      loadScalar(f.get(at), dtype).set(value);
+    });
+    f.get(value).release(value).release(at);
+  }
+
+  /** The index as a whole number below the size; what is none goes to `fail`, which leaves. */
+  #index(dtype: DType, index: Local, size: Local, fail: (index: () => void) => void): Local {
+    const { f } = this.#c;
+    const whole = f.temp("i32");
+    const unsigned = dtypes[dtype].kind === "uint";
+    switch (dtypes[dtype].lane) {
+      case "i32":
+        f.get(index).tee(whole).get(size).op("i32.ge_u");
+        f.if(() => fail(() => f.get(index).op(unsigned ? "f64.convert_i32_u" : "f64.convert_i32_s")));
+        return whole;
+      case "i64":
+        f.get(index).op("i32.wrap_i64").set(whole);
+        f.get(index).get(size).op("i64.extend_i32_u").op("i64.ge_u");
+        f.if(() => fail(() => f.get(index).op(unsigned ? "f64.convert_i64_u" : "f64.convert_i64_s")));
+        return whole;
+      case "f64":
+        f.get(index).op("i32.trunc_sat_f64_u").tee(whole).get(size).op("i32.ge_u");
+        f.get(whole).op("f64.convert_i32_u").get(index).op("f64.ne").op("i32.or");
+        f.if(() => fail(() => f.get(index)));
+        return whole;
+      default:
+        return unreachable(`an index of ${dtype}`);
+    }
   }
 
   #push(node: Node, args: readonly Local[]): void {
@@ -93,6 +233,9 @@ export class ScalarCode {
       case "input":
       case "param":
       case "tuple":
+      case "loop":
+      case "item":
+      case "read":
         unreachable(`${node.op} is not computed`);
         break;
       default: {

@@ -177,6 +177,9 @@ export class VectorCode {
       case "input":
       case "param":
       case "tuple":
+      case "loop":
+      case "item":
+      case "read":
         return unreachable(`${node.op} is not computed`);
       default: {
         const { rule } = ops[node.op];
