@@ -263,6 +263,9 @@ export function templateOf(
         break;
       case "bitcast":
       case "rare":
+      case "loop":
+      case "item":
+      case "read":
         return unreachable(`${node.op} before anything was lowered`);
       default:
         places.push(flag(t.op(node.op, args), node.dtype));

@@ -8,7 +8,7 @@ import type { Engine, Tracer } from "../engine.ts";
 import { fail, list, unreachable } from "../errors.ts";
 import { paramValue } from "../frontend/infer.ts";
 import { Builder } from "../ir/build.ts";
-import type { Program } from "../ir/node.ts";
+import { isEffect, type Program } from "../ir/node.ts";
 import type { Heap } from "../memory/heap.ts";
 import { createStorage, Storage } from "../memory/storage.ts";
 import { execute, executeSeveral } from "../ops/execute.ts";
@@ -378,7 +378,9 @@ export class Trace implements Tracer {
         ...this.refOf(t),
         frame: { ...views[k], offset: t.frame.offset },
       }));
-    if ((work.form === "elementwise" || work.form === "copy") && work.program !== null) {
+    const isMap = work.form === "elementwise" || work.form === "copy";
+    // What may fail in the middle, a loop or a table, is left as it is.
+    if (isMap && work.program !== null && !work.program.nodes.some(isEffect)) {
       const program = work.form === "copy" ? conversion(inputs[0].dtype, made[0].dtype) : work.program;
       const refs = seen(work.frames.slice(made.length));
       this.#add({ kind: "map", operation, inputs: refs, outs, program, values });

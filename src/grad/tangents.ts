@@ -4,7 +4,7 @@
  * rows.ts. Nothing has a dtype here: one derivative serves them all.
  */
 import { dtypes } from "../dtype.ts";
-import { unreachable } from "../errors.ts";
+import { fail, unreachable } from "../errors.ts";
 import { TemplateBuilder } from "../frontend/template.ts";
 import type { Id, Program, Template, TemplateNode } from "../ir/node.ts";
 import type { OpName } from "../ir/ops.ts";
@@ -64,6 +64,24 @@ function step(
       const tangent = dtypes[node.dtype].kind === "float" ? tangents[x] : null;
       return { value: t.cast(node.dtype, values[x]), tangent };
     }
+    case "read":
+      // A table is no input: what is read from it does not depend on them smoothly.
+      return {
+        value: t.read(
+          node.name,
+          node.dtype,
+          node.args.map((a) => values[a]),
+        ),
+        tangent: null,
+      };
+    case "loop":
+    case "item":
+      return fail(
+        "kernel",
+        "derivative",
+        "the function has a loop whose turns are not known before it runs; what it computes has no derivative here.",
+        "Write a fixed number of turns, such as for (let i = 0; i < 10; i++), or name one with customGradient.",
+      );
     case "tuple":
       // What each of its results is belongs to them.
       return { value: t.tuple(node.args.map((a) => values[a])), tangent: null };
@@ -290,6 +308,9 @@ function asTemplate(program: Program): Definition | null {
         break;
       case "bitcast":
       case "rare":
+      case "loop":
+      case "item":
+      case "read":
         return null;
       default:
         ids.push(t.op(node.op, args));
