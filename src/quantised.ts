@@ -2,7 +2,6 @@
  * The entry `strided/quantised`: ggml's block types. Elements in blocks with scales, decoded and encoded bit for bit as
  * ggml's reference functions do, copied with any strides, and multiplied where they lie.
  */
-export type { EncodedDType } from "./quantised/encode.ts";
 export { loadGguf, readGguf } from "./quantised/gguf.ts";
 export { matmul, type QuantisedProductOptions } from "./quantised/product.ts";
 export {
@@ -13,4 +12,4 @@ export {
   Quantised,
   quantise,
 } from "./quantised/quantised.ts";
-export type { QuantisedDType } from "./quantised/types.ts";
+export type { EncodedDType, QuantisedDType } from "./quantised/types.ts";

@@ -20,6 +20,7 @@ import * as interop from "../src/interop.ts";
 import * as io from "../src/io.ts";
 import * as nn from "../src/nn.ts";
 import * as plot from "../src/plot.ts";
+import * as quantised from "../src/quantised.ts";
 
 /** What the documents may import, and the folder of src it comes from. */
 export const entries: Readonly<Record<string, { readonly module: object; readonly file: string }>> = {
@@ -29,6 +30,7 @@ export const entries: Readonly<Record<string, { readonly module: object; readonl
   "strided/io": { module: io, file: "io.ts" },
   "strided/nn": { module: nn, file: "nn.ts" },
   "strided/plot": { module: plot, file: "plot.ts" },
+  "strided/quantised": { module: quantised, file: "quantised.ts" },
 };
 const modules = Object.fromEntries(Object.entries(entries).map(([name, { module }]) => [name, module]));
 

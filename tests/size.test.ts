@@ -26,6 +26,7 @@ async function bundled(
     stdin: { contents: code, resolveDir: root, loader: "ts" },
     alias: {
       "strided/interop": join(root, "src/interop.ts"),
+      "strided/quantised": join(root, "src/quantised.ts"),
       "strided/io": join(root, "src/io.ts"),
       strided: join(root, "src/index.ts"),
     },
@@ -88,7 +89,7 @@ describe("sizes", () => {
       npy: { code: "npy", ceiling: 13, own: /npy/ },
       npz: { code: "npz", ceiling: 18, own: /np[yz]|zip|crc|json|tensors/ },
       safetensors: { code: "safetensors", ceiling: 14, own: /safetensors|json|tensors/ },
-      gguf: { code: "gguf", ceiling: 16, own: /gguf|ggml|cursor|json|tensors/ },
+      gguf: { code: "gguf", ceiling: 16, own: /gguf|ggml|cursor|json|blocks/ },
       onnx: { code: "onnx", ceiling: 15, own: /onnx|protobuf|cursor|json/ },
       "all of them": { code: "open", ceiling: 30, own: /./ },
     };
@@ -101,6 +102,16 @@ describe("sizes", () => {
       const others = files.filter((path) => path.startsWith("io/") && !shared.test(path) && !own.test(path));
       expect(others, name).toEqual([]);
     }
+  });
+
+  test("block types are brought by strided/quantised alone", async () => {
+    const core = await bundled('import { tensor } from "strided"; console.log(tensor([1]).add(1));');
+    const blocks = await bundled(
+      'import { tensor } from "strided"; import { matmul, quantise } from "strided/quantised"; console.log(tensor([1]).add(1), matmul, quantise);',
+    );
+    expect(core.files.filter((path) => /quantised|ggml/.test(path))).toEqual([]);
+    below("strided/quantised, gzipped, beside the core", blocks.bytes - core.bytes, 28);
+    expect(blocks.files.filter((path) => path.startsWith("io/"))).toEqual(["io/blocks.ts"]);
   });
 
   test("the packed package", () => {

@@ -10,7 +10,7 @@ import { short } from "../plot/scale.ts";
 import { plainText } from "../plot/text.ts";
 import { plot } from "../plot.ts";
 import { type Quantised, quantise } from "../quantised/quantised.ts";
-import { blockTypeOf, blockTypes, type QuantisedDType, quantisedNames } from "../quantised/types.ts";
+import { blockTypeOf, blockTypes, type EncodedDType, encodedNames, isEncoded } from "../quantised/types.ts";
 import type { Tensor } from "../tensor.ts";
 import type { Archive, Entry } from "./archive-types.ts";
 import { type Flag, matches, type Parsed, parseArgs, parseSlice } from "./args.ts";
@@ -31,9 +31,6 @@ export interface Command {
   readonly words: readonly [least: number, most: number];
   run(args: Parsed, host: Host): Promise<number>;
 }
-
-/** Block types that can be made. */
-const madeNames = quantisedNames.filter((name) => blockTypes[name].encodes);
 
 const json: Flag = { kind: "flag", says: "the same as JSON" };
 const only: Flag = {
@@ -450,7 +447,7 @@ const convert: Command = {
   says: "tensors of one file into another, in the format its name ends in",
   more:
     `DTYPE is one of ${dtypeNames.join(" ")}. Of floats only floats are made, so that indices stay whole: --all converts\n` +
-    `everything. Or, for a file of GGUF, a block type: ${madeNames.join(" ")}.\n` +
+    `everything. Or, for a file of GGUF, a block type: ${encodedNames.join(" ")}.\n` +
     "Then matrices of floats whose rows are whole blocks are quantised, and the rest stays as it is; with --all vectors are\n" +
     "quantised too. All tensors are held in memory at once. The new file appears when it is complete.",
   flags: {
@@ -510,8 +507,8 @@ function dtypeOf(name: string | undefined): DType | undefined {
 }
 
 /** The same, or a block type where the new file can hold it. */
-function anyDTypeOf(name: string | undefined, isGguf: boolean): DType | QuantisedDType | undefined {
-  const block = madeNames.find((made) => made === name);
+function anyDTypeOf(name: string | undefined, isGguf: boolean): DType | EncodedDType | undefined {
+  const block = encodedNames.find((made) => made === name);
   if (block === undefined) return dtypeOf(name);
   if (isGguf) return block;
   throw new Usage(
@@ -522,7 +519,7 @@ function anyDTypeOf(name: string | undefined, isGguf: boolean): DType | Quantise
 async function convertedOf(
   archive: Archive,
   entry: Entry,
-  dtype: DType | QuantisedDType | undefined,
+  dtype: DType | EncodedDType | undefined,
   all: boolean,
   isGguf: boolean,
 ): Promise<Tensor | Quantised> {
@@ -533,7 +530,7 @@ async function convertedOf(
     (dtype === undefined || entry.type.toLowerCase() === block?.toLowerCase());
   if (isKept && archive.keep !== undefined) return archive.keep(entry.name);
   const t = await archive.read(entry.name);
-  if (block !== null) {
+  if (block !== null && isEncoded(block)) {
     const fits =
       isFloat(t.dtype) && t.rank >= (all ? 1 : 2) && t.shape[t.rank - 1] % blockTypes[block].block === 0;
     if (!fits) return t;

@@ -7,14 +7,9 @@
  */
 import { f16FromBits, f16ToBits } from "../dtype.ts";
 import { floats4, levels } from "./recipes.ts";
-import type { blockTypes, QuantisedDType } from "./types.ts";
+import type { EncodedDType } from "./types.ts";
 
 export type Encode = (x: Float32Array, o: number, y: Uint8Array, p: number) => void;
-
-/** Those that can be made of floats. */
-export type EncodedDType = {
-  [Q in QuantisedDType]: (typeof blockTypes)[Q]["encodes"] extends true ? Q : never;
-}[QuantisedDType];
 
 const f = Math.fround;
 const abs = Math.abs;

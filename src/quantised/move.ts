@@ -11,12 +11,12 @@ import type { RoutineAbout } from "../run/routine.ts";
 import { sizeOf } from "../view/layout.ts";
 import { overlaps } from "../view/overlap.ts";
 import type { View } from "../view/view.ts";
-import { type EncodedDType, encoders } from "./encode.ts";
+import { encoders } from "./encode.ts";
 import { withGrid } from "./grids.ts";
 import { recipeOf } from "./recipes.ts";
 import { type DecodeTask, decodeRoutine, decodeWords } from "./routines.ts";
 import { runRoutine } from "./run.ts";
-import { blockTypes, type QuantisedDType } from "./types.ts";
+import { blockTypes, type EncodedDType, type QuantisedDType } from "./types.ts";
 
 /** Blocks in memory: a view of bytes whose last two axes are the blocks of a row and the bytes of a block. */
 export interface Blocks<Q extends QuantisedDType = QuantisedDType> {

@@ -18,9 +18,16 @@ import { checkShape, rowMajorStrides, sizeOf, unravel } from "../view/layout.ts"
 import { reshape, resolveShape } from "../view/reshape.ts";
 import { type SliceItem, slice } from "../view/slice.ts";
 import { broadcastTo, contiguousView, isContiguous, permute, type View } from "../view/view.ts";
-import type { EncodedDType } from "./encode.ts";
 import { type Blocks, decode, elementShape, encode, recode } from "./move.ts";
-import { blockTypeOf, blockTypes, checkBlockType, type QuantisedDType, quantisedNames } from "./types.ts";
+import {
+  blockTypeOf,
+  blockTypes,
+  checkBlockType,
+  type EncodedDType,
+  encodedNames,
+  isEncoded,
+  type QuantisedDType,
+} from "./types.ts";
 
 const inspect = Symbol.for("nodejs.util.inspect.custom");
 const disposeSymbol: typeof Symbol.dispose = Symbol.dispose ?? (Symbol.for("Symbol.dispose") as never);
@@ -357,13 +364,12 @@ const blockShape = (dtype: QuantisedDType, shape: readonly number[]): readonly n
 };
 
 function checkEncodes(operation: string, dtype: QuantisedDType): EncodedDType {
-  if (blockTypes[dtype].encodes) return dtype as EncodedDType;
-  const known = quantisedNames.filter((name) => blockTypes[name].encodes);
+  if (isEncoded(dtype)) return dtype;
   return fail(
     "dtype",
     operation,
     `${dtype} is read here, not made: it takes a search over a model's activations.`,
-    `Those that are made: ${known.join(" ")}.`,
+    `Those that are made: ${encodedNames.join(" ")}.`,
   );
 }
 
@@ -374,7 +380,7 @@ function checkEncodes(operation: string, dtype: QuantisedDType): EncodedDType {
  *     const q = quantise(random.normal([64, 256]), "q4_K");
  *     q.bytes; // 9216, of 65536
  */
-export function quantise<Q extends QuantisedDType>(t: Tensor, dtype: Q): Quantised<Q> {
+export function quantise<Q extends EncodedDType>(t: Tensor, dtype: Q): Quantised<Q> {
   const operation = "quantise";
   const type = checkEncodes(operation, checkBlockType(operation, dtype));
   const src = live(operation, t);

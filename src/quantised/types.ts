@@ -50,7 +50,15 @@ export const blockTypes = {
 
 /** The name of a block type: "q4_0", "q4_K", "iq2_xxs", … */
 export type QuantisedDType = keyof typeof blockTypes;
+/** Those that can be made of floats. */
+export type EncodedDType = {
+  [Q in QuantisedDType]: (typeof blockTypes)[Q]["encodes"] extends true ? Q : never;
+}[QuantisedDType];
 export const quantisedNames = Object.keys(blockTypes) as QuantisedDType[];
+/** Can it be made of floats? */
+export const isEncoded = (dtype: QuantisedDType): dtype is EncodedDType => blockTypes[dtype].encodes;
+export const encodedNames = quantisedNames.filter(isEncoded);
+
 /** The same by lower-case name and by ggml's number. */
 const byName = new Map<string, QuantisedDType>(quantisedNames.map((name) => [name.toLowerCase(), name]));
 const byId = new Map<number, QuantisedDType>(quantisedNames.map((name) => [blockTypes[name].id, name]));

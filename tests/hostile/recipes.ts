@@ -4,7 +4,7 @@
  */
 import * as strided from "../../src/index.ts";
 import "../../src/methods.ts";
-import { type QuantisedDType, quantise } from "../../src/quantised.ts";
+import { type EncodedDType, quantise } from "../../src/quantised.ts";
 import type { World } from "./world.ts";
 
 /** The arguments of one valid call, made anew for each case. */
@@ -854,7 +854,7 @@ class Made {
 }
 
 /** A small matrix in blocks, let go with the case. */
-const inBlocks = (w: World, dtype: QuantisedDType = "q8_0") => {
+const inBlocks = (w: World, dtype: EncodedDType = "q8_0") => {
   const q = quantise(w.f32(2, 64), dtype);
   w.own(q.blocks);
   return q;

@@ -3,8 +3,7 @@
  * step of f32 arithmetic spelt out. The oracle for the encoders of the library.
  */
 import { f16FromBits, f16ToBits } from "../../src/dtype.ts";
-import type { EncodedDType } from "../../src/quantised/encode.ts";
-import { blockTypes } from "../../src/quantised/types.ts";
+import { blockTypes, type EncodedDType } from "../../src/quantised/types.ts";
 
 /* f32 arithmetic --------------------------------------------------------------------------------------------- */
 
