@@ -273,7 +273,7 @@ describe("dtypes", () => {
       refused(() => fromGgml({ type: "q4_0", ne: [2], data: new ArrayBuffer(8) })),
     ).toMatchInlineSnapshot(`
       "(dtype) fromGgml: ggml type q4_0 has no dtype here.
-        Dequantise it first; known are f32 f16 bf16 f64 i8 i16 i32 i64."
+        Known are f32 f16 bf16 f64 i8 i16 i32 i64; block types are taken by fromGgml of "strided/quantised"."
     `);
     expect(refused(() => kernel((x: number) => x).as(wrong("double")))).toMatchInlineSnapshot(`
       "(dtype) kernel: unknown dtype "double".

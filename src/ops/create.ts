@@ -531,7 +531,7 @@ export function fromGgml(t: GgmlTensor): Strided {
       "dtype",
       op,
       `ggml type ${shown(t.type)} has no dtype here.`,
-      "Dequantise it first; known are f32 f16 bf16 f64 i8 i16 i32 i64.",
+      'Known are f32 f16 bf16 f64 i8 i16 i32 i64; block types are taken by fromGgml of "strided/quantised".',
     );
   }
   const nb = t.nb === undefined ? undefined : numberList(op, "nb", t.nb);

@@ -353,6 +353,19 @@ describe("products", () => {
     }
   });
 
+  it("the same bits however many threads share it, and so for what is decoded", () => {
+    const q = fromBlocks(tensor(randomBlocks("q8_0", 1 << 16, numbers(3))), "q8_0", [1 << 10, 1 << 11]);
+    const x = rng().normal([1 << 11]);
+    const [product, decoded] = [matmul(q, x).toTypedArray(), q.dequantise().toTypedArray()];
+    for (let r = 0; r < 1 << 10; r += 128) {
+      // So little is not shared.
+      const some = q.slice(`${r}:${r + 2}`);
+      expect(firstDifference(matmul(some, x).toTypedArray(), product.slice(r, r + 2))).toBe(-1);
+      const own = decoded.slice(r << 11, (r + 2) << 11);
+      expect(firstDifference(some.dequantise().toTypedArray(), own)).toBe(-1);
+    }
+  });
+
   it("an output that holds x is written last", () => {
     const q = matrix("q8_0", 64, 64);
     const x = rng().normal([64]);
