@@ -12,7 +12,7 @@ import {
 import { countedLoop, heapModule, loadWord } from "../wasm/kit.ts";
 import type { RoutineOptions } from "../wasm/routines/routine.ts";
 import { BlockCode, halfLanes, plainHalves, raised } from "./emit.ts";
-import { type Group, recipeOf } from "./recipes.ts";
+import { type Float, type Group, recipeOf } from "./recipes.ts";
 import { blockTypes, type QuantisedDType } from "./types.ts";
 
 /** Code by hand: two of one name are the same code. */
@@ -240,20 +240,27 @@ function emitRows(module: ModuleBuilder, dtype: QuantisedDType, count: number, f
   return f;
 }
 
-/** a·b + c, each pushed by its owner. */
-const madd = (f: FuncBuilder, fma: boolean, c: () => void, a: () => void, b: () => void): void => {
+/** c ± a·b, each pushed by its owner. */
+function madd(
+  f: FuncBuilder,
+  fma: boolean,
+  c: () => void,
+  a: () => void,
+  b: () => void,
+  sign: "+" | "-" = "+",
+): void {
   if (fma) {
     a();
     b();
     c();
-    f.op("f32x4.relaxed_madd");
+    f.op(sign === "+" ? "f32x4.relaxed_madd" : "f32x4.relaxed_nmadd");
     return;
   }
   c();
   a();
   b();
-  f.op("f32x4.mul").op("f32x4.add");
-};
+  f.op("f32x4.mul").op(sign === "+" ? "f32x4.add" : "f32x4.sub");
+}
 
 /** The same group of several rows. */
 function addGroup(
@@ -302,26 +309,22 @@ function addGroup(
       .load("v128.load", offset / 4, 1)
       .set(four);
   }
-  const add = (to: Local, factor: Local, by: () => void) => {
+  const add = (to: Local, factor: Local, by: Float, sign: "+" | "-", code: BlockCode) => {
     madd(
       f,
       fma,
       () => f.get(to),
       () => f.get(factor),
-      by,
+      () => code.splat(by),
+      sign,
     );
     f.set(to);
   };
   codes.forEach((code, k) => {
-    if (shift !== undefined) add(totals[k], four, () => code.splat(shift));
-    add(into[k], totals[k], () => code.splat(scale));
-    if (plus !== undefined) add(into[k], four, () => code.splat(plus));
-    if (less !== undefined) {
-      add(into[k], four, () => {
-        code.splat(less);
-        f.op("f32x4.neg");
-      });
-    }
+    if (shift !== undefined) add(totals[k], four, shift, "+", code);
+    add(into[k], totals[k], scale, "+", code);
+    if (plus !== undefined) add(into[k], four, plus, "+", code);
+    if (less !== undefined) add(into[k], four, less, "-", code);
   });
   for (const local of [...totals, ...bytes, four]) f.release(local);
 }
