@@ -7,6 +7,7 @@ import { type DType, dtypes } from "../dtype.ts";
 import { assign as assignElements } from "../ops/copy.ts";
 import { allocate, checkWritable, withTemporary } from "../ops/strided.ts";
 import type { Strided } from "../run/call.ts";
+import { addressOf } from "../run/kernel.ts";
 import type { RoutineAbout } from "../run/routine.ts";
 import { sizeOf } from "../view/layout.ts";
 import { overlaps } from "../view/overlap.ts";
@@ -120,8 +121,6 @@ export function eachRows(
   walk(0, 0, 0);
 }
 
-const start = ({ storage, frame }: Strided): number => storage.address + frame.offset;
-
 const shareMemory = (a: Strided, b: Strided): boolean =>
   a.storage === b.storage && overlaps(a.frame, b.frame);
 
@@ -163,7 +162,7 @@ function decodeRows(operation: string, dst: Strided<"f32" | "f64">, src: Blocks)
   const rank = shape.length - 1;
   const [blocks, step] = [shape[rank - 1], strides[rank - 1]];
   const perTask = Math.max(1, Math.floor(TASK / block));
-  const [from, to] = [start(src.of), start(dst)];
+  const [from, to] = [addressOf(src.of), addressOf(dst)];
   const { bytes } = dtypes[dst.dtype];
   const about: RoutineAbout = { operation, inputs: [{ dtype: "u8", frame: src.of.frame }], out: dst };
   withGrid(operation, recipeOf(src.dtype).grid, (grid) => {
@@ -227,7 +226,7 @@ function encodeRows(dst: Blocks<EncodedDType>, src: Strided): void {
   const { heap } = dst.of.storage;
   const x = new Float32Array(heap.buffer, 0, heap.buffer.byteLength >> 2);
   const y = heap.u8;
-  const [to, from] = [start(dst.of), start(src)];
+  const [to, from] = [addressOf(dst.of), addressOf(src)];
   eachRows(shape.slice(0, -2), strides, src.frame.strides, (a, b, rows) => {
     for (let r = 0; r < rows.size; r++) {
       const at = (from + b + r * rows.b) / 4;

@@ -9,6 +9,7 @@ import { assign, copyTo } from "../ops/copy.ts";
 import { matmul as multiply } from "../ops/matmul.ts";
 import { allocate, checkWritable, filled, withTemporary } from "../ops/strided.ts";
 import type { Strided } from "../run/call.ts";
+import { addressOf } from "../run/kernel.ts";
 import { isTensor, live, type Tensor, wrap } from "../tensor.ts";
 import { overlaps } from "../view/overlap.ts";
 import type { View } from "../view/view.ts";
@@ -118,9 +119,9 @@ function product(operation: string, out: Strided<"f32">, a: Blocks, b: Strided):
       frame: { ...b.frame, shape: [columns, k], strides: [width ?? 0, height] },
     });
     for (let c = 0; c < columns; c++) {
-      prepare(new Float32Array(heap.buffer, room.storage.address + 5 * c * k, k + k / 4), k);
+      prepare(new Float32Array(heap.buffer, addressOf(room) + 5 * c * k, k + k / 4), k);
     }
-    byVectors(operation, out, a, b, room.storage.address, columns);
+    byVectors(operation, out, a, b, addressOf(room), columns);
   });
 }
 
@@ -143,7 +144,7 @@ function byVectors(
   x: number,
   columns: number,
 ): void {
-  const { shape, strides, offset } = a.of.frame;
+  const { shape, strides } = a.of.frame;
   const [n, blocks] = shape;
   const k = blocks * blockTypes[a.dtype].block;
   const most = Math.max(1, Math.floor(TASK / k));
@@ -155,8 +156,8 @@ function byVectors(
         tasks.push({
           rows: Math.min(most, n - r),
           blocks,
-          from: a.of.storage.address + offset + r * strides[0],
-          to: out.storage.address + out.frame.offset + r * down + c * (across ?? 0),
+          from: addressOf(a.of) + r * strides[0],
+          to: addressOf(out) + r * down + c * (across ?? 0),
           fromStride: strides[0],
           toStride: down,
           step: strides[1],

@@ -13,6 +13,7 @@ import { copyTo } from "../ops/copy.ts";
 import { fromGgml as fromGgmlElements, type GgmlTensor } from "../ops/create.ts";
 import { allocate, filled, withTemporary } from "../ops/strided.ts";
 import type { Strided } from "../run/call.ts";
+import { addressOf } from "../run/kernel.ts";
 import { isTensor, live, type Tensor, viewOf, wrap } from "../tensor.ts";
 import { checkShape, rowMajorStrides, sizeOf, unravel } from "../view/layout.ts";
 import { reshape, resolveShape } from "../view/reshape.ts";
@@ -587,7 +588,7 @@ function valuesOf(b: Blocks, shape: readonly number[], format: FormatOptions): s
         decode(operation, room, { ...b, of: { ...b.of, frame } });
         held = whole;
       }
-      const place = room.storage.address + 4 * (ordinal % block);
+      const place = addressOf(room) + 4 * (ordinal % block);
       return dtypes.f32.read(engine().heap.view, place);
     };
     return formatValues("f32", view, read, format);
