@@ -4,6 +4,7 @@
  * entered once would run to its end in the first, slow code.
  */
 import { type Code, eachStep, expressionsOf, insides, isLoopBlock, type Step } from "./ir.ts";
+import { type Liveness, livenessOf } from "./live.ts";
 import { hasLoop } from "./nest.ts";
 
 export interface Outlined {
@@ -19,20 +20,22 @@ const MOST = 400;
 
 /** By step: the block around a loop, with the loop. */
 export function outlinedLoops(code: Code): ReadonlyMap<Step, Outlined> {
-  const all = countMentions(code.body);
-  for (const { local } of [...code.scalars, ...code.sizes]) add(all.reads, local);
-  const found = new Map<Step, Outlined>();
+  const units = new Set<Step>();
   const walk = (steps: readonly Step[], isInLoop: boolean): void => {
     for (const step of steps) {
       if (isInLoop && isUnit(step) && !escapes([step], 0)) {
-        const outlined = interfaceOf(code, step, all);
-        if (outlined !== null) found.set(step, outlined);
+        units.add(step);
         continue;
       }
       for (const inner of insides(step)) walk(inner, isInLoop || step.op === "loop");
     }
   };
   walk(code.body, false);
+  const found = new Map<Step, Outlined>();
+  for (const [step, live] of livenessOf(code, (s) => units.has(s))) {
+    const outlined = interfaceOf(code, step, live);
+    if (outlined !== null) found.set(step, outlined);
+  }
   return found;
 }
 
@@ -88,13 +91,11 @@ export function countMentions(steps: readonly Step[]): Mentions {
 }
 
 /** null: too much passes between them. */
-function interfaceOf(code: Code, step: Step, all: Mentions): Outlined | null {
+function interfaceOf(code: Code, step: Step, live: Liveness): Outlined | null {
   const own = countMentions([step]);
   const ids = [...new Set([...own.reads.keys(), ...own.writes.keys()])].sort((a, b) => a - b);
-  const count = (m: Mentions, id: number) => (m.reads.get(id) ?? 0) + (m.writes.get(id) ?? 0);
-  // What nobody else mentions has a value before it is read, each time.
-  const params = ids.filter((id) => count(own, id) < count(all, id));
-  const results = params.filter((id) => own.writes.has(id));
+  const results = ids.filter((id) => own.writes.has(id) && live.after.has(id));
+  const params = ids.filter((id) => live.before.has(id));
   const arrays = [...own.arrays].sort((a, b) => a - b);
   const words = arrays.reduce((n, k) => n + 1 + 2 * code.arrays[k].rank, 0);
   return params.length + words + results.length > MOST ? null : { params, results, arrays };
