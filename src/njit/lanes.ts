@@ -24,7 +24,17 @@ export function lowered(program: Program): Program {
 }
 
 /** For scalar code, which has instructions that lanes do not have. */
-export const loweredScalar = (program: Program): Program => lowered(withInstructions(program));
+export function loweredScalar(program: Program): Program {
+  let made = scalars.get(program);
+  if (made === undefined) {
+    made = lowered(withInstructions(program));
+    scalars.set(program, made);
+  }
+  return made;
+}
+
+/** One program stands in several copies of a loop. */
+const scalars = new WeakMap<Program, Program>();
 
 const hasInstruction = (program: Program, { op, args }: Node): boolean =>
   op === "toInt32" || (op === "rem" && isSmall(program.nodes[args[0]].dtype));

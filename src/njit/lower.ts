@@ -318,7 +318,8 @@ class Lowering {
     const p = new ProgramBuilder(this, env);
     const flat = p.flatIndex(expr);
     if (flat !== null) return p.finish(flat.id);
-    if (isInt(type.range)) return q.finish(q.as(value, "i32"));
+    // An index of -0 is 0.
+    if (isInt({ ...type.range, minusZero: false })) return q.finish(q.as(value, "i32"));
     return q.finish(q.as(value, isLong(type.range) && q.isHeldWhole(value) ? "i64" : "f64"));
   }
 

@@ -23,6 +23,7 @@ import { hoistChecks } from "./hoist.ts";
 import { type ArgumentType, infer } from "./infer.ts";
 import { AccessError } from "./interpret.ts";
 import type { Code } from "./ir.ts";
+import { liftInvariants } from "./lift.ts";
 import { lowerCode } from "./lower.ts";
 import { parseTree } from "./parse.ts";
 import { type Handle, type Prange, prange } from "./plain.ts";
@@ -234,7 +235,7 @@ export class NjitFunction {
   }
 
   code(types: readonly ArgumentType[]): Code {
-    return hoistChecks(reuseLoads(lowerCode(infer(this.tree, types))));
+    return hoistChecks(liftInvariants(reuseLoads(lowerCode(infer(this.tree, types)))));
   }
 
   codeFor(args: readonly unknown[]): Code {
