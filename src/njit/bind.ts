@@ -368,6 +368,29 @@ function placed<R>(
   }
 }
 
+/** Buffers of shared memory that were looked at: are they the heap's? */
+const looked = new WeakMap<object, boolean>();
+
+/**
+ * Is it the heap's memory? When a shared memory grows it gets a new buffer, and arrays over the old one still lie in it: what is
+ * written through the new one shows in the old one.
+ */
+function liesInHeap(buffer: ArrayBufferLike, heap: Heap): boolean {
+  if (buffer === heap.buffer) return true;
+  if (!heap.shared || buffer instanceof ArrayBuffer || buffer.byteLength < TEMPLATE + 4) return false;
+  const known = looked.get(buffer);
+  if (known !== undefined) return known;
+  const [old, now] = [buffer, heap.buffer].map((b) => new Int32Array(b, TEMPLATE, 1));
+  const before = now[0];
+  const isSame = [0x5a17c0de, ~0x5a17c0de].every((word) => {
+    Atomics.store(now, 0, word);
+    return Atomics.load(old, 0) === word;
+  });
+  now[0] = before;
+  looked.set(buffer, isSame);
+  return isSame;
+}
+
 function groupsOf(
   args: readonly Bound[],
   written: ReadonlySet<number>,
@@ -377,7 +400,7 @@ function groupsOf(
   args.forEach((bound, i) => {
     if (bound.kind !== "typed") return;
     const { buffer, byteOffset, byteLength } = arrayFacts(bound.array);
-    if (buffer === heap.buffer) return;
+    if (liesInHeap(buffer, heap)) return;
     const known = groups.get(buffer);
     const group = known ?? { buffer, low: byteOffset, high: byteOffset, written: false, held: null };
     group.low = Math.min(group.low, byteOffset);

@@ -28,9 +28,9 @@ export function identityOf(op: ReductionOp, dtype: DType): Value | null {
     case "mul":
       return as(1);
     case "min":
-      return isFloat(dtype) ? Number.POSITIVE_INFINITY : big ? null : max;
+      return isFloat(dtype) ? Number.POSITIVE_INFINITY : max;
     case "max":
-      return isFloat(dtype) ? Number.NEGATIVE_INFINITY : big ? null : min;
+      return isFloat(dtype) ? Number.NEGATIVE_INFINITY : min;
     case "bitAnd":
       return isFloat(dtype) ? null : dtype === "i64" || dtype === "i32" ? as(-1) : null;
     case "bitOr":

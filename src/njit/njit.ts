@@ -159,12 +159,13 @@ export class NjitFunction {
   }
 
   call(args: readonly unknown[], limits: NjitLimits | null = null): unknown {
-    const watch = limits === null ? null : new Watch(limits, this.tree.name);
     const { listener } = engine();
     const start = listener === null ? 0 : performance.now();
     const known = this.#made;
     const bound = this.#bind(args);
-    const compiled = this.compiled(bound, watch !== null);
+    const compiled = this.compiled(bound, limits !== null);
+    // A limit is one for the call, not for making its code.
+    const watch = limits === null ? null : new Watch(limits, this.tree.name);
     if (listener === null) return execute(compiled, bound, watch);
     return execute(compiled, bound, watch, (report) => {
       if (report.copied > 0) {

@@ -1,6 +1,6 @@
 /** What an njit function may say: each piece of the language, compiled and plain. */
 import { describe, expect, test } from "vitest";
-import { kernel, scope, tensor, zeros } from "../../src/index.ts";
+import { explain, kernel, memory, scope, tensor, zeros } from "../../src/index.ts";
 import { insideOf, type Njit, type NjitValue, njit } from "../../src/njit/njit.ts";
 import { expectSame, outcome } from "./compare.ts";
 
@@ -275,6 +275,22 @@ describe("arrays", () => {
       made("(a) => { for (let i = 0; i < a.length; i++) a[i] = i; }")(t.data);
       expect(t.toArray()).toEqual([0, 1, 2, 3]);
     });
+  });
+
+  test("so is one over the buffer that the heap had before it grew", () => {
+    scope(() => {
+      const t = zeros([4], { dtype: "f64" });
+      const old = t.data;
+      zeros([memory().capacityBytes / 8], { dtype: "f64" }).dispose();
+      expect(t.data.buffer).not.toBe(old.buffer);
+      const fn = made("(a, b) => { a[0] = 7; b.set([1], a[0] + b.get(0)); return a[1]; }");
+      const report = explain(() => fn(old, t));
+      expect([report.result, report.copies, t.toArray()]).toEqual([14, [], [7, 14, 0, 0]]);
+    });
+    // Other shared memory is copied, however it looks.
+    const other = new Float64Array(new SharedArrayBuffer(1 << 17));
+    made("(a) => { a[0] = 1; }")(other);
+    expect(other[0]).toBe(1);
   });
 
   test("f32 computes in f32, with literals too, and in f64 with other numbers", () => {
