@@ -34,6 +34,30 @@ const sources: readonly Source[] = [
     make: (d) => [zeros([3, 4], { dtype: d }), randomTensor([3, 5], d, 1), randomTensor([5, 4], d, 2)],
   },
   {
+    text: `(out, a, n, m, { prange: range, weight }) => {
+      let sum = 0, most = -Infinity;
+      for (const i of range(n)) {
+        const row = i * m;
+        const window = [0, 0, 0];
+        for (let j = 0; j < m; j++) {
+          window[j % 3] += a[row + j];
+          out[row + j] = weight(window[0], window[1]) - window[2];
+          if (a[row + j] > 0.5) sum += 1;
+        }
+        most = Math.max(most, window[1]);
+      }
+      for (const i of range(1, n, 2)) out[i * m] *= 2;
+      return [sum, most];
+    }`,
+    captures: "{ weight: (x, y) => x * 2 + y }",
+    make: () => [
+      new Float64Array(40),
+      (randomTensor([40], "f64", 8).toTypedArray() as Float64Array).slice(),
+      8,
+      5,
+    ],
+  },
+  {
     text: `(out, a, { scale, shift, twice }) => {
       const quarter = 0.25;
       let clipped = 0;

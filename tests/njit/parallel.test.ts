@@ -105,6 +105,29 @@ describe("1, 2, 3 and 7 threads give the same bits", () => {
     });
   });
 
+  test("whole numbers, of 32 bits and of more", () => {
+    const fn = made(`(x, { prange }) => {
+      let [lo, hi, sum, big] = [1000, -1000, 0, 0];
+      for (const i of prange(x.length)) {
+        lo = Math.min(lo, x[i]);
+        hi = Math.max(hi, x[i]);
+        sum += x[i];
+        big -= x[i] * 1000000;
+      }
+      return [lo, hi, sum, big];
+    }`);
+    for (const n of [0, 1, 300, 1000]) {
+      const x = Int32Array.from({ length: n }, (_, i) => ((i * 7919) % 20011) - 10000);
+      const expected = fn.plain(x);
+      expectSame(fn(x), expected);
+      for (const threads of counts)
+        expectSame(
+          on(threads, () => fn(x)),
+          expected,
+        );
+    }
+  });
+
   test("arrays of an iteration's own are each thread's own, however large", () => {
     const fn = made(`(out, n, { prange }) => {
       const shared = [1, 2, 3];
