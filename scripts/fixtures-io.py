@@ -324,6 +324,212 @@ try:
 except ImportError as missing:
     print(f"onnx files are left as they are: {missing}")
 
+# What follows has numbers of its own, so that a program that is missing changes nothing else.
+rng = np.random.default_rng(8)
+
+# PNG, by Pillow; interlaced and odd ones by hand, since it writes none.
+import zlib
+
+
+def chunk(name, data):
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+def png(name, size, bits, colour, rows, more=b"", interlaced=0, cut=None):
+    packed = zlib.compress(rows, 9)
+    parts = [packed] if cut is None else [packed[i : i + cut] for i in range(0, len(packed), cut)]
+    head = struct.pack(">IIBBBBB", size[1], size[0], bits, colour, 0, 0, interlaced)
+    body = b"".join(chunk(b"IDAT", part) for part in parts)
+    text = chunk(b"tEXt", b"Comment\0a picture")
+    (folder / name).write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + text + more + body + chunk(b"IEND", b""))
+
+
+def plain_rows(a, filters=(0,)):
+    """Rows as they lie, highest byte first, each with a filter: what the filter foretells is taken off."""
+    a = a.reshape(a.shape[0], a.shape[1], -1)
+    step = a.shape[2] * a.dtype.itemsize
+    raw = np.frombuffer(a.astype(a.dtype.newbyteorder(">")).tobytes(), "u1").reshape(a.shape[0], -1).astype(int)
+    out = b""
+    for i, row in enumerate(raw):
+        above = raw[i - 1] if i > 0 else np.zeros_like(row)
+        left = np.concatenate([np.zeros(step, int), row[:-step]])
+        corner = np.concatenate([np.zeros(step, int), above[:-step]])
+        guess = left + above - corner
+        near = np.where(
+            (abs(guess - left) <= abs(guess - above)) & (abs(guess - left) <= abs(guess - corner)),
+            left,
+            np.where(abs(guess - above) <= abs(guess - corner), above, corner),
+        )
+        kind = filters[i % len(filters)]
+        out += bytes([kind]) + bytes(((row - [0, left, above, (left + above) // 2, near][kind]) % 256).tolist())
+    return out
+
+
+shapes = {"grey": (7, 5), "grey-alpha": (7, 5, 2), "rgb": (7, 5, 3), "rgba": (7, 5, 4)}
+kinds = {"grey": 0, "grey-alpha": 4, "rgb": 2, "rgba": 6}
+for kind, shape in shapes.items():
+    for bits, dtype in [(8, "u1"), (16, "<u2")]:
+        a = values(dtype, shape)
+        name = f"{kind}{bits}.png"
+        png(name, shape, bits, kinds[kind], plain_rows(a, (0, 1, 2, 3, 4)), cut=50)
+        manifest[name] = {"image": facts(a)}
+passes = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)]
+for name, a, bits, colour in [("interlaced-rgb8.png", values("u1", (11, 9, 3)), 8, 2), ("interlaced-grey16.png", values("<u2", (3, 2)), 16, 0)]:
+    parts = [a[y::dy, x::dx] for x, y, dx, dy in passes]
+    png(name, a.shape, bits, colour, b"".join(plain_rows(p, (4, 2)) for p in parts if p.size > 0), interlaced=1)
+    manifest[name] = {"image": facts(a)}
+for bits in [1, 2, 4]:
+    small = rng.integers(0, 2**bits, (5, 11)).astype("u1")
+    cells = np.unpackbits(small[..., None], axis=-1)[..., 8 - bits :].reshape(5, -1)
+    rows = b"".join(b"\0" + bytes(row) for row in np.packbits(cells, axis=1))
+    png(f"grey{bits}.png", (5, 11), bits, 0, rows)
+    manifest[f"grey{bits}.png"] = {"image": facts((small.astype(int) * 255 // (2**bits - 1)).astype("u1"))}
+    table = values("u1", (2**bits, 3))
+    png(f"palette{bits}.png", (5, 11), bits, 3, rows, chunk(b"PLTE", table.tobytes()))
+    manifest[f"palette{bits}.png"] = {"image": facts(table[small])}
+    alphas = values("u1", (2,))
+    png(f"palette{bits}-clear.png", (5, 11), bits, 3, rows, chunk(b"PLTE", table.tobytes()) + chunk(b"tRNS", alphas.tobytes()))
+    alpha = np.concatenate([alphas, np.full(2**bits - 2, 255, "u1")]).astype("u1")
+    manifest[f"palette{bits}-clear.png"] = {"image": facts(np.concatenate([table, alpha[:, None]], axis=1)[small])}
+a = rng.integers(0, 3, (6, 7)).astype("u1")
+png("grey8-clear.png", a.shape, 8, 0, plain_rows(a), chunk(b"tRNS", struct.pack(">H", 1)))
+manifest["grey8-clear.png"] = {"image": facts(np.stack([a, np.where(a == 1, 0, 255).astype("u1")], axis=-1))}
+a = rng.integers(0, 2, (6, 7, 3)).astype("<u2")
+png("rgb16-clear.png", a.shape, 16, 2, plain_rows(a), chunk(b"tRNS", struct.pack(">HHH", 1, 0, 1)))
+clear = np.where((a == [1, 0, 1]).all(axis=-1), 0, 65535).astype("<u2")
+manifest["rgb16-clear.png"] = {"image": facts(np.concatenate([a, clear[..., None]], axis=-1))}
+try:
+    from PIL import Image
+
+    a = np.add.outer(np.arange(40), np.arange(50)).astype("u1")
+    a = np.stack([a, a[::-1], a * 2], axis=-1)
+    Image.fromarray(a).save(folder / "pillow.png", optimize=True)
+    manifest["pillow.png"] = {"image": facts(a)}
+except ImportError as missing:
+    print(f"pillow.png is left as it is: {missing}")
+
+# Arrow and Parquet, by pyarrow.
+try:
+    import pyarrow as pa
+    import pyarrow.feather
+    import pyarrow.ipc
+    import pyarrow.parquet
+
+    kinds = ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8"]
+    columns = {k: values("<" + k, (7,)) for k in kinds}
+    columns["b1"] = values("b1", (7,))
+    columns["matrix"] = values("<f4", (7, 3))
+    columns["cube"] = values("<i2", (7, 2, 2))
+    fixed = lambda a: pa.array(a) if a.ndim == 1 else pa.FixedSizeListArray.from_arrays(fixed(a.reshape((-1,) + a.shape[2:])), a.shape[1])
+    arrays = {k: fixed(a) for k, a in columns.items()}
+    arrays["text"] = pa.array(["a", "bc", "", "d", "e", "f", "ghi"])
+    arrays["when"] = pa.array(columns["i8"], pa.timestamp("us"))
+    arrays["lists"] = pa.array([[1], [], [2, 3], [4], [], [5], []])
+    arrays["views"] = pa.array(["x"] * 7, pa.string_view())
+    arrays["record"] = pa.array([{"a": i, "b": "x"} for i in range(7)])
+    arrays["category"] = pa.array(list("abcabca")).dictionary_encode()
+    arrays["last"] = pa.array(columns["f8"])
+    table = pa.table(arrays).replace_schema_metadata({"made by": "pyarrow", "ü": "é"})
+    expected = {k: facts(a) for k, a in columns.items()}
+    expected |= {"when": facts(columns["i8"]), "last": facts(columns["f8"])}
+    expected |= {k: None for k in ["text", "lists", "views", "record", "category"]}
+    with pa.ipc.new_file(folder / "all.arrow", table.schema) as w:
+        w.write_table(table)
+    with pa.ipc.new_file(folder / "batches.arrow", table.schema) as w:
+        w.write_table(table, max_chunksize=3)
+    with pa.ipc.new_stream(folder / "batches.arrows", table.schema) as w:
+        w.write_table(table, max_chunksize=2)
+    some = pa.table({k: arrays[k] for k in ["f4", "b1", "i8", "matrix", "text"]})
+    with pa.ipc.new_file(folder / "lz4.arrow", some.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as w:
+        w.write_table(some, max_chunksize=4)
+    long = {"x": np.arange(2000, dtype="<f4"), "y": np.repeat(np.arange(20, dtype="<i8"), 100)}
+    pa.feather.write_feather(pa.table(long), folder / "long.feather", compression="lz4")
+    pa.feather.write_feather(pa.table({k: a[:500] for k, a in long.items()}), folder / "zstd.feather", compression="zstd")
+    few = {k: expected[k] for k in some.column_names}
+    for name in ["all.arrow", "batches.arrow", "batches.arrows"]:
+        manifest[name] = expected
+    manifest["lz4.arrow"] = few
+    manifest["long.feather"] = {k: facts(a) for k, a in long.items()}
+    empty = pa.table({"x": pa.array([], pa.float32()), "b": pa.array([], pa.bool_())})
+    with pa.ipc.new_file(folder / "empty.arrow", empty.schema) as w:
+        w.write_table(empty)
+    manifest["empty.arrow"] = {"x": facts(np.zeros(0, "<f4")), "b": facts(np.zeros(0, "b1"))}
+    # Those with nulls, and those that need a package, are in tests of their own.
+    gaps = {"f": pa.array([1.5, None, 3.5]), "i": pa.array([None, 2, 3], pa.int32()), "b": pa.array([True, None, False])}
+    gaps["l"] = pa.array([[1.0, None], None, [5.0, 6.0]], pa.list_(pa.float32(), 2))
+    gaps["g"] = pa.array([1.0, 2.0, 3.0])
+    with pa.ipc.new_file(folder / "nulls.arrow", pa.table(gaps).schema) as w:
+        w.write_table(pa.table(gaps))
+    with pa.ipc.new_file(folder / "nulls-lz4.arrow", pa.table(gaps).schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as w:
+        w.write_table(pa.table(gaps))
+
+    flat = {k: arrays[k] for k in [*kinds, "b1", "text", "when"]}
+    flat["small"] = pa.array((columns["u1"] % 3).astype("<i4"))
+    flat["lists"] = arrays["lists"]
+    flat["last"] = arrays["last"]
+    table = pa.table(flat)
+    expected = {k: expected[k] for k in flat if k in expected}
+    expected["small"] = facts((columns["u1"] % 3).astype("<i4"))
+    expected |= {"lists.list.element": None}
+    expected.pop("lists", None)
+    bare = {"version": "2.6", "compression": "none"}
+    files = {
+        "plain.parquet": dict(bare, use_dictionary=False),
+        "dictionary.parquet": bare,
+        "groups.parquet": dict(bare, row_group_size=3, data_page_size=8),
+        "snappy.parquet": {"compression": "snappy"},
+        "gzip.parquet": {"compression": "gzip", "data_page_version": "2.0"},
+        "lz4.parquet": {"compression": "lz4"},
+        "v1.parquet": dict(bare, version="1.0"),
+    }
+    for name, options in files.items():
+        pa.parquet.write_table(table.drop_columns(["f2", "u4"]) if name == "v1.parquet" else table, folder / name, **options)
+        manifest[name] = {k: v for k, v in expected.items() if name != "v1.parquet" or k not in ["f2", "u4"]}
+    numbers = {k: pa.array(a) for k, a in [("i", np.cumsum(rng.integers(-5, 90, 700)).astype("<i4")), ("j", rng.integers(-(2**62), 2**62, 700)), ("f", rng.standard_normal(700).astype("<f4")), ("d", rng.standard_normal(700))]}
+    encodings = {"i": "DELTA_BINARY_PACKED", "j": "DELTA_BINARY_PACKED", "f": "BYTE_STREAM_SPLIT", "d": "BYTE_STREAM_SPLIT"}
+    pa.parquet.write_table(pa.table(numbers), folder / "encodings.parquet", use_dictionary=False, column_encoding=encodings, **bare)
+    manifest["encodings.parquet"] = {k: facts(a.to_numpy()) for k, a in numbers.items()}
+    pa.parquet.write_table(pa.table({k: a[:100] for k, a in numbers.items()}), folder / "zstd.parquet", compression="zstd")
+    pa.parquet.write_table(pa.table(gaps).drop_columns(["l"]), folder / "nulls.parquet")
+    pa.parquet.write_table(pa.table(gaps).drop_columns(["l"]), folder / "nulls-v2.parquet", data_page_version="2.0", use_dictionary=False)
+    pa.parquet.write_table(empty, folder / "empty.parquet")
+    manifest["empty.parquet"] = manifest["empty.arrow"]
+except ImportError as missing:
+    print(f"Arrow and Parquet files are left as they are: {missing}")
+
+# HDF5, by h5py. Reading it needs a package, so these are in tests of their own.
+try:
+    import h5py
+
+    path = folder / "all.h5"
+    with h5py.File(path, "w", libver="latest", track_order=True) as f:
+        for kind in ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8"]:
+            for order in "<>" if np.dtype(kind).itemsize > 1 else "|":
+                f[f"{kind}-{'big' if order == '>' else 'little'}"] = values(order + kind, (3, 4))
+        f["bool"] = values("b1", (2, 3))
+        f["complex"] = values("<c16", (2, 3))
+        f["scalar"] = np.float64(2.5)
+        f["empty"] = np.zeros((0, 3), "<f4")
+        f["text"] = "a text"
+        f.create_dataset("nothing", dtype="<f4")
+        group = f.create_group("group/inner")
+        group.create_dataset("chunked", data=values("<f4", (20, 30)), chunks=(7, 11))
+        group.create_dataset("gzip", data=values("<i4", (20, 30)), chunks=(7, 11), compression="gzip", shuffle=True, fletcher32=True)
+        group["chunked"].attrs["unit"] = "m/s"
+        group["chunked"].attrs["scale"] = np.float64(0.5)
+        group["chunked"].attrs["offsets"] = np.array([1, 2, 3], "<i4")
+        f.attrs["title"] = "fixtures"
+        f["link"] = h5py.SoftLink("/group/inner/gzip")
+        f["outside"] = h5py.ExternalLink("other.h5", "/x")
+        group["back"] = f["group"]
+    with h5py.File(path, "r") as f:
+        names = [k for k in f if k not in ["text", "nothing", "outside", "link", "group"]]
+        read = {k: facts(f[k][()]) for k in names}
+        read |= {f"group/inner/{k}": facts(f["group/inner"][k][()]) for k in ["chunked", "gzip"]}
+    (folder / "all.h5.json").write_text(json.dumps(read) + "\n")
+except ImportError as missing:
+    print(f"all.h5 is left as it is: {missing}")
+
 lines = [f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in sorted(manifest.items())]
 manifest_path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 total = sum(f.stat().st_size for f in folder.iterdir())

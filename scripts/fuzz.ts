@@ -138,7 +138,12 @@ async function traced(family: string, explore: NonNullable<TurnRequest["explore"
 
 const start = performance.now();
 const end = start + minutes * 60_000;
-const tally = new Map(chosen.map((f) => [f.name, { turns: 0, cases: 0, compared: 0, findings: 0 }]));
+const tally = new Map(
+  chosen.map((f) => [
+    f.name,
+    { turns: 0, cases: 0, compared: 0, findings: 0, kinds: new Map<string, number>() },
+  ]),
+);
 const clock = () => {
   const left = Math.max(0, Math.round((end - performance.now()) / 1000));
   return `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")} left`;
@@ -172,6 +177,7 @@ for (let turn = 0; performance.now() < end; turn++) {
     continue;
   }
   so.compared += outcome.compared;
+  for (const [kind, n] of Object.entries(outcome.kinds)) so.kinds.set(kind, (so.kinds.get(kind) ?? 0) + n);
   if (outcome.finding === null) continue;
   so.findings++;
   const { error, path } = outcome.finding;
@@ -194,7 +200,7 @@ if (isTTY) rewrite("");
 print(
   `${"family".padEnd(18)} ${"turns".padStart(6)} ${"cases".padStart(10)} ${"compared".padStart(10)} findings`,
 );
-for (const [name, { turns, cases, compared, findings }] of tally) {
+for (const [name, { turns, cases, compared, findings, kinds }] of tally) {
   const row = [
     String(turns).padStart(6),
     String(cases).padStart(10),
@@ -202,6 +208,13 @@ for (const [name, { turns, cases, compared, findings }] of tally) {
     String(findings),
   ];
   print(`${name.padEnd(18)} ${row.join(" ")}`);
+  if (kinds.size > 0)
+    print(
+      `  ${[...kinds]
+        .sort()
+        .map(([kind, n]) => `${kind} ${n}`)
+        .join(", ")}`,
+    );
 }
 const findings = [...tally.values()].reduce((sum, f) => sum + f.findings, 0);
 print(findings === 0 ? "nothing was found" : `${findings} findings`);

@@ -65,6 +65,44 @@ try:
 except ImportError as missing:
     print(f"round trip: gguf left out: {missing}")
 
+try:
+    from PIL import Image
+
+    for file in [f for f in expected if f.endswith(".png")]:
+        a = np.asarray(Image.open(folder / file))
+        compare("pillow", file, "image", a.astype("<u2") if file.startswith("u16") else a)
+except ImportError as missing:
+    print(f"round trip: PNG left out: {missing}")
+
+try:
+    import pyarrow as pa
+    import pyarrow.ipc
+    import pyarrow.parquet
+
+    def plain(column):
+        array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        shape = [len(array)]
+        while pa.types.is_fixed_size_list(array.type):
+            shape.append(array.type.list_size)
+            array = array.flatten()
+        return array.to_numpy(zero_copy_only=False).reshape(shape)
+
+    for file in [f for f in expected if f.endswith((".arrow", ".arrows", ".parquet"))]:
+        if file.endswith(".parquet"):
+            table = pa.parquet.read_table(folder / file)
+        elif file.endswith(".arrows"):
+            table = pa.ipc.open_stream(folder / file).read_all()
+        else:
+            table = pa.ipc.open_file(folder / file).read_all()
+        table.validate(full=True)
+        assert sorted(table.column_names) == sorted(expected[file]), table.column_names
+        for name in table.column_names:
+            compare("pyarrow", file, name, plain(table[name]))
+        if file == "all.arrow":
+            assert table.schema.metadata == {b"made by": b"strided", "ü".encode(): "é".encode()}, table.schema.metadata
+except ImportError as missing:
+    print(f"round trip: Arrow and Parquet left out: {missing}")
+
 for line in failures:
     print(line)
 print("round trip: " + ", ".join(f"{n} arrays read by {p}" for p, n in counts.items()) + f", {len(failures)} differ")

@@ -1,8 +1,9 @@
 /**
  * npm run test:roundtrip
  *
- * What strided/io writes is read by the programs that own the formats: NumPy, and safetensors, gguf and onnx where they are
- * installed (PYTHON names another Python). Says what it could not try; fails where something differs.
+ * What strided/io writes is read by the programs that own the formats: NumPy, and where they are installed safetensors,
+ * gguf, Pillow (PNG) and pyarrow (Arrow, Parquet). PYTHON names another Python. Says what it could not try; fails where
+ * something differs.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -10,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type DType, dtypeNames, fromBuffer, type Tensor } from "../src/index.ts";
-import { gguf, npy, npz, safetensors } from "../src/io.ts";
+import { arrow, gguf, npy, npz, parquet, png, safetensors } from "../src/io.ts";
 
 const python = process.env.PYTHON ?? "python3";
 const found = spawnSync(python, ["-c", "import numpy; print(numpy.__version__)"], { encoding: "utf8" });
@@ -70,6 +71,27 @@ try {
   await gguf.save(expects("all.gguf", plain), plain, {
     meta: { "general.architecture": "none", n: 5, x: 0.5 },
   });
+  for (const d of ["u8", "u16"] as const) {
+    // Pillow has no pictures of 16 bits in colour.
+    for (const shape of d === "u8"
+      ? [
+          [5, 7],
+          [5, 7, 3],
+          [5, 7, 4],
+        ]
+      : [[5, 7]]) {
+      const t = made(d, shape);
+      await png.save(expects(`${d}-${shape.length === 2 ? "grey" : shape[2]}.png`, { image: t }), t);
+    }
+  }
+  const columns = Object.fromEntries(numpys.map((d) => [d, made(d, [1000])]));
+  const lists = { ...columns, matrix: made("f32", [1000, 3]), cube: made("i16", [1000, 2, 2]) };
+  await arrow.save(expects("all.arrow", lists), lists, { meta: { "made by": "strided", ü: "é" } });
+  await arrow.save(expects("all.arrows", lists), lists);
+  const none = { x: made("f32", [0]), b: made("bool", [0]) };
+  await arrow.save(expects("empty.arrow", none), none);
+  await parquet.save(expects("all.parquet", columns), columns);
+  await parquet.save(expects("empty.parquet", none), none);
   writeFileSync(join(folder, "expected.json"), JSON.stringify(expected));
   const script = fileURLToPath(new URL("./roundtrip-io.py", import.meta.url));
   const { status } = spawnSync(python, [script, folder], { stdio: "inherit" });

@@ -87,13 +87,17 @@ describe("sizes", () => {
     const formats: Readonly<Record<string, { code: string; ceiling: number; own: RegExp }>> = {
       csv: { code: "csv", ceiling: 13, own: /csv|json/ },
       npy: { code: "npy", ceiling: 13, own: /npy/ },
-      npz: { code: "npz", ceiling: 18, own: /np[yz]|zip|crc|json|tensors/ },
+      npz: { code: "npz", ceiling: 18, own: /np[yz]|zip|crc|deflate|json|tensors/ },
       safetensors: { code: "safetensors", ceiling: 14, own: /safetensors|json|tensors/ },
       gguf: { code: "gguf", ceiling: 16, own: /gguf|ggml|cursor|json|blocks/ },
       onnx: { code: "onnx", ceiling: 15, own: /onnx|protobuf|cursor|json/ },
-      "all of them": { code: "open", ceiling: 30, own: /./ },
+      png: { code: "png", ceiling: 16, own: /png|deflate|crc|json/ },
+      arrow: { code: "arrow", ceiling: 21, own: /arrow|flatbuffer|lz4|nulls|peer|json|tensors/ },
+      parquet: { code: "parquet", ceiling: 22, own: /parquet|thrift|deflate|lz4|nulls|peer|json|tensors/ },
+      hdf5: { code: "hdf5", ceiling: 14, own: /hdf5|peer/ },
+      "all of them": { code: "open", ceiling: 60, own: /./ },
     };
-    const shared = /^io\/(archive|into-heap|names|node|runs|source|target)\.ts$/;
+    const shared = /^io\/(archive|into-heap|names|node|peer|runs|source|target)\.ts$/;
     for (const [name, { code, ceiling, own }] of Object.entries(formats)) {
       const { bytes, files } = await bundled(
         `import { tensor } from "strided"; import * as io from "strided/io"; console.log(tensor([1]).add(1), io.${code});`,

@@ -23,7 +23,7 @@ export interface Entry {
   readonly dtype: DType | null;
   /** As read; complex numbers are pairs along a last axis. */
   readonly shape: readonly number[];
-  /** Bytes from one index to the next in the file; absent where elements are no whole bytes. */
+  /** Bytes from one index to the next in the file; absent where they lie in several pieces or are no whole bytes. */
   readonly byteStrides?: readonly number[];
   /** Where the entry's bytes begin, in the file that holds them. */
   readonly from: number;
@@ -31,6 +31,8 @@ export interface Entry {
   readonly bytes: number;
   /** Bytes that they take in the file, where they are compressed. */
   readonly packed?: number;
+  /** A slice of it reads all of it. */
+  readonly whole?: true;
 }
 
 /** An open file: its entries are known, their elements are read when they are asked for. */
@@ -67,6 +69,10 @@ export interface Item extends Entry {
   readonly verify?: (place: Place) => void;
   /** Where elements are not bytes in a row: reads all of them, in row-major order. */
   readonly decode?: (reader: Reader) => Promise<Place>;
+  /** The same for a part of them: those whose index lies between the two corners, in row-major order. */
+  readonly decodeBox?: (reader: Reader, from: readonly number[], to: readonly number[]) => Promise<Place>;
+  /** They lie in several pieces: `unpack` gives a reader of them all. */
+  readonly apart?: true;
 }
 
 /** An entry that its format reads by itself: its elements are no bytes in a row of one file. */
@@ -82,17 +88,37 @@ export interface Made {
   readonly meta?: Readonly<Record<string, unknown>>;
 }
 
-const entryOf = ({ name, type, dtype, shape, byteStrides, from, bytes, packed }: Entry): Entry =>
-  Object.freeze({
+/** Their bytes in the file are not those of the elements. */
+const isDecoded = ({ decode, decodeBox }: Partial<Pick<Item, "decode" | "decodeBox">>): boolean =>
+  decode !== undefined || decodeBox !== undefined;
+
+const entryOf = ({
+  name,
+  type,
+  dtype,
+  shape,
+  byteStrides,
+  from,
+  bytes,
+  packed,
+  ...rest
+}: Item | Taken): Entry => {
+  const item = rest as Partial<Item>;
+  const isWhole = item.decodeBox === undefined && (packed !== undefined || item.decode !== undefined);
+  return Object.freeze({
     name,
     type,
     dtype,
     shape: Object.freeze([...shape]),
-    ...(byteStrides === undefined ? {} : { byteStrides: Object.freeze([...byteStrides]) }),
+    ...(byteStrides === undefined || isDecoded(item) || item.apart
+      ? {}
+      : { byteStrides: Object.freeze([...byteStrides]) }),
     from,
     bytes,
     ...(packed === undefined ? {} : { packed }),
+    ...(isWhole && !("take" in rest) ? { whole: true as const } : {}),
   });
+};
 
 /** An archive of these items; two of one name are refused. */
 export function makeArchive({ format, file, items, meta = {} }: Made): Archive {
@@ -132,10 +158,10 @@ export function makeArchive({ format, file, items, meta = {} }: Made): Archive {
       const { signal } = readOptions(operation, options, "{ signal }", ["signal"]);
       checkSignal(operation, signal);
       const found = find(name);
-      if ("take" in found || found.decode !== undefined) {
+      if ("take" in found || isDecoded(found)) {
         failFile(operation, file, found.name, "its elements are not bytes in a row.", "Use read.");
       }
-      const { dtype: _, swap, refusal, decode, verify, byteStrides, ...item } = found;
+      const { dtype: _, swap, refusal, decode, decodeBox, verify, byteStrides, ...item } = found;
       const bytes = { ...item, dtype: "u8" as const, shape: [item.bytes], byteStrides: [1] };
       const checked = verify === undefined ? bytes : { ...bytes, verify };
       return (await readItem(operation, checked, "u8", null, signal)) as Tensor<"u8">;
@@ -183,6 +209,7 @@ async function readItem(
   signal?.throwIfAborted();
   const reader = await input.open(signal);
   try {
+    if (item.decodeBox !== undefined) return await boxed(item.decodeBox, reader, whole, view);
     if (item.decode !== undefined) return await decoded(item.decode, reader, whole, view);
     const plan = planRuns(view);
     const place = takePlace(operation, dtype, plan.bytes);
@@ -227,6 +254,70 @@ async function decoded(
   } finally {
     all.dispose();
   }
+}
+
+/** Reads the smallest box that holds the view's elements, and takes them out of it. */
+async function boxed(
+  decode: NonNullable<Item["decodeBox"]>,
+  reader: Reader,
+  whole: View,
+  view: View,
+): Promise<Tensor> {
+  const zeros = whole.shape.map(() => 0);
+  if (view === whole) return (await decode(reader, zeros, whole.shape)).finish(whole);
+  const box = boxOf(whole, view);
+  return decoded(
+    (r) => decode(r, box.from, box.to),
+    reader,
+    box.whole,
+    view === whole ? box.whole : box.view,
+  );
+}
+
+interface Box {
+  readonly from: readonly number[];
+  readonly to: readonly number[];
+  /** The box without gaps, and the view in it. */
+  readonly whole: View;
+  readonly view: View;
+}
+
+/** The smallest box of a dense row-major view that holds another view of its elements. */
+export function boxOf(whole: View, view: View): Box {
+  const { shape, strides, itemBytes } = whole;
+  const indexOf = (offset: number): number[] => {
+    let rest = offset;
+    return strides.map((s, d) => {
+      const i = shape[d] <= 1 ? 0 : Math.floor(rest / s);
+      rest -= i * s;
+      return i;
+    });
+  };
+  const isEmpty = view.shape.includes(0);
+  let [low, high] = [view.offset, view.offset];
+  for (const [d, n] of view.shape.entries()) {
+    const reach = view.strides[d] * Math.max(0, n - 1);
+    if (reach < 0) low += reach;
+    else high += reach;
+  }
+  const from = isEmpty ? shape.map(() => 0) : indexOf(low);
+  const to = isEmpty ? shape.map(() => 0) : indexOf(high).map((i) => i + 1);
+  const sizes = to.map((n, d) => n - from[d]);
+  const dense = denseStrides(sizes, itemBytes);
+  // One step along an axis of the view is a number of steps along one axis of the whole.
+  const inner = view.strides.map((s, d) => {
+    if (isEmpty || view.shape[d] <= 1) return 0;
+    const there = indexOf(low + Math.abs(s));
+    const axis = there.findIndex((i, k) => i !== from[k]);
+    return Math.sign(s) * (there[axis] - from[axis]) * dense[axis];
+  });
+  const offset = inner.reduce((sum, s, d) => (s < 0 ? sum - s * (view.shape[d] - 1) : sum), 0);
+  return {
+    from,
+    to,
+    whole: { shape: sizes, strides: dense, offset: 0, itemBytes },
+    view: { shape: view.shape, strides: inner, offset, itemBytes },
+  };
 }
 
 /** Bytes as a tensor has them: lowest byte first, and 0 or 1 for a bool. */
@@ -307,13 +398,14 @@ export async function readAll(
   archive: Archive,
   names: readonly string[] | undefined,
   signal: AbortSignal | undefined,
+  slice?: readonly SliceItem[],
 ): Promise<Record<string, Tensor>> {
   // A name out of a file may be anything, __proto__ too.
   const all = Object.create(null) as Record<string, Tensor>;
   const options = signal === undefined ? undefined : { signal };
   try {
     for (const name of names ?? archive.entries.map((e) => e.name)) {
-      if (!(name in all)) all[name] = await archive.read(name, undefined, options);
+      if (!(name in all)) all[name] = await archive.read(name, slice, options);
     }
   } catch (error) {
     for (const t of Object.values(all)) t.dispose();

@@ -1,7 +1,8 @@
 /**
- * Checksums, eight bytes a step: that of zip and gzip (polynomial 0xedb88320, reflected), and Castagnoli's (0x82f63b78),
- * which Zarr has.
+ * Checksums, eight bytes a step: that of zip and gzip (polynomial 0xedb88320, reflected), by Node's own code where it has it,
+ * and Castagnoli's (0x82f63b78), which Zarr has.
  */
+import { builtin } from "./node.ts";
 
 /** tables[k][b]: what byte b does to the sum when k more bytes follow it. */
 function makeTables(polynomial: number): Uint32Array[] {
@@ -18,8 +19,22 @@ function makeTables(polynomial: number): Uint32Array[] {
 let zip: Uint32Array[] | undefined;
 let castagnoli: Uint32Array[] | undefined;
 
+type Native = ((bytes: Uint8Array, before: number) => number) | null;
+let native: Native | undefined;
+/** Shorter ones are not worth the call. */
+const LONG = 4096;
+
 /** The checksum of `before` and then these bytes; start with 0. */
 export function crc32(bytes: Uint8Array, before = 0): number {
+  if (bytes.length >= LONG) {
+    native ??= (builtin("node:zlib") as { crc32?: NonNullable<Native> } | undefined)?.crc32 ?? null;
+    if (native !== null) return native(bytes, before);
+  }
+  return plainCrc32(bytes, before);
+}
+
+/** The same, by hand. */
+export function plainCrc32(bytes: Uint8Array, before = 0): number {
   zip ??= makeTables(0xedb88320);
   return sumOf(zip, bytes, before);
 }

@@ -337,7 +337,7 @@ function writing(
   const length = [head, ...pairs, ...infos].reduce((sum, piece) => sum + piece.length, 0);
   return {
     bytes: parts.length === 0 ? length : padded(length) + offset,
-    *pieces() {
+    async *pieces() {
       yield head;
       yield* pairs;
       yield* infos;

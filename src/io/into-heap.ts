@@ -12,6 +12,9 @@ import { share } from "../ops/strided.ts";
 import { live, type Tensor, wrap } from "../tensor.ts";
 import { isContiguous, isFContiguous, transpose, type View } from "../view/view.ts";
 
+/** Bytes of a tensor that are handed over at a time. */
+export const PIECE = 8 << 20;
+
 /** Room in the heap for the elements of one tensor. It is finished, or released. */
 export interface Place {
   readonly bytes: number;
@@ -43,6 +46,33 @@ export function takePlace(operation: string, dtype: DType, bytes: number): Place
   };
 }
 
+/**
+ * A tensor that is not here yet: it is read piece by piece while it is written, so that a file may be larger than memory.
+ * Only what is written in one go, from its first element to its last, can be given so. Each piece is disposed of.
+ */
+export class Streamed {
+  /** Known by a field that nobody can fake, and that may be asked of anything. */
+  readonly #mark = true;
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+  /** Its elements in row-major order, some at a time; as often as it is asked for. */
+  readonly pieces: () => AsyncIterable<Tensor>;
+
+  constructor(dtype: DType, shape: readonly number[], pieces: () => AsyncIterable<Tensor>) {
+    this.dtype = dtype;
+    this.shape = shape;
+    this.pieces = pieces;
+  }
+
+  get rank(): number {
+    return this.shape.length;
+  }
+
+  static is(t: unknown): t is Streamed {
+    return typeof t === "object" && t !== null && #mark in t && t.#mark;
+  }
+}
+
 /** The elements of a tensor as bytes without gaps, held until they are released. */
 export interface Held {
   readonly dtype: DType;
@@ -52,11 +82,40 @@ export interface Held {
   readonly bytes: number;
   /** The bytes [from, from + length) as they are now. */
   at(from: number, length: number): Uint8Array;
+  /** Where they are not here yet: all of them, from the first to the last. */
+  readonly stream?: () => AsyncIterable<Uint8Array>;
   release(): void;
 }
 
+function holdStreamed(operation: string, { dtype, shape, pieces }: Streamed): Held {
+  const bytes = shape.reduce((a, b) => a * b, dtypes[dtype].bytes);
+  return {
+    dtype,
+    shape,
+    fortran: false,
+    bytes,
+    at: () => unreachable("a tensor that is not here yet is asked for its bytes"),
+    async *stream() {
+      let total = 0;
+      for await (const piece of pieces()) {
+        const held = hold(operation, piece);
+        try {
+          for (let at = 0; at < held.bytes; at += PIECE) yield held.at(at, Math.min(PIECE, held.bytes - at));
+          total += held.bytes;
+        } finally {
+          held.release();
+          piece.dispose();
+        }
+      }
+      if (total !== bytes) unreachable(`${total} bytes were streamed, ${bytes} expected`);
+    },
+    release() {},
+  };
+}
+
 /** Holds a tensor to be written; one that has gaps is copied. With `keepFortran`, a transposed matrix is not. */
-export function hold(operation: string, t: Tensor, keepFortran = false): Held {
+export function hold(operation: string, t: Tensor | Streamed, keepFortran = false): Held {
+  if (Streamed.is(t)) return holdStreamed(operation, t);
   const of = live(operation, t);
   const { dtype, frame } = of;
   const fortran = keepFortran && !isContiguous(frame) && isFContiguous(frame);

@@ -79,6 +79,9 @@ const node = (): NodeProcess | undefined => (globalThis as { process?: NodeProce
 export const isNode = (): boolean =>
   typeof node()?.versions?.node === "string" && typeof node()?.getBuiltinModule === "function";
 
+/** One of Node's own modules; undefined where there is none. */
+export const builtin = (name: string): unknown => (isNode() ? node()?.getBuiltinModule?.(name) : undefined);
+
 /** Node's modules for files; an error where there are none. */
 export function nodeModules(operation: string): NodeModules {
   const get = (name: string) => node()?.getBuiltinModule?.(name);

@@ -114,7 +114,7 @@ function writing(operation: string, t: Tensor): Writing {
   const { header, held } = npyParts(operation, t);
   return {
     bytes: header.length + held.bytes,
-    *pieces() {
+    async *pieces() {
       yield header;
       yield* piecesOf(held);
     },

@@ -4,6 +4,7 @@ import { checkFlag, readOptions } from "../ops/arguments.ts";
 import type { Tensor } from "../tensor.ts";
 import { type Archive, type Item, makeArchive, readAll, readNames } from "./archive.ts";
 import { crc32, hex } from "./crc32.ts";
+import { deflated } from "./deflate.ts";
 import type { Held, Place } from "./into-heap.ts";
 import { failFile, quoted, whyOutside } from "./names.ts";
 import { npyParts } from "./npy.ts";
@@ -22,7 +23,6 @@ import { piecesOf, toBytes, toFile, type Writing } from "./target.ts";
 import { readTensors } from "./tensors.ts";
 import {
   bodyOf,
-  deflated,
   directoryOf,
   inflated,
   localHeader,
@@ -220,8 +220,8 @@ function writing(parts: readonly Part[], compress: boolean): Writing {
       for (const { name, header, held } of parts) {
         const size = header.length + held.bytes;
         let crc = crc32(header);
-        for (const piece of piecesOf(held)) crc = crc32(piece, crc);
-        const all = function* () {
+        for await (const piece of piecesOf(held)) crc = crc32(piece, crc);
+        const all = async function* () {
           yield header;
           yield* piecesOf(held);
         };
@@ -230,7 +230,7 @@ function writing(parts: readonly Part[], compress: boolean): Writing {
         if (compress) {
           packed = 0;
           // Its length comes before it, so it is made first.
-          for await (const piece of deflated(all())) {
+          for await (const piece of deflated("deflate-raw", all())) {
             kept.push(piece);
             packed += piece.length;
           }

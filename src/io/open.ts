@@ -3,14 +3,20 @@ import { fail } from "../errors.ts";
 import { readOptions } from "../ops/arguments.ts";
 import { isTensor, type Tensor } from "../tensor.ts";
 import type { Archive } from "./archive.ts";
+import * as arrow from "./arrow.ts";
 import * as csv from "./csv.ts";
 import * as gguf from "./gguf.ts";
+import * as hdf5 from "./hdf5.ts";
+import { Streamed } from "./into-heap.ts";
 import { failFile, quoted } from "./names.ts";
 import { isNode, nodeModules } from "./node.ts";
 import * as npy from "./npy.ts";
 import { isNpy } from "./npy-header.ts";
 import * as npz from "./npz.ts";
 import * as onnx from "./onnx.ts";
+import * as parquet from "./parquet.ts";
+import type { Peers } from "./peer.ts";
+import * as png from "./png.ts";
 import * as pnm from "./pnm.ts";
 import * as safetensors from "./safetensors.ts";
 import {
@@ -32,7 +38,12 @@ interface Format {
   readonly endings: readonly string[];
   /** Does a file begin so? */
   readonly matches?: (head: Uint8Array, size: number) => boolean;
-  readonly open?: (operation: string, input: Input, signal: AbortSignal | undefined) => Promise<Archive>;
+  readonly open?: (
+    operation: string,
+    input: Input,
+    signal: AbortSignal | undefined,
+    settings: { readonly peers: Peers },
+  ) => Promise<Archive>;
   /** Where it is a folder and not a file. */
   readonly folder?: (operation: string, source: string | URL, options: SourceOptions) => Promise<Archive>;
   /** Where it can be written: one tensor, several by name, or both. */
@@ -69,6 +80,24 @@ const formats: readonly Format[] = [
     save: pnm.save,
     holds: "one",
   },
+  { name: "png", endings: [".png"], matches: png.isPng, open: png.openInput, save: png.save, holds: "one" },
+  {
+    name: "arrow",
+    endings: [".arrow", ".arrows", ".feather", ".ipc"],
+    matches: arrow.isArrow,
+    open: arrow.openInput,
+    save: arrow.save,
+    holds: "several",
+  },
+  {
+    name: "parquet",
+    endings: [".parquet"],
+    matches: parquet.isParquet,
+    open: parquet.openInput,
+    save: parquet.save,
+    holds: "several",
+  },
+  { name: "hdf5", endings: [".h5", ".hdf5"], matches: hdf5.isHdf5, open: hdf5.openInput },
   // Text has no magic: it is read with csv.load, which gives names of columns too.
   { name: "csv", endings: [".csv", ".tsv"], save: csv.save, holds: "one" },
   { name: "onnx", endings: [".onnx"], matches: onnx.isOnnx, open: onnx.openInput },
@@ -113,7 +142,7 @@ export async function open(source: Source, options?: SourceOptions): Promise<Arc
   const read = readOptions("open", options, "{ signal }", sourceNames);
   const folder = await folderOf(source);
   if (folder !== null) return formats.find((f) => f.folder !== undefined)!.folder!("open", folder, read);
-  const { input, signal } = await inputOf("open", source, read);
+  const { input, signal, peers } = await inputOf("open", source, read);
   const reader = await input.open(signal);
   let head: Uint8Array;
   try {
@@ -122,7 +151,7 @@ export async function open(source: Source, options?: SourceOptions): Promise<Arc
     await reader.close();
   }
   const format = formats.find((f) => f.matches?.(head, input.size));
-  if (format?.open !== undefined) return format.open("open", input, signal);
+  if (format?.open !== undefined) return format.open("open", input, signal, { peers });
   const known = formats
     .flatMap((f) => (f.open === undefined && f.folder === undefined ? [] : f.name))
     .join(", ");
@@ -138,8 +167,9 @@ export async function open(source: Source, options?: SourceOptions): Promise<Arc
 }
 
 /**
- * Writes tensors to a file, in the format that its name ends in: .npy, .csv, .tsv, .wav and .ppm take one tensor, .npz, .safetensors and .gguf take
- * several by name, .zarr takes either. The formats' own `save` have more options.
+ * Writes tensors to a file, in the format that its name ends in: .npy, .csv, .tsv, .wav, .png and .ppm take one tensor,
+ * .npz, .safetensors, .gguf, .arrow and .parquet take several by name, .zarr takes either. The formats' own `save` have more
+ * options.
  *
  *     await save("x.npy", x);
  *     await save("both.npz", { x, y });
@@ -162,7 +192,8 @@ export async function save(
       `Endings are ${known.join(", ")}.`,
     );
   }
-  if (format.holds !== "both" && isTensor(what) !== (format.holds === "one")) {
+  const isOne = isTensor(what) || Streamed.is(what);
+  if (format.holds !== "both" && isOne !== (format.holds === "one")) {
     fail(
       "value",
       "save",

@@ -239,9 +239,9 @@ function writing(operation: string, t: Tensor): Writing {
   const head = new TextEncoder().encode(text);
   return {
     bytes: head.length + bytes,
-    *pieces() {
+    async *pieces() {
       yield head;
-      for (const piece of piecesOf(held)) {
+      for await (const piece of piecesOf(held)) {
         if (dtype === "u8") yield piece;
         else {
           const turned = piece.slice();

@@ -356,7 +356,7 @@ function writing(parts: readonly Part[], meta: Readonly<Record<string, string>>)
   new DataView(header.buffer).setBigUint64(0, BigInt(length), true);
   return {
     bytes: header.length + at,
-    *pieces() {
+    async *pieces() {
       yield header;
       for (const { held } of parts) yield* piecesOf(held);
     },

@@ -8,6 +8,7 @@ import { readOptions } from "../ops/arguments.ts";
 import type { Place } from "./into-heap.ts";
 import { failFile, hasControl, quoted, whyOutside } from "./names.ts";
 import { isNode, type NodeModules, nodeModules } from "./node.ts";
+import { type Peers, readPeers } from "./peer.ts";
 
 /** An object that reads, for sources of any other kind. */
 export interface CustomSource {
@@ -39,9 +40,11 @@ export interface SourceOptions extends ReadOptions {
   readonly files?: Readonly<Record<string, Source>>;
   /** Files that this one names may be symbolic links to anywhere, as in the cache of the Hugging Face hub. */
   readonly followSymlinks?: boolean;
+  /** Modules of packages that some formats need, by name, where they cannot be imported: { hyparquet }. */
+  readonly peers?: Readonly<Record<string, unknown>>;
 }
 
-export const sourceNames = ["signal", "headers", "files", "followSymlinks"] as const;
+export const sourceNames = ["signal", "headers", "files", "followSymlinks", "peers"] as const;
 
 /** Reads from one input; closed when the work is done. */
 export interface Reader {
@@ -75,6 +78,7 @@ const KIB = 1 << 10;
 export interface ReadSource {
   readonly input: Input;
   readonly signal: AbortSignal | undefined;
+  readonly peers: Peers;
 }
 
 /** What a caller gave, read once. */
@@ -91,8 +95,9 @@ export async function inputOf(
     files: readFiles(operation, options.files),
     followSymlinks: options.followSymlinks === true,
   };
+  const peers = readPeers(operation, options.peers);
   signal?.throwIfAborted();
-  return { input: await toInput(operation, source, settings, signal), signal };
+  return { input: await toInput(operation, source, settings, signal), signal, peers };
 }
 
 interface Settings {

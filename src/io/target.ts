@@ -3,7 +3,7 @@
  * it is written under another name in the same folder, flushed, and renamed.
  */
 import { describe, fail, unreachable } from "../errors.ts";
-import type { Held } from "./into-heap.ts";
+import { type Held, PIECE } from "./into-heap.ts";
 import { quoted } from "./names.ts";
 import { type NodeFiles, type NodeModules, nodeModules } from "./node.ts";
 import { failSystem, isReal } from "./source.ts";
@@ -17,11 +17,11 @@ export interface Writing {
   release(): void;
 }
 
-/** Bytes of a tensor that are handed over at a time. */
-const PIECE = 8 << 20;
-
 /** The bytes of a tensor, some at a time. */
-export function* piecesOf(held: Held): Iterable<Uint8Array> {
+export const piecesOf = (held: Held): Iterable<Uint8Array> | AsyncIterable<Uint8Array> =>
+  held.stream?.() ?? heldPieces(held);
+
+function* heldPieces(held: Held): Iterable<Uint8Array> {
   for (let at = 0; at < held.bytes; at += PIECE) yield held.at(at, Math.min(PIECE, held.bytes - at));
 }
 

@@ -241,7 +241,7 @@ function writing(operation: string, t: Tensor, sampleRate: unknown = 44100): Wri
   view.setUint32(40, bytes, true);
   return {
     bytes: 44 + bytes + padding,
-    *pieces() {
+    async *pieces() {
       yield head;
       yield* piecesOf(held);
       yield new Uint8Array(padding);

@@ -4,7 +4,8 @@
  * unpack to more than deflate can make of its bytes.
  */
 import { crc32, hex } from "./crc32.ts";
-import { textOf, unshared } from "./json.ts";
+import { MOST_RATIO, unpacked } from "./deflate.ts";
+import { textOf } from "./json.ts";
 import { failFile, quoted, whyOutside } from "./names.ts";
 import type { Input, Reader } from "./source.ts";
 
@@ -27,8 +28,6 @@ const LOCAL = 0x04034b50;
 /** Bytes of one line of the directory without its name. */
 const LINE = 46;
 const MOST_DIRECTORY = 100_000_000;
-/** One byte of a deflated stream makes 1032 at the most. */
-const MOST_RATIO = 1032;
 
 const viewOf = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
@@ -266,7 +265,7 @@ export function inflated(
   let at = 0;
   let sum = 0;
   const next = async (): Promise<boolean> => {
-    pieces ??= unpack(reader, body, packed, bad);
+    pieces ??= unpacked("deflate-raw", packedBytes(reader, body, packed), bad);
     const { done, value } = await pieces.next();
     if (done) return false;
     if (at + value.length > size) bad(`it unpacks to more than its ${size} bytes.`);
@@ -312,45 +311,9 @@ export function inflated(
   };
 }
 
-async function* unpack(
-  reader: Reader,
-  from: number,
-  packed: number,
-  bad: (fact: string) => never,
-): AsyncGenerator<Uint8Array> {
-  const stream = new DecompressionStream("deflate-raw");
-  const writer = stream.writable.getWriter();
-  /** What reading the packed bytes threw; what unpacking them threw is known by itself. */
-  let failure: { readonly error: unknown } | null = null;
-  const piece = async (at: number) => {
-    try {
-      return unshared(await reader.bytes(from + at, Math.min(STEP, packed - at)));
-    } catch (error) {
-      failure = { error };
-      throw error;
-    }
-  };
-  const feed = async () => {
-    for (let at = 0; at < packed; at += STEP) await writer.write(await piece(at));
-    await writer.close();
-  };
-  const feeding = feed().catch((error: unknown) => writer.abort(error).catch(() => {}));
-  const output = stream.readable.getReader();
-  try {
-    for (;;) {
-      const { done, value } = await output.read().catch(async () => {
-        await feeding;
-        if (failure !== null) throw (failure as { readonly error: unknown }).error;
-        return bad("its deflated bytes are damaged.");
-      });
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    await output.cancel().catch(() => {});
-    await writer.abort().catch(() => {});
-    await feeding;
-  }
+/** The packed bytes of a member, some at a time. */
+async function* packedBytes(reader: Reader, from: number, packed: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < packed; at += STEP) yield reader.bytes(from + at, Math.min(STEP, packed - at));
 }
 
 /* Writing ---------------------------------------------------------------------------------------------- */
@@ -451,23 +414,4 @@ function centralLine(of: Written, place: number): Uint8Array {
   out.set(name, LINE);
   if (is64) extra(view, LINE + name.length, big);
   return out;
-}
-
-/** Deflated bytes, piece by piece. */
-export async function* deflated(pieces: Iterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const stream = new CompressionStream("deflate-raw");
-  const writer = stream.writable.getWriter();
-  const feed = async () => {
-    for (const piece of pieces) await writer.write(unshared(piece));
-    await writer.close();
-  };
-  const feeding = feed();
-  feeding.catch(() => {});
-  const output = stream.readable.getReader();
-  for (;;) {
-    const { done, value } = await output.read();
-    if (done) break;
-    yield value;
-  }
-  await feeding;
 }

@@ -22,6 +22,12 @@ const names = [
   "all.safetensors",
   "plain.gguf",
   "all.onnx",
+  "pillow.png",
+  "interlaced-rgb8.png",
+  "batches.arrow",
+  "lz4.arrow",
+  "groups.parquet",
+  "gzip.parquet",
 ];
 const files: Record<string, Uint8Array> = Object.fromEntries(names.map((name) => [name, bytesOf(name)]));
 let browser: Browser;

@@ -13,6 +13,8 @@ export interface Family<C = unknown> {
   readonly cases: fc.Arbitrary<C>;
   /** Throws where the law is broken. False: there was nothing to compare, since the call is refused as it should be. */
   readonly check: (c: C) => boolean | Promise<boolean>;
+  /** What a case is one of: `npm run fuzz` counts them apart, so that runs can be added up. */
+  readonly kind?: (c: C) => string;
   /** How many cases the gate runs, 2,000 at most. */
   readonly gate: number;
 }

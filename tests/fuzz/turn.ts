@@ -22,6 +22,8 @@ export interface TurnRequest {
 export interface TurnReport {
   readonly cases: number;
   readonly compared: number;
+  /** Cases of each kind, where the family has kinds. */
+  readonly kinds: Readonly<Record<string, number>>;
   readonly finding: { readonly case: unknown; readonly path: string; readonly error: string } | null;
 }
 
@@ -30,7 +32,10 @@ const say = (x: object) => writeSync(1, `${toLine(x)}\n`);
 async function take(request: TurnRequest): Promise<TurnReport> {
   const f = familyNamed(request.family);
   let [cases, compared, told] = [0, 0, performance.now()];
+  const kinds: Record<string, number> = {};
   const check = async (c: unknown) => {
+    const kind = f.kind?.(c);
+    if (kind !== undefined) kinds[kind] = (kinds[kind] ?? 0) + 1;
     if (request.trace !== undefined) writeFileSync(request.trace, toLine(c));
     cases++;
     if (await f.check(c)) compared++;
@@ -45,10 +50,10 @@ async function take(request: TurnRequest): Promise<TurnReport> {
     try {
       await check(c);
     } catch (error) {
-      return { cases, compared, finding: { case: c, path: "", error: text(error) } };
+      return { cases, compared, kinds, finding: { case: c, path: "", error: text(error) } };
     }
   }
-  if (request.explore === undefined) return { cases, compared, finding: null };
+  if (request.explore === undefined) return { cases, compared, kinds, finding: null };
   const { seed, milliseconds } = request.explore;
   const found = await fc.check(fc.asyncProperty(f.cases, check), {
     seed,
@@ -60,6 +65,7 @@ async function take(request: TurnRequest): Promise<TurnReport> {
   return {
     cases,
     compared,
+    kinds,
     finding: failed
       ? {
           case: found.counterexample![0],

@@ -9,7 +9,22 @@ import { join } from "node:path";
 import { deflateRawSync } from "node:zlib";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { arange, memory, TensorError, zeros } from "../../src/index.ts";
-import { csv, gguf, npy, npz, onnx, open, pnm, safetensors, save, wav } from "../../src/io.ts";
+import {
+  arrow,
+  csv,
+  gguf,
+  hdf5,
+  npy,
+  npz,
+  onnx,
+  open,
+  parquet,
+  png,
+  pnm,
+  safetensors,
+  save,
+  wav,
+} from "../../src/io.ts";
 import { bytesOf, pathOf } from "./fixtures.ts";
 import { type Handler, type Served, serveFiles } from "./server.ts";
 
@@ -726,7 +741,20 @@ describe("sources", () => {
     expect(() => Object.assign(file.entries[0], { shape: [1e9] })).toThrow();
   });
 
-  const faces = Object.entries({ npy, npz, safetensors, gguf, onnx, csv, wav, pnm });
+  const faces = Object.entries({
+    npy,
+    npz,
+    safetensors,
+    gguf,
+    onnx,
+    csv,
+    wav,
+    pnm,
+    png,
+    arrow,
+    parquet,
+    hdf5,
+  });
   it.each(faces)("%s: odd arguments are refused", async (_, face) => {
     for (const fn of Object.values(face) as ((...args: unknown[]) => Promise<unknown>)[]) {
       for (const odd of [null, 5, Symbol("s"), () => {}, revoked(), [], { size: 5 }]) {

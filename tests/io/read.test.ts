@@ -113,9 +113,14 @@ describe("slices", () => {
     [":", 1, "::-1"],
   ];
 
+  // Of formats with many files of one kind: those that are read in ways of their own.
+  const some =
+    /^(batches\.arrows?|lz4\.arrow|groups\.parquet|gzip\.parquet|rgb8\.png|interlaced-grey16\.png)$/;
+  const sliced = names.filter((name) => !/\.(arrows?|feather|parquet|png)$/.test(name) || some.test(name));
+
   it("of every entry are what slicing the whole gives", async () => {
     let compared = 0;
-    for (const name of names) {
+    for (const name of sliced) {
       const archive = await open(pathOf(name));
       for (const entry of archive.entries) {
         if (entry.dtype === null) continue;

@@ -3,13 +3,17 @@ import { describe, expectTypeOf, it } from "vitest";
 import type { DType, SliceItem, Tensor } from "../../src/index.ts";
 import {
   type Archive,
+  arrow,
   type CustomSource,
   type Entry,
   gguf,
+  hdf5,
   npy,
   npz,
   onnx,
   open,
+  parquet,
+  png,
   type Source,
   safetensors,
   save,
@@ -38,6 +42,19 @@ describe("types", () => {
     expectTypeOf<Archive["read"]>().returns.resolves.toEqualTypeOf<Tensor>();
     expectTypeOf<Archive["raw"]>().returns.resolves.toEqualTypeOf<Tensor<"u8">>();
     expectTypeOf<Archive["read"]>().parameter(1).toEqualTypeOf<readonly SliceItem[] | undefined>();
+  });
+
+  it("tables and what their readers take", () => {
+    for (const format of [arrow, parquet, hdf5]) {
+      expectTypeOf(format.load).returns.resolves.toEqualTypeOf<Record<string, Tensor>>();
+      expectTypeOf(format.open).returns.resolves.toEqualTypeOf<Archive>();
+    }
+    expectTypeOf(png.load).returns.resolves.toEqualTypeOf<Tensor>();
+    expectTypeOf<{ nulls: 0; names: ["x"] }>().toExtend<arrow.LoadOptions>();
+    expectTypeOf<{ nulls: 0n; rows: [0, 10]; limit: 5 }>().toExtend<parquet.LoadOptions>();
+    expectTypeOf<{ rows: [0] }>().not.toExtend<parquet.LoadOptions>();
+    expectTypeOf<{ peers: { h5wasm: object }; milliseconds: 5 }>().toExtend<hdf5.OpenOptions>();
+    expectTypeOf<{ kind: "table" }>().not.toExtend<arrow.SaveOptions>();
   });
 
   it("one tensor of npy, several of the others", () => {

@@ -1,0 +1,2 @@
+/** What users see of png. */
+export { encode, type LoadOptions, load, open, save } from "../png.ts";
