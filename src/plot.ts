@@ -1,10 +1,11 @@
 /**
- * "strided/plot": pictures of tensors, as text for a terminal and as SVG for a file. An entry of its own, so that programs
+ * "strided/plot": pictures of tensors, as text for a terminal, and as SVG or pixels for a file. An entry of its own, so that programs
  * that draw nothing do not load it.
  */
-import { scope } from "./api.ts";
+import { fromBuffer, scope } from "./api.ts";
 import { type PlotOptions, readPlot, type SvgOptions } from "./plot/options.ts";
-import { svgOf } from "./plot/svg.ts";
+import { pictureOf } from "./plot/raster.ts";
+import { drawingOf, svgOf } from "./plot/svg.ts";
 import { hostTerminal, type Terminal } from "./plot/terminal.ts";
 import { textOf } from "./plot/text.ts";
 import type { Tensor } from "./tensor.ts";
@@ -27,6 +28,12 @@ function svg(t: Tensor, options?: SvgOptions): string {
   return scope(() => svgOf(op, readPlot(op, t, options, "svg")));
 }
 
+function image(t: Tensor, options?: SvgOptions): Tensor<"u8"> {
+  const op = "plot.image";
+  const { width, height, rgb } = pictureOf(scope(() => drawingOf(op, readPlot(op, t, options, "svg"))));
+  return fromBuffer(rgb, { dtype: "u8", shape: [height, width, 3] });
+}
+
 export interface Plot {
   /** Prints the plot, with what the terminal can: its width, its colours. */
   (t: Tensor, options?: PlotOptions): void;
@@ -34,6 +41,13 @@ export interface Plot {
   text(t: Tensor, options?: PlotOptions): string;
   /** The same as SVG, for a file or a page. */
   svg(t: Tensor, options?: SvgOptions): string;
+  /**
+   * The same as pixels, u8 [height, width, 3], two for each of the drawing along each axis (1280 × 800 where nothing else is
+   * asked for): for a PNG file, a canvas, or to compute with.
+   *
+   *     await png.save("losses.png", plot.image(losses));
+   */
+  image(t: Tensor, options?: SvgOptions): Tensor<"u8">;
 }
 
 /**
@@ -50,5 +64,5 @@ export const plot: Plot = /* @__PURE__ */ Object.assign(
     const op = "plot";
     console.log(scope(() => textOf(op, readPlot(op, t, options, "text"), hostTerminal())));
   },
-  { text, svg },
+  { text, svg, image },
 );

@@ -1,11 +1,12 @@
 /**
- * Plots as SVG, a text for a file or a page: thin axes, round ticks, no script and nothing loaded from elsewhere. The
- * pixels of a heat map are a small PNG inside of it.
+ * Plots as drawings: first as data (shapes.ts), with thin axes and round ticks; then as SVG, a text for a file or a page,
+ * with no script and nothing loaded from elsewhere. The pixels of a heat map are a small PNG inside of it.
  */
 import { envelopeOf, gridOf, pointsOf, type Summary, summaryOf } from "./data.ts";
 import type { Asked } from "./options.ts";
 import { pngOf } from "./png.ts";
 import { colourOf, hexOf, MISSING, palette, type Range, shareOf, short, spread, ticksOf } from "./scale.ts";
+import type { Drawing, Point, Shape } from "./shapes.ts";
 import { histogramOf, notesOf, nothing } from "./text.ts";
 
 const ink = { text: "#374151", light: "#6b7280", axis: "#9ca3af", grid: "#e5e7eb", paper: "#ffffff" };
@@ -18,27 +19,33 @@ interface Box {
   readonly bottom: number;
 }
 
-export function svgOf(op: string, asked: Asked): string {
+/** What is drawn, as data. */
+export function drawingOf(op: string, asked: Asked): Drawing {
   const width = asked.width ?? 640;
   const height = asked.height ?? 400;
   const summary = summaryOf(op, asked.tensor);
-  const parts: string[] = [];
+  const shapes: Shape[] = [];
   if (asked.title !== undefined)
-    parts.push(textAt(width / 2, 22, asked.title, { size: 15, weight: 600, fill: ink.text }));
-  if (summary.finite === 0) parts.push(textAt(width / 2, height / 2, nothing(asked, summary), {}));
+    shapes.push(textAt(width / 2, 22, asked.title, { size: 15, weight: 600, fill: ink.text }));
+  if (summary.finite === 0) shapes.push(textAt(width / 2, height / 2, nothing(asked, summary), {}));
   else {
     const draw = { line: lines, scatter: lines, histogram: bars, heatmap: heatmap }[asked.kind];
-    parts.push(...draw(op, asked, summary, { width, height }));
+    shapes.push(...draw(op, asked, summary, { width, height }));
     for (const note of notesOf(asked, summary))
-      parts.push(textAt(width - 12, height - 8, note, { anchor: "end", size: 11 }));
+      shapes.push(textAt(width - 12, height - 8, note, { anchor: "end", size: 11 }));
   }
-  const head = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="system-ui, -apple-system, 'Segoe UI', sans-serif" font-size="12">`;
   const label = asked.title ?? `${asked.kind} of ${asked.tensor.dtype} [${asked.tensor.shape.join(", ")}]`;
+  return { width, height, label, paper: ink.paper, shapes };
+}
+
+export function svgOf(op: string, asked: Asked): string {
+  const { width, height, label, paper, shapes } = drawingOf(op, asked);
+  const head = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="system-ui, -apple-system, 'Segoe UI', sans-serif" font-size="12">`;
   return [
     head,
     `<title>${escaped(label)}</title>`,
-    `<rect width="100%" height="100%" fill="${ink.paper}"/>`,
-    ...parts,
+    `<rect width="100%" height="100%" fill="${paper}"/>`,
+    ...shapes.flatMap(svgShape),
     "</svg>",
     "",
   ].join("\n");
@@ -52,14 +59,104 @@ interface TextStyle {
   readonly turn?: number;
 }
 
-function textAt(x: number, y: number, text: string, style: TextStyle): string {
-  const { anchor = "middle", size, weight, fill = ink.light, turn } = style;
-  const more = [
-    size === undefined ? "" : ` font-size="${size}"`,
-    weight === undefined ? "" : ` font-weight="${weight}"`,
-    turn === undefined ? "" : ` transform="rotate(${turn} ${place(x)} ${place(y)})"`,
-  ].join("");
-  return `<text x="${place(x)}" y="${place(y)}" text-anchor="${anchor}" fill="${fill}"${more}>${escaped(text)}</text>`;
+const textAt = (x: number, y: number, text: string, style: TextStyle): Shape => ({
+  kind: "text",
+  x,
+  y,
+  text,
+  anchor: style.anchor ?? "middle",
+  fill: style.fill ?? ink.light,
+  ...(style.size === undefined ? {} : { size: style.size }),
+  ...(style.weight === undefined ? {} : { weight: style.weight }),
+  ...(style.turn === undefined ? {} : { turn: style.turn }),
+});
+
+const lineAt = (x1: number, y1: number, x2: number, y2: number, stroke: string): Shape => ({
+  kind: "line",
+  x1,
+  y1,
+  x2,
+  y2,
+  stroke,
+});
+
+/** A shape as SVG writes it. */
+function svgShape(shape: Shape): string[] {
+  switch (shape.kind) {
+    case "text": {
+      const { x, y, text, anchor, size, weight, fill, turn } = shape;
+      const more = [
+        size === undefined ? "" : ` font-size="${size}"`,
+        weight === undefined ? "" : ` font-weight="${weight}"`,
+        turn === undefined ? "" : ` transform="rotate(${turn} ${place(x)} ${place(y)})"`,
+      ].join("");
+      return [
+        `<text x="${place(x)}" y="${place(y)}" text-anchor="${anchor}" fill="${fill}"${more}>${escaped(text)}</text>`,
+      ];
+    }
+    case "line": {
+      const { x1, y1, x2, y2, stroke } = shape;
+      return [
+        `<line x1="${place(x1)}" y1="${place(y1)}" x2="${place(x2)}" y2="${place(y2)}" stroke="${stroke}"/>`,
+      ];
+    }
+    case "rect": {
+      const { x, y, width, height, fill } = shape;
+      return [
+        `<rect x="${place(x)}" y="${place(y)}" width="${place(width)}" height="${place(height)}" fill="${fill}"/>`,
+      ];
+    }
+    case "path": {
+      const { runs, stroke, width, opacity } = shape;
+      const more = opacity === undefined ? ' stroke-linejoin="round"' : "";
+      const faint = opacity === undefined ? "" : ` stroke-opacity="${opacity}"`;
+      return [
+        `<path d="${runs.map(runText).join("")}" fill="none" stroke="${stroke}" stroke-width="${width}"${more} stroke-linecap="round"${faint}/>`,
+      ];
+    }
+    case "clip": {
+      const { x, y, width, height, shapes } = shape;
+      // Several plots may stand in one page: what has the same name is the same.
+      const id = `strided-clip-${[x, y, x + width, y + height].map(Math.round).join("-")}`;
+      return [
+        `<clipPath id="${id}"><rect x="${place(x)}" y="${place(y)}" width="${place(width)}" height="${place(height)}"/></clipPath>`,
+        `<g clip-path="url(#${id})">`,
+        ...shapes.flatMap(svgShape),
+        "</g>",
+      ];
+    }
+    case "pixels": {
+      const { x, y, width, height, columns, rows, pixels, colours } = shape;
+      const png = pngOf(columns, rows, pixels, colours);
+      return [
+        `<image x="${place(x)}" y="${place(y)}" width="${place(width)}" height="${place(height)}" preserveAspectRatio="none" style="image-rendering:pixelated" href="data:image/png;base64,${png}"/>`,
+      ];
+    }
+    case "ramp": {
+      const { x, y, width, height } = shape;
+      const stops = Array.from(
+        { length: 9 },
+        (_, k) => `<stop offset="${k / 8}" stop-color="${hexOf(colourOf(1 - k / 8))}"/>`,
+      );
+      return [
+        `<linearGradient id="strided-ramp" x1="0" y1="0" x2="0" y2="1">${stops.join("")}</linearGradient>`,
+        `<rect x="${place(x)}" y="${place(y)}" width="${width}" height="${place(height)}" fill="url(#strided-ramp)"/>`,
+      ];
+    }
+  }
+}
+
+/** Points that a pen draws without being lifted; the first leaves a dot. */
+function runText(run: readonly Point[]): string {
+  let before = "";
+  return run
+    .map(([x, y], i) => {
+      const [at, down] = [place(x), place(y)];
+      const text = i === 0 ? `M${at} ${down}h0` : at === before ? `V${down}` : `L${at} ${down}`;
+      before = at;
+      return text;
+    })
+    .join("");
 }
 
 /** No letter of a text is markup, and none is one that XML does not have. */
@@ -93,31 +190,25 @@ function boxOf(asked: Asked, { width, height }: Size, yLabels: readonly string[]
   };
 }
 
-function axes(asked: Asked, box: Box, x: Ticks | null, y: Ticks, { width, height }: Size): string[] {
-  const parts: string[] = [];
+function axes(asked: Asked, box: Box, x: Ticks | null, y: Ticks, { height }: Size): Shape[] {
+  const parts: Shape[] = [];
   const { left, right, top, bottom } = box;
   for (const { share, label } of y) {
     const at = bottom - share * (bottom - top);
-    parts.push(
-      `<line x1="${place(left)}" y1="${place(at)}" x2="${place(right)}" y2="${place(at)}" stroke="${ink.grid}"/>`,
-    );
+    parts.push(lineAt(left, at, right, at, ink.grid));
     parts.push(textAt(left - 8, at + 4, label, { anchor: "end" }));
   }
   for (const { share, label } of x ?? []) {
     const at = left + share * (right - left);
-    parts.push(
-      `<line x1="${place(at)}" y1="${place(bottom)}" x2="${place(at)}" y2="${place(bottom + 5)}" stroke="${ink.axis}"/>`,
-    );
+    parts.push(lineAt(at, bottom, at, bottom + 5, ink.axis));
     parts.push(textAt(at, bottom + 19, label, {}));
   }
-  parts.push(
-    `<line x1="${place(left)}" y1="${place(bottom)}" x2="${place(right)}" y2="${place(bottom)}" stroke="${ink.axis}"/>`,
-  );
+  parts.push(lineAt(left, bottom, right, bottom, ink.axis));
   if (asked.xLabel !== undefined)
     parts.push(textAt((left + right) / 2, height - 10, asked.xLabel, { fill: ink.text }));
   if (asked.yLabel !== undefined)
     parts.push(textAt(16, (top + bottom) / 2, asked.yLabel, { fill: ink.text, turn: -90 }));
-  return width > 0 ? parts : [];
+  return parts;
 }
 
 type Ticks = readonly { readonly share: number; readonly label: string }[];
@@ -127,7 +218,7 @@ const ticks = (range: Range, count: number): Ticks =>
 
 /* Kinds ---------------------------------------------------------------------------------------------------------- */
 
-function lines(op: string, asked: Asked, summary: Summary, size: Size): string[] {
+function lines(op: string, asked: Asked, summary: Summary, size: Size): Shape[] {
   const { series, kind } = asked;
   const data = asked.range ?? padded(summary.range);
   const y = ticks(data, Math.max(2, Math.round(size.height / 70)));
@@ -142,22 +233,19 @@ function lines(op: string, asked: Asked, summary: Summary, size: Size): string[]
   const x = ticks(along, Math.max(2, Math.round(size.width / 90)));
   const atX = (v: number) => box.left + shareOf(v, along) * (box.right - box.left);
   const atY = (v: number) => box.bottom - shareOf(v, data) * (box.bottom - box.top);
-  // Several plots may stand in one page: what has the same name is the same.
-  const id = `strided-clip-${[box.left, box.top, box.right, box.bottom].map(Math.round).join("-")}`;
-  const clip = `<clipPath id="${id}"><rect x="${place(box.left - 3)}" y="${place(box.top - 3)}" width="${place(box.right - box.left + 6)}" height="${place(box.bottom - box.top + 6)}"/></clipPath>`;
-  const drawn = series.map((of, k) => {
-    const colour = hexOf(palette[k % palette.length]);
-    const path =
+  const shapes = series.map((of, k): Shape => {
+    const stroke = hexOf(palette[k % palette.length]);
+    const runs =
       kind === "line" && asked.x === undefined
-        ? envelopePath(op, of, box, atX, atY)
-        : pointsPath(op, asked, of, atX, atY);
-    const style =
-      kind === "line"
-        ? 'stroke-width="1.6" stroke-linejoin="round" stroke-linecap="round"'
-        : 'stroke-width="4.5" stroke-linecap="round" stroke-opacity="0.65"';
-    return `<path d="${path}" fill="none" stroke="${colour}" ${style}/>`;
+        ? envelopeRuns(op, of, box, atX, atY)
+        : pointsRuns(op, asked, of, atX, atY);
+    return kind === "line"
+      ? { kind: "path", runs, stroke, width: 1.6 }
+      : { kind: "path", runs, stroke, width: 4.5, opacity: 0.65 };
   });
-  return [clip, ...axes(asked, box, x, y, size), `<g clip-path="url(#${id})">`, ...drawn, "</g>"];
+  const [width, height] = [box.right - box.left + 6, box.bottom - box.top + 6];
+  const clip: Shape = { kind: "clip", x: box.left - 3, y: box.top - 3, width, height, shapes };
+  return [...axes(asked, box, x, y, size), clip];
 }
 
 /** A little room above and below. */
@@ -169,31 +257,33 @@ function padded(range: Range): Range {
 
 type Place = (v: number) => number;
 
-function envelopePath(op: string, of: Asked["tensor"], box: Box, atX: Place, atY: Place): string {
+function envelopeRuns(op: string, of: Asked["tensor"], box: Box, atX: Place, atY: Place): Point[][] {
   const { low, high, piece } = envelopeOf(op, of, Math.max(2, Math.round(box.right - box.left)));
-  let path = "";
+  const runs: Point[][] = [];
   let isOpen = false;
   for (let i = 0; i < low.length; i++) {
     if (Number.isNaN(low[i])) {
       isOpen = false;
       continue;
     }
-    const x = place(atX(Math.min(of.size - 1, i * piece)));
-    path += `${isOpen ? "L" : "M"}${x} ${place(atY(low[i]))}${isOpen ? "" : "h0"}`;
-    if (high[i] !== low[i]) path += `V${place(atY(high[i]))}`;
+    if (!isOpen) runs.push([]);
+    const run = runs[runs.length - 1];
+    const x = atX(Math.min(of.size - 1, i * piece));
+    run.push([x, atY(low[i])]);
+    if (high[i] !== low[i]) run.push([x, atY(high[i])]);
     isOpen = true;
   }
-  return path;
+  return runs;
 }
 
-/** Points that an SVG has, at most. */
+/** Points that a drawing has, at most. */
 const MOST_DRAWN = 20_000;
 
-function pointsPath(op: string, asked: Asked, of: Asked["tensor"], atX: Place, atY: Place): string {
+function pointsRuns(op: string, asked: Asked, of: Asked["tensor"], atX: Place, atY: Place): Point[][] {
   const [ys, xs] = asked.x === undefined ? pointsOf(op, [of]) : pointsOf(op, [of, asked.x]);
   const scale = asked.x === undefined ? (of.size - 1) / Math.max(1, ys.length - 1) : 1;
   const step = Math.max(1, Math.ceil(ys.length / MOST_DRAWN));
-  let path = "";
+  const runs: Point[][] = [];
   let isOpen = false;
   for (let i = 0; i < ys.length; i += step) {
     const v = xs === undefined ? i * scale : xs[i];
@@ -201,14 +291,14 @@ function pointsPath(op: string, asked: Asked, of: Asked["tensor"], atX: Place, a
       isOpen = false;
       continue;
     }
-    const at = `${place(atX(v))} ${place(atY(ys[i]))}`;
-    path += asked.kind === "scatter" ? `M${at}h0` : `${isOpen ? "L" : "M"}${at}${isOpen ? "" : "h0"}`;
+    if (!isOpen || asked.kind === "scatter") runs.push([]);
+    runs[runs.length - 1].push([atX(v), atY(ys[i])]);
     isOpen = true;
   }
-  return path;
+  return runs;
 }
 
-function bars(op: string, asked: Asked, summary: Summary, size: Size): string[] {
+function bars(op: string, asked: Asked, summary: Summary, size: Size): Shape[] {
   const { counts, labels, end, edges } = histogramOf(op, asked, summary, 40);
   const range = { low: 0, high: Math.max(...counts, 1) };
   const y = ticks(range, Math.max(2, Math.round(size.height / 70))).filter((t) =>
@@ -229,20 +319,19 @@ function bars(op: string, asked: Asked, summary: Summary, size: Size): string[] 
           .filter((_, i) => i % every === 0)
       : ticks(edges, Math.max(2, Math.round(size.width / 90)));
   const gap = step > 4 ? 1 : 0;
-  const drawn = counts.map((n, i) => {
+  const drawn = counts.flatMap((n, i): Shape[] => {
     const height = (n / range.high) * (box.bottom - box.top);
-    return n === 0
-      ? ""
-      : `<rect x="${place(box.left + i * step + gap / 2)}" y="${place(box.bottom - height)}" width="${place(step - gap)}" height="${place(height)}" fill="${hexOf(palette[0])}"/>`;
+    const [x, y, width] = [box.left + i * step + gap / 2, box.bottom - height, step - gap];
+    return n === 0 ? [] : [{ kind: "rect", x, y, width, height, fill: hexOf(palette[0]) }];
   });
   const [grid, base] = [axes(asked, box, x, y, size), axes(asked, box, null, [], size)];
-  return [...grid, ...drawn.filter((d) => d !== ""), base[0]];
+  return [...grid, ...drawn, base[0]];
 }
 
 /** Pixels of a heat map along each axis, at most. */
 const MOST_CELLS = 256;
 
-function heatmap(op: string, asked: Asked, summary: Summary, size: Size): string[] {
+function heatmap(op: string, asked: Asked, summary: Summary, size: Size): Shape[] {
   const [m, n] = asked.tensor.shape;
   const range = asked.range ?? spread(summary.range);
   const grid = gridOf(op, asked.tensor, MOST_CELLS, MOST_CELLS);
@@ -253,7 +342,6 @@ function heatmap(op: string, asked: Asked, summary: Summary, size: Size): string
       : Math.min(shades - 1, Math.max(0, Math.round(shareOf(v, range) * (shades - 1)))),
   );
   const colours = [...Array.from({ length: shades }, (_, k) => colourOf(k / (shades - 1))), MISSING];
-  const png = pngOf(grid.columns, grid.rows, pixels, colours);
   const rowTicks = middles(m, Math.max(2, Math.round(size.height / 60)));
   const whole = boxOf(
     asked,
@@ -267,8 +355,9 @@ function heatmap(op: string, asked: Asked, summary: Summary, size: Size): string
   const [w, h] = isSquare ? [cell * n, cell * m] : [whole.right - whole.left, whole.bottom - whole.top];
   const box: Box = { ...whole, right: whole.left + w, bottom: whole.top + h };
   const columnTicks = middles(n, Math.max(2, Math.round(w / 60)));
-  const parts = [
-    `<image x="${place(box.left)}" y="${place(box.top)}" width="${place(w)}" height="${place(h)}" preserveAspectRatio="none" style="image-rendering:pixelated" href="data:image/png;base64,${png}"/>`,
+  const { columns, rows } = grid;
+  const parts: Shape[] = [
+    { kind: "pixels", x: box.left, y: box.top, width: w, height: h, columns, rows, pixels, colours },
     ...columnTicks.map(({ share, label }) => textAt(box.left + share * w, box.bottom + 17, label, {})),
     ...rowTicks.map(({ share, label }) =>
       textAt(box.left - 8, box.top + share * h + 4, label, { anchor: "end" }),
@@ -288,15 +377,10 @@ function middles(n: number, count: number): Ticks {
     .map((v) => ({ share: (v + 0.5) / n, label: String(v) }));
 }
 
-function colourBar(box: Box, range: Range): string[] {
+function colourBar(box: Box, range: Range): Shape[] {
   const [x, width, height] = [box.right + 18, 14, box.bottom - box.top];
-  const stops = Array.from(
-    { length: 9 },
-    (_, k) => `<stop offset="${k / 8}" stop-color="${hexOf(colourOf(1 - k / 8))}"/>`,
-  );
   return [
-    `<linearGradient id="strided-ramp" x1="0" y1="0" x2="0" y2="1">${stops.join("")}</linearGradient>`,
-    `<rect x="${place(x)}" y="${place(box.top)}" width="${width}" height="${place(height)}" fill="url(#strided-ramp)"/>`,
+    { kind: "ramp", x, y: box.top, width, height },
     ...ticks(range, Math.max(2, Math.round(height / 60))).map(({ share, label }) =>
       textAt(x + width + 6, box.bottom - share * height + 4, label, { anchor: "start" }),
     ),

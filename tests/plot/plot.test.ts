@@ -13,6 +13,7 @@ import {
   tensor,
   zeros,
 } from "../../src/index.ts";
+import { glyphOf } from "../../src/plot/font.ts";
 import { pngOf } from "../../src/plot/png.ts";
 import { short, ticksOf } from "../../src/plot/scale.ts";
 import { terminalOf } from "../../src/plot/terminal.ts";
@@ -303,6 +304,83 @@ describe("as SVG", () => {
     const heights = [...svg.matchAll(/height="([\d.]+)" fill="#1f77b4"/g)].map((m) => Number(m[1]));
     expect(heights.length).toBe(2);
     expect(heights[0] / heights[1]).toBeCloseTo(2, 2);
+  });
+});
+
+describe("as pixels", () => {
+  const colourAt = (t: Tensor, y: number, x: number) => [0, 1, 2].map((k) => t.get(y, x, k));
+  const count = (t: Tensor, [r, g, b]: readonly number[]) => {
+    const all = t.toTypedArray();
+    let n = 0;
+    for (let i = 0; i < all.length; i += 3) if (all[i] === r && all[i + 1] === g && all[i + 2] === b) n++;
+    return n;
+  };
+
+  it("every kind, of the size asked for, whatever is in it", () => {
+    const before = memory().tensors;
+    scope(() => {
+      const title = `a < b \x00\ud800 ü 漢 ${"long ".repeat(60)}`;
+      const pictures = [
+        plot.image(sin(arange(100)), { title, xLabel: title, yLabel: title }),
+        plot.image(tensor([1, NaN, 3, Infinity]), { x: tensor([1, 2, 3, 4]), title }),
+        plot.image(random.generator(1).normal([1000]), { kind: "histogram", title }),
+        plot.image(random.generator(1).normal([30, 20]), { title }),
+        plot.image(random.generator(1).normal([50]), { kind: "scatter", range: [0, 0.1] }),
+        plot.image(zeros([0]), { title }),
+      ];
+      for (const t of pictures) {
+        expect([t.dtype, t.shape]).toEqual(["u8", [800, 1280, 3]]);
+        expect(colourAt(t, 0, 0)).toEqual([255, 255, 255]);
+        expect(count(t, [255, 255, 255])).toBeLessThan(800 * 1280);
+      }
+      expect(plot.image(arange(3), { width: 120, height: 300 }).shape).toEqual([600, 240, 3]);
+    });
+    expect(memory().tensors).toBe(before);
+  });
+
+  it("cells of a heat map and bars lie where SVG has them", () => {
+    scope(() => {
+      const m = tensor([
+        [0, 1],
+        [1, 0],
+      ]);
+      const [svg, t] = [plot.svg(m), plot.image(m)];
+      const [x, y, w, h] = /<image x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)"/
+        .exec(svg)!
+        .slice(1)
+        .map(Number);
+      const cell = (i: number, j: number) =>
+        colourAt(t, Math.round(2 * (y + (h * (2 * i + 1)) / 4)), Math.round(2 * (x + (w * (2 * j + 1)) / 4)));
+      expect([cell(0, 0), cell(0, 1), cell(1, 0), cell(1, 1)]).toEqual([
+        [68, 1, 84],
+        [253, 231, 37],
+        [253, 231, 37],
+        [68, 1, 84],
+      ]);
+      const counts = tensor([1, 1, 1, 1, 2, 2], { dtype: "i32" });
+      const blue = [31, 119, 180];
+      const areas = [
+        ...plot
+          .svg(counts, { kind: "histogram" })
+          .matchAll(/width="([\d.]+)" height="([\d.]+)" fill="#1f77b4"/g),
+      ];
+      const want = areas.reduce((sum, [, a, b]) => sum + 4 * Number(a) * Number(b), 0);
+      expect(count(plot.image(counts, { kind: "histogram" }), blue) / want).toBeCloseTo(1, 1);
+    });
+  });
+
+  it("a line covers a pixel once, and letters are told apart", () => {
+    scope(() => {
+      const flat = plot.image(zeros([50]), { range: [-1, 1] });
+      // 1.6 pixels wide, twice as many here: solid in the middle.
+      expect(count(flat, [31, 119, 180])).toBeGreaterThan(1000);
+    });
+    const all = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz123456789.-+"].map((c) =>
+      glyphOf(c).join(),
+    );
+    expect(new Set(all).size).toBe(all.length);
+    expect(glyphOf("漢")).toEqual([31, 17, 17, 17, 17, 17, 31]);
+    expect(glyphOf(" ").every((row) => row === 0)).toBe(true);
   });
 });
 
