@@ -2,9 +2,11 @@
  * `npx strided` as functions: one row a command, what it takes and what it does. A command writes through its host and
  * returns its exit code: 0 all is well, 1 something differs or failed, 2 it was called in a way that does not exist.
  */
-import { availableParallelism, cpus } from "node:os";
-import { type DType, dtypeNames, isFloat } from "../dtype.ts";
-import { list, TensorError } from "../errors.ts";
+import { availableParallelism, cpus, loadavg } from "node:os";
+import { type DType, dtypeNames, dtypes, isFloat } from "../dtype.ts";
+import { engine } from "../engine.ts";
+import { list, TensorError, unreachable } from "../errors.ts";
+import { cutsOf } from "../io/cuts.ts";
 import type { PlotColor, PlotKind } from "../plot/options.ts";
 import { short } from "../plot/scale.ts";
 import { plainText } from "../plot/text.ts";
@@ -12,8 +14,9 @@ import { plot } from "../plot.ts";
 import { type Quantised, quantise } from "../quantised/quantised.ts";
 import { blockTypeOf, blockTypes, type EncodedDType, encodedNames, isEncoded } from "../quantised/types.ts";
 import type { Tensor } from "../tensor.ts";
-import type { Archive, Entry } from "./archive-types.ts";
+import type { Archive, Entry, Lazy } from "./archive-types.ts";
 import { type Flag, matches, type Parsed, parseArgs, parseSlice } from "./args.ts";
+import { type Row as BenchRow, benchmark } from "./bench.ts";
 import { examine } from "./doctor.ts";
 import { explainText } from "./explain.ts";
 import { type Host, jsonText, Progress, plainLines, Usage } from "./host.ts";
@@ -442,14 +445,20 @@ function differenceText(d: Difference, size: number, isClose: boolean): string {
 
 /* convert --------------------------------------------------------------------------------------------------------- */
 
+/** Bytes of a tensor that are in memory at a time. */
+const BLOCK = 16 << 20;
+
 const convert: Command = {
   usage: "IN OUT [--dtype DTYPE] [--all] [--only GLOB] [--force] [--json]",
   says: "tensors of one file into another, in the format its name ends in",
   more:
-    `DTYPE is one of ${dtypeNames.join(" ")}. Of floats only floats are made, so that indices stay whole: --all converts\n` +
-    `everything. Or, for a file of GGUF, a block type: ${encodedNames.join(" ")}.\n` +
+    `DTYPE is one of ${dtypeNames.join(" ")}.\n` +
+    "Of floats only floats are made, so that indices stay whole: --all converts everything.\n" +
+    `Or, for a file of GGUF, a block type: ${encodedNames.join(" ")}.\n` +
     "Then matrices of floats whose rows are whole blocks are quantised, and the rest stays as it is; with --all vectors are\n" +
-    "quantised too. All tensors are held in memory at once. The new file appears when it is complete.",
+    "quantised too. What is quantised is held in memory until the file is written; other tensors are read while they are\n" +
+    "written, a few megabytes at a time, so a file may be larger than memory; what is deflated, packed or in text is read one\n" +
+    "tensor at a time. The new file appears when it is complete.",
   flags: {
     dtype: { kind: "text", value: "DTYPE", says: "what floats become" },
     all: { kind: "flag", says: "with --dtype: tensors of whole numbers too" },
@@ -464,6 +473,7 @@ const convert: Command = {
     "strided convert model.safetensors small.safetensors --dtype f16",
     "strided convert model.gguf embedding.npy --only token_embd.weight",
     "strided convert model.safetensors model.gguf --dtype q4_K",
+    "strided convert prices.csv prices.parquet",
   ],
   words: [2, 2],
   run: (args, host) => {
@@ -475,30 +485,42 @@ const convert: Command = {
     return withArchive(host, from, async (archive) => {
       const entries = chosen(archive.entries, args);
       if (entries.length === 0) throw new Usage("no tensor is chosen.");
-      const made: Record<string, Tensor | Quantised> = Object.create(null);
-      const progress = new Progress(host, entries.length + 1);
+      const progress = new Progress(host, entries.length);
+      const begun = new Set<string>();
+      const begin = (name: string) => {
+        if (!begun.has(name)) progress.step(name);
+        begun.add(name);
+      };
+      const made = entries.map((entry) => lazyOf(archive, entry, dtype, args.flag("all"), isGguf, begin));
       try {
-        for (const entry of entries) {
-          progress.step(entry.name);
-          made[entry.name] = await convertedOf(archive, entry, dtype, args.flag("all"), isGguf);
-        }
-        progress.step(to);
+        // Those that cannot be read say so before anything is written.
+        for (const entry of entries) if (readAs(entry) === null) await refused(archive, entry);
         await host.files.save(to, made, archive);
-        const written = Object.entries(made).map(([name, t]) => ({ name, dtype: t.dtype, shape: t.shape }));
-        if (args.flag("json")) host.out(jsonText({ file: to, entries: written }));
-        else {
-          const packed = written.filter((t) => t.dtype === dtype && blockTypeOf(dtype) !== null).length;
-          const more = blockTypeOf(dtype) === null ? "" : `, ${packed} of them as ${dtype}`;
-          host.out(`${nameOf(from)} → ${plainText(to)}: ${tensors(written.length)}${more}`);
-        }
-        return 0;
       } finally {
         progress.end();
-        for (const t of Object.values(made)) t.dispose();
       }
+      const written = made.map(({ name, dtype: d, shape }) => ({ name, dtype: d, shape }));
+      if (args.flag("json")) host.out(jsonText({ file: to, entries: written }));
+      else {
+        const packed = made.filter((t) => t.blocks !== undefined && t.dtype === dtype).length;
+        const more = blockTypeOf(dtype) === null ? "" : `, ${packed} of them as ${dtype}`;
+        host.out(`${nameOf(from)} → ${plainText(to)}: ${tensors(written.length)}${more}`);
+      }
+      return 0;
     });
   },
 };
+
+/** Why it cannot be read, and how to go on without it. */
+async function refused(archive: Archive, { name }: Entry): Promise<never> {
+  try {
+    (await archive.read(name)).dispose();
+  } catch (error) {
+    const { code = "file", message } = error as TensorError;
+    throw new TensorError(code, `${message}\n  Without it: --except ${JSON.stringify(name)}.`);
+  }
+  return unreachable(`${name} has no dtype, and was read`);
+}
 
 function dtypeOf(name: string | undefined): DType | undefined {
   if (name === undefined || (dtypeNames as readonly string[]).includes(name))
@@ -516,40 +538,72 @@ function anyDTypeOf(name: string | undefined, isGguf: boolean): DType | EncodedD
   );
 }
 
-async function convertedOf(
+/** A tensor of the file as it will be written, in pieces where a slice of it can be read alone. */
+function lazyOf(
   archive: Archive,
   entry: Entry,
   dtype: DType | EncodedDType | undefined,
   all: boolean,
   isGguf: boolean,
-): Promise<Tensor | Quantised> {
+  begin: (name: string) => void,
+): Lazy {
+  const { name, shape } = entry;
+  const from = readAs(entry) ?? "u8";
   const block = blockTypeOf(dtype);
+  const plain = block === null ? (dtype as DType | undefined) : undefined;
+  const to = plain === undefined || (!all && isFloat(plain) !== isFloat(from)) ? from : plain;
+  const converted = (t: Tensor): Tensor => (t.dtype === to ? t : using(t, (x) => x.to(to)));
+  const whole = async () => {
+    begin(name);
+    return converted(await archive.read(name));
+  };
+  const own = entry.decoded === undefined ? null : blockTypeOf(entry.type);
   const isKept =
-    entry.decoded !== undefined &&
-    isGguf &&
-    (dtype === undefined || entry.type.toLowerCase() === block?.toLowerCase());
-  if (isKept && archive.keep !== undefined) return archive.keep(entry.name);
-  const t = await archive.read(entry.name);
-  if (block !== null && isEncoded(block)) {
-    const fits =
-      isFloat(t.dtype) && t.rank >= (all ? 1 : 2) && t.shape[t.rank - 1] % blockTypes[block].block === 0;
-    if (!fits) return t;
-    try {
-      return quantise(t, block);
-    } finally {
-      t.dispose();
-    }
-  }
-  const to = dtype as DType | undefined;
-  if (to === undefined || t.dtype === to || (!all && isFloat(to) !== isFloat(t.dtype))) return t;
-  return using(t, (x) => x.to(to));
+    own !== null && isGguf && archive.keep !== undefined && (dtype === undefined || own === block);
+  const fits =
+    block !== null &&
+    isEncoded(block) &&
+    isFloat(from) &&
+    shape.length >= (all ? 1 : 2) &&
+    shape[shape.length - 1] % blockTypes[block].block === 0;
+  const blocks = async (): Promise<Quantised> => {
+    begin(name);
+    if (isKept) return (await archive.keep!(name)) as Quantised;
+    return using(await archive.read(name), (t) => quantise(t, block as EncodedDType));
+  };
+  const isCut = entry.whole !== true && entry.decoded === undefined && isRowMajor(entry);
+  return {
+    name,
+    dtype: isKept ? own : fits ? (block as EncodedDType) : to,
+    shape,
+    whole,
+    ...(isKept || fits ? { blocks } : {}),
+    async *pieces() {
+      const size = shape.reduce((a, b) => a * b, 1);
+      if (size === 0) return;
+      const itemBytes = Math.max(dtypes[from].bytes, dtypes[to].bytes);
+      if (!isCut || size * itemBytes <= BLOCK) {
+        yield await whole();
+        return;
+      }
+      begin(name);
+      for (const items of cutsOf(shape, itemBytes, BLOCK)) yield converted(await archive.read(name, items));
+    },
+  };
+}
+
+/** Rows that follow each other follow each other in the file. Without strides they lie in pieces, each of them so. */
+function isRowMajor({ byteStrides, shape }: Entry): boolean {
+  if (byteStrides === undefined) return true;
+  const sizes = byteStrides.filter((_, d) => shape[d] > 1).map(Math.abs);
+  return sizes.every((s, d) => d === 0 || s <= sizes[d - 1]);
 }
 
 /* plot ------------------------------------------------------------------------------------------------------------ */
 
 const plotCommand: Command = {
-  usage: "FILE [NAME] [SLICE] [--kind KIND] [--out FILE.svg] …",
-  says: "a line, histogram, heat map or scatter plot, in the terminal or as SVG",
+  usage: "FILE [NAME] [SLICE] [--kind KIND] [--out FILE.svg|FILE.png] …",
+  says: "a line, histogram, heat map or scatter plot, in the terminal, as SVG or PNG",
   flags: {
     kind: {
       kind: "text",
@@ -557,12 +611,12 @@ const plotCommand: Command = {
       says: "line, scatter, histogram or heatmap; default by the number of axes",
     },
     bins: { kind: "number", value: "N", says: "bars of a histogram" },
-    width: { kind: "number", value: "N", says: "columns, or pixels of an SVG" },
-    height: { kind: "number", value: "N", says: "lines, or pixels of an SVG" },
+    width: { kind: "number", value: "N", says: "columns; of a file pixels, of which PNG has two for one" },
+    height: { kind: "number", value: "N", says: "lines; of a file pixels" },
     title: { kind: "text", value: "TEXT", says: "above the picture; default the tensor's name" },
     color: { kind: "text", value: "HOW", says: "auto, none, 256 or truecolor" },
     ascii: { kind: "flag", says: "no letters beyond ASCII" },
-    out: { kind: "text", value: "FILE.svg", says: "write SVG instead of printing" },
+    out: { kind: "text", value: "FILE", says: "write .svg or .png instead of printing" },
     force: { kind: "flag", says: "write over a file that is there" },
     help,
   },
@@ -570,11 +624,13 @@ const plotCommand: Command = {
     "strided plot losses.npy",
     "strided plot model.safetensors embed.weight --kind histogram --bins 30",
     "strided plot image.npy 0:100,0:100 --out picture.svg",
+    "strided plot prices.csv close --out close.png",
   ],
   words: [1, 3],
   run: (args, host) =>
-    withArchive(host, args.words[0], (archive) =>
-      withTensor(archive, args.words.slice(1), (t, { name }) => {
+    withArchive(host, args.words[0], async (archive) => {
+      let picture: Tensor | undefined;
+      const code = await withTensor(archive, args.words.slice(1), (t, { name }) => {
         const out = args.text("out");
         const options = given({
           kind: args.text("kind") as PlotKind | undefined,
@@ -589,14 +645,26 @@ const plotCommand: Command = {
           host.out(plot.text(t, { width: host.terminal.columns - 1, ...options, color, ascii }));
           return 0;
         }
-        if (!/\.svg$/i.test(out)) throw new Usage(`${plainText(out)}: pictures are written as .svg.`);
+        if (!/\.(svg|png)$/i.test(out))
+          throw new Usage(`${plainText(out)}: pictures are written as .svg or .png.`);
         if (!args.flag("force") && host.exists(out))
           throw new Usage(`${plainText(out)} is there already: --force writes over it.`);
-        host.write(out, plot.svg(t, options));
+        if (/\.svg$/i.test(out)) host.write(out, plot.svg(t, options));
+        else picture = plot.image(t, options);
         return 0;
-      }),
-    ),
+      });
+      if (picture !== undefined) await savePicture(host, args.text("out") as string, picture);
+      return code;
+    }),
 };
+
+async function savePicture(host: Host, path: string, t: Tensor): Promise<void> {
+  try {
+    await host.files.savePicture(path, t);
+  } finally {
+    t.dispose();
+  }
+}
 
 /** Without what was not given. */
 const given = <O extends object>(options: O): { [K in keyof O]?: Exclude<O[K], undefined> } =>
@@ -654,6 +722,72 @@ const doctor: Command = {
   },
 };
 
+const bench: Command = {
+  usage: "[--size N] [--rounds N] [--json]",
+  says: "a short benchmark of this machine, beside plain loops",
+  more:
+    "Each workload is checked against a loop over typed arrays, then both take turns; medians are shown. Times belong to the\n" +
+    "machine of the day, ratios less so: on a machine that is busy neither is worth much, and it says so.",
+  flags: {
+    size: { kind: "number", value: "N", says: "rows and columns of the matrices; default 2048" },
+    rounds: { kind: "number", value: "N", says: "turns of each; default 11" },
+    json,
+    help,
+  },
+  examples: ["strided bench", "strided bench --size 4096 --json"],
+  words: [0, 0],
+  run: async (args, host) => {
+    const [size, rounds] = [args.number("size") ?? 2048, args.number("rounds") ?? 11];
+    for (const [name, x, least, most] of [
+      ["size", size, 16, 16384],
+      ["rounds", rounds, 1, 1000],
+    ] as const) {
+      if (!Number.isInteger(x) || x < least || x > most)
+        throw new Usage(`--${name} is ${x}: a whole number from ${least} to ${most}.`);
+    }
+    engine().pool.waitUntilReady();
+    const machine = {
+      processor: `${cpus()[0]?.model ?? "unknown"}, ${availableParallelism()} cores`,
+      runtime: `Node ${process.version}, V8 ${process.versions.v8}`,
+      strided: `${host.version}, ${engine().pool.status().threads} threads`,
+      load: loadavg()[0],
+    };
+    const isJson = args.flag("json");
+    const isBusy = machine.load > availableParallelism() / 2;
+    if (!isJson) {
+      host.out([machine.processor, machine.runtime, `strided ${machine.strided}`].join("\n"));
+      if (isBusy)
+        host.out(`The machine is busy (load ${machine.load.toFixed(1)}): do not trust what follows.`);
+    }
+    const rows: BenchRow[] = [];
+    const progress = new Progress(host, 5);
+    try {
+      progress.step("");
+      for (const row of benchmark(size, rounds, 8)) {
+        rows.push(row);
+        progress.step(row.name);
+      }
+    } finally {
+      progress.end();
+    }
+    if (isJson) {
+      host.out(jsonText({ ...machine, busy: isBusy, size, rounds, rows }));
+      return 0;
+    }
+    const cells = rows.map((r) => [
+      r.name,
+      `${short(r.strided)} ms`,
+      `±${Math.round(50 * r.spread)}%`,
+      `${short(r.rate, 3)} ${r.unit}`,
+      `${short(r.loop)} ms`,
+      `${r.ratio.toFixed(1)}×`,
+    ]);
+    const titles = [`${size} × ${size}`, "strided", "", "", "loop", "as fast as the loop"];
+    host.out(["", ...columns(titles, cells, [1, 2, 3, 4, 5])].join("\n"));
+    return 0;
+  },
+};
+
 /* All of them --------------------------------------------------------------------------------------------------------- */
 
 export const commands: Readonly<Record<string, Command>> = {
@@ -664,6 +798,7 @@ export const commands: Readonly<Record<string, Command>> = {
   convert,
   plot: plotCommand,
   explain: explainCommand,
+  bench,
   doctor,
 };
 

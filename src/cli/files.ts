@@ -1,39 +1,107 @@
 /** Where the command line meets the file formats: the one place that knows both. */
-import { fail } from "../errors.ts";
+import { scope } from "../api.ts";
+import type { DType } from "../dtype.ts";
+import { fail, list } from "../errors.ts";
 import type { Archive as OpenArchive } from "../io/archive.ts";
+import * as arrow from "../io/arrow.ts";
+import * as csv from "../io/csv.ts";
 import * as gguf from "../io/gguf.ts";
+import { Streamed } from "../io/into-heap.ts";
+import * as npy from "../io/npy.ts";
 import { open, save } from "../io/open.ts";
+import * as parquet from "../io/parquet.ts";
+import * as png from "../io/png.ts";
 import * as safetensors from "../io/safetensors.ts";
+import { toFile } from "../io/target.ts";
 import { readGguf } from "../quantised/gguf.ts";
-import { isQuantised } from "../quantised/quantised.ts";
+import { isQuantised, type Quantised } from "../quantised/quantised.ts";
 import { blockTypeOf } from "../quantised/types.ts";
 import type { Tensor } from "../tensor.ts";
-import type { Archive, Files } from "./archive-types.ts";
+import type { SliceItem } from "../view/slice.ts";
+import type { Archive, Entry, Files, Lazy } from "./archive-types.ts";
+
+/** Formats that take a tensor piece by piece, so that it need not fit in memory. */
+const inPieces = /\.(npy|npz|safetensors|gguf|wav|arrow|arrows|feather|ipc|parquet|ppm|pgm|pam|pnm)$/i;
 
 export const files: Files = {
-  open: async (source) => withBlocks(await open(source)),
-  async save(path, given, from) {
-    const ending = path.toLowerCase();
-    if (ending.endsWith(".gguf")) {
-      if (from.format !== "gguf") return gguf.save(path, given);
-      const { meta, metaTypes } = from as gguf.GgufArchive;
-      return gguf.save(path, given, { meta, metaTypes });
-    }
-    const tensors = given as Readonly<Record<string, Tensor>>;
-    if (ending.endsWith(".npy")) {
-      const names = Object.keys(tensors);
-      if (names.length === 1) return save(path, tensors[names[0]]);
-      fail(
-        "value",
-        "save",
-        `npy holds one tensor, and ${names.length} are chosen.`,
-        "Choose one with --only, or write .npz.",
-      );
-    }
-    if (ending.endsWith(".safetensors")) return safetensors.save(path, tensors, { meta: textsOf(from.meta) });
-    return save(path, tensors);
+  async open(source) {
+    const isTable = typeof source === "string" ? /\.(csv|tsv)$/i.test(source) : isText(source);
+    return isTable ? openTable(source) : withBlocks(await open(source));
   },
+  async save(path, tensors, from) {
+    const ending = path.toLowerCase();
+    if (/\.(csv|tsv)$/.test(ending)) return saveTable(path, tensors);
+    if (!inPieces.test(path)) return saveWhole(path, tensors);
+    if (ending.endsWith(".gguf")) return saveGguf(path, tensors, from);
+    const lazy = tensors.map(streamed);
+    const named = byName(tensors, lazy);
+    if (ending.endsWith(".npy")) return npy.save(path, only(path, lazy));
+    if (ending.endsWith(".safetensors")) return safetensors.save(path, named, { meta: textsOf(from.meta) });
+    if (/\.(arrow|arrows|feather|ipc)$/.test(ending)) return arrow.save(path, named);
+    if (ending.endsWith(".parquet")) return parquet.save(path, named);
+    return ending.endsWith(".npz") ? save(path, named) : save(path, only(path, lazy));
+  },
+  savePicture: (path, picture) => png.save(path, picture),
 };
+
+/** What is written never looks at more of a tensor than this; the types of writers ask for one that is here. */
+const streamed = (t: Lazy): Tensor =>
+  new Streamed(t.dtype as DType, t.shape, () => t.pieces()) as unknown as Tensor;
+
+const byName = <T>(tensors: readonly Lazy[], of: readonly T[]): Record<string, T> => {
+  const named = Object.create(null) as Record<string, T>;
+  for (const [i, { name }] of tensors.entries()) named[name] = of[i];
+  return named;
+};
+
+/** Those in blocks are held until the file is written, all others are read while it is. */
+async function saveGguf(
+  path: string,
+  tensors: readonly Lazy[],
+  from: Pick<Archive, "format" | "meta">,
+): Promise<void> {
+  const held: Quantised[] = [];
+  try {
+    const all: (Tensor | Quantised)[] = [];
+    for (const t of tensors) {
+      if (t.blocks === undefined) all.push(streamed(t));
+      else {
+        const q = await t.blocks();
+        held.push(q);
+        all.push(q);
+      }
+    }
+    const named = byName(tensors, all);
+    if (from.format !== "gguf") return await gguf.save(path, named);
+    const { meta, metaTypes } = from as gguf.GgufArchive;
+    await gguf.save(path, named, { meta, metaTypes });
+  } finally {
+    for (const q of held) q.dispose();
+  }
+}
+
+/** Of formats that hold one. */
+function only<T>(path: string, tensors: readonly T[]): T {
+  if (tensors.length === 1) return tensors[0];
+  const format = path.slice(path.lastIndexOf(".") + 1);
+  return fail(
+    "value",
+    "save",
+    `${format} holds one tensor, and ${tensors.length} are chosen.`,
+    "Choose one with --only, or write .npz.",
+  );
+}
+
+/** Formats that want their tensors here: one, or several where they hold several. */
+async function saveWhole(path: string, tensors: readonly Lazy[]): Promise<void> {
+  const all: Tensor[] = [];
+  try {
+    for (const t of /\.zarr$/i.test(path) ? tensors : [only(path, tensors)]) all.push(await t.whole());
+    await save(path, all.length === 1 ? all[0] : byName(tensors, all));
+  } finally {
+    for (const t of all) t.dispose();
+  }
+}
 
 /** The same file, with entries in blocks that can be read: decoded by `read`, as they are by `keep`. */
 function withBlocks(archive: OpenArchive): Archive {
@@ -72,3 +140,86 @@ function textsOf(meta: Archive["meta"]): Record<string, string> {
   }
   return texts;
 }
+
+/* Tables in text ----------------------------------------------------------------------------------------- */
+
+/** Letters that are looked at. */
+const HEAD = 512;
+
+/** Nothing but what numbers, names and their separators are made of? */
+function isText(bytes: Uint8Array): boolean {
+  const head = bytes.subarray(0, HEAD);
+  // PNM is found by its first letters.
+  if (head.length === 0 || /^P[1-7]\s/.test(String.fromCharCode(...head.subarray(0, 3)))) return false;
+  return head.every((c) => c === 9 || c === 10 || c === 13 || (c >= 32 && c !== 127));
+}
+
+/** A table as its columns where they have names, as one matrix where they have not. */
+async function openTable(source: string | Uint8Array): Promise<Archive> {
+  const { data, names } = await csv.load(source);
+  const entry = (name: string, shape: readonly number[]): Entry => ({
+    name,
+    type: "text",
+    dtype: data.dtype,
+    shape,
+    bytes: shape.reduce((a, b) => a * b, 8),
+  });
+  const isNamed = names !== null && new Set(names).size === names.length;
+  const entries = isNamed ? names.map((name) => entry(name, [data.shape[0]])) : [entry("table", data.shape)];
+  return {
+    format: "csv",
+    entries,
+    meta: {},
+    async read(name, slice: readonly SliceItem[] = []) {
+      const at = entries.findIndex((e) => e.name === name);
+      return scope(() => (isNamed ? data.slice(":", at) : data.slice("...")).slice(...slice).clone());
+    },
+    async close() {
+      data.dispose();
+    },
+  };
+}
+
+/** One matrix or vector as it is; several vectors of one length as columns with their names. */
+async function saveTable(path: string, tensors: readonly Lazy[]): Promise<void> {
+  const { shape } = tensors[0];
+  const isColumns = tensors.length > 1 || shape.length === 1;
+  const odd = isColumns ? tensors.find((t) => t.shape.length !== 1 || t.shape[0] !== shape[0]) : undefined;
+  if (odd !== undefined) {
+    fail(
+      "shape",
+      "save",
+      `${JSON.stringify(odd.name)} is ${list(odd.shape)}, the first column ${list(shape)}.`,
+      "Columns of a table are vectors of one length: choose them with --only.",
+    );
+  }
+  // Each column in the words of its own dtype: whole numbers of 64 bits and floats have no dtype in common.
+  const columns: string[][] = [];
+  for (const lazy of tensors) {
+    const t = await lazy.whole();
+    try {
+      if (!isColumns) return await csv.save(path, t);
+      columns.push(new TextDecoder().decode(await csv.encode(t)).split("\n"));
+    } finally {
+      t.dispose();
+    }
+  }
+  const between = /\.tsv$/i.test(path) ? "\t" : ",";
+  const cell = (name: string) => (/["\r\n\t,]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name);
+  await toFile("save", path, {
+    *pieces() {
+      const encoder = new TextEncoder();
+      yield encoder.encode(`${tensors.map((t) => cell(t.name)).join(between)}\n`);
+      for (let row = 0; row < shape[0]; row += SOME) {
+        let text = "";
+        for (let i = row; i < Math.min(shape[0], row + SOME); i++)
+          text += `${columns.map((lines) => lines[i]).join(between)}\n`;
+        yield encoder.encode(text);
+      }
+    },
+    release() {},
+  });
+}
+
+/** Rows that are put together at a time. */
+const SOME = 4096;

@@ -62,8 +62,21 @@ function filesOf(shelves: Readonly<Record<string, Shelf>>) {
       return archive;
     },
     async save(path, tensors, { meta }) {
-      const plain = Object.entries(tensors).map(([key, t]) => [key, (t as Tensor).toJSON()]);
+      const plain: [string, unknown][] = [];
+      for (const lazy of tensors) {
+        let [n, first]: [number, unknown] = [0, null];
+        for await (const piece of lazy.pieces()) {
+          first ??= piece.toJSON();
+          n += piece.size;
+          piece.dispose();
+        }
+        expect(n).toBe(lazy.shape.reduce((a, b) => a * b, 1));
+        plain.push([lazy.name, first ?? { dtype: lazy.dtype, shape: lazy.shape, data: [] }]);
+      }
       saved[path] = { tensors: Object.fromEntries(plain), meta };
+    },
+    async savePicture(path, picture) {
+      saved[path] = { tensors: {}, meta: picture.shape };
     },
   };
   return { files, saved, closed };
@@ -428,7 +441,7 @@ describe("convert", () => {
     expect((await only("convert", "x.npy", "out.npz")).err).toBe("");
     const { err } = await runWith(shelves, ["convert", "x.npy", "out.npz"], { showsProgress: true });
     expect(JSON.stringify(err)).toMatchInlineSnapshot(
-      `""\\r\\u001b[K░░░░░░░░░░░░░░░░░░░░░░░░ 0/2 x\\r\\u001b[K████████████░░░░░░░░░░░░ 1/2 out.npz\\r\\u001b[K""`,
+      `""\\r\\u001b[K░░░░░░░░░░░░░░░░░░░░░░░░ 0/1 x\\r\\u001b[K""`,
     );
   });
 });
@@ -449,7 +462,10 @@ describe("plot", () => {
     const { code, written } = await only("plot", "x.npy", "--out", "p.svg", "--title", "a < b");
     expect(code).toBe(0);
     expect(written["p.svg"]).toContain("a &lt; b");
-    expect((await only("plot", "x.npy", "--out", "p.png")).code).toBe(2);
+    expect((await only("plot", "x.npy", "--out", "p.png", "--width", "300")).saved["p.png"].meta).toEqual([
+      800, 600, 3,
+    ]);
+    expect((await only("plot", "x.npy", "--out", "p.jpg")).code).toBe(2);
     expect((await only("plot", "x.npy", "--out", "there.svg")).code).toBe(2);
     expect((await only("plot", "x.npy", "--kind", "pie")).code).toBe(1);
   });
@@ -528,8 +544,9 @@ describe("every command", () => {
         stats    count, smallest, largest, mean, deviation, zeros, NaN and infinite elements
         diff     how two files differ: largest error, ulps, and where
         convert  tensors of one file into another, in the format its name ends in
-        plot     a line, histogram, heat map or scatter plot, in the terminal or as SVG
+        plot     a line, histogram, heat map or scatter plot, in the terminal, as SVG or PNG
         explain  what a kernel is compiled to: program, passes, loops, WebAssembly
+        bench    a short benchmark of this machine, beside plain loops
         doctor   what this machine has for strided, and what it reaches
 
       strided COMMAND --help says more. A FILE is a path or a URL, or - for standard input.
@@ -564,7 +581,7 @@ describe("every command", () => {
     }
     expect(lines.join("")).toMatchInlineSnapshot(`
       "2 strided: there is no command "inf".
-        info, show, stats, diff, convert, plot, explain, doctor
+        info, show, stats, diff, convert, plot, explain, bench, doctor
       2 strided info: something is missing.
         strided info FILE [--stats] [--only GLOB] [--json]
       2 strided info: "y.npy" is one word too many.

@@ -1,0 +1,238 @@
+/** The command line on real files of many formats: what is converted is the same, and never in memory all at once. */
+import { execFileSync } from "node:child_process";
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { run } from "../../src/cli/commands.ts";
+import { files } from "../../src/cli/files.ts";
+import type { Host } from "../../src/cli/host.ts";
+import { arange, memory, scope, tensor } from "../../src/index.ts";
+import { cutsOf } from "../../src/io/cuts.ts";
+import { npyHeader } from "../../src/io/npy-header.ts";
+import { npy, npz, open, parquet } from "../../src/io.ts";
+import { pathOf } from "../io/fixtures.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "strided-cli-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+const at = (name: string) => join(folder, name);
+
+async function strided(...args: string[]) {
+  return withInput(new Uint8Array(), ...args);
+}
+async function withInput(input: Uint8Array, ...args: string[]) {
+  const before = memory().tensors;
+  let [out, err] = ["", ""];
+  const host: Host = {
+    out: (text) => {
+      out += `${text}\n`;
+    },
+    err: (text) => {
+      err += text;
+    },
+    terminal: { columns: 80, color: "none", ascii: false },
+    showsProgress: false,
+    version: "1.2.3",
+    files,
+    stdin: async () => input,
+    exists: existsSync,
+    write: (path, data) => writeFileSync(path, data),
+  };
+  const code = await run(args, host);
+  expect(memory().tensors).toBe(before);
+  return { code, out: out.replaceAll(folder, ""), err: err.replaceAll(folder, "") };
+}
+
+describe("tables in text", () => {
+  writeFileSync(at("prices.csv"), "day,open,close\n1,10.5,11\n2,11,10.25\n3,10,12\n");
+  writeFileSync(at("plain.tsv"), "1\t2\n3\t4\n");
+
+  it("are their columns where these have names, a matrix where not", async () => {
+    expect((await strided("info", at("prices.csv"))).out).toMatchInlineSnapshot(`
+      "/prices.csv  csv  3 tensors  72 bytes
+
+      name   dtype  shape     bytes
+      day    f64    [3]    24 bytes
+      open   f64    [3]    24 bytes
+      close  f64    [3]    24 bytes
+      "
+    `);
+    expect((await strided("show", at("prices.csv"), "close", "1:")).out).toContain("[10.25, 12");
+    expect((await strided("show", at("plain.tsv"))).out).toContain("[[1, 2],\n [3, 4]]");
+    expect((await strided("info", at("nothing.csv"))).code).toBe(1);
+  });
+
+  it("come by standard input too", async () => {
+    const text = new TextEncoder().encode("a,b\n1,2\n");
+    expect((await withInput(text, "show", "-", "b")).out).toContain("[2]");
+    expect((await withInput(readFileSync(pathOf("P2.pgm")), "info", "-")).out).toContain("pnm");
+    expect((await withInput(readFileSync(pathOf("all.arrow")), "info", "-", "--json")).out).toContain(
+      '"format": "arrow"',
+    );
+    expect((await withInput(new Uint8Array(), "info", "-")).err).toContain("it is empty");
+  });
+
+  it("become Parquet and Arrow, and tables again", async () => {
+    for (const [from, to] of [
+      ["prices.csv", "prices.parquet"],
+      ["prices.parquet", "prices.arrow"],
+      ["prices.arrow", "again.csv"],
+    ]) {
+      expect(await strided("convert", at(from), at(to))).toMatchObject({
+        code: 0,
+        out: `/${from} → /${to}: 3 tensors\n`,
+      });
+    }
+    expect(readFileSync(at("again.csv"), "utf8")).toBe(readFileSync(at("prices.csv"), "utf8"));
+    expect((await strided("diff", at("prices.csv"), at("prices.arrow"))).code).toBe(0);
+    expect(
+      (await strided("convert", pathOf("groups.parquet"), at("whole.tsv"), "--only", "i8", "--only", "f4"))
+        .code,
+    ).toBe(0);
+    // Not one digit of 64 bits is lost beside floats.
+    expect(readFileSync(at("whole.tsv"), "utf8").split("\n").slice(0, 3)).toEqual([
+      "i8\tf4",
+      "-9223372036854775808\tnan",
+      "9223372036854775807\tinf",
+    ]);
+    expect((await strided("convert", pathOf("all.arrow"), at("none.npz"))).err).toContain(
+      'Without it: --except "text".',
+    );
+    const { code, err } = await strided(
+      "convert",
+      pathOf("all.arrow"),
+      at("odd.csv"),
+      "--only",
+      "f4",
+      "--only",
+      "matrix",
+    );
+    expect([code, err]).toEqual([1, expect.stringContaining('"matrix" is [7, 3], the first column [7]')]);
+  });
+});
+
+describe("convert", () => {
+  it("reads tensors while it writes them, a few megabytes at a time", async () => {
+    // 40 MiB that take no room on the disk, with a mark at the end.
+    const shape = [5, 1024, 1024, 2];
+    const header = npyHeader("<f4", shape, false);
+    const fd = openSync(at("long.npy"), "w");
+    writeSync(fd, header);
+    const size = header.length + 4 * shape.reduce((a, b) => a * b, 1);
+    truncateSync(at("long.npy"), size);
+    writeSync(fd, new Uint8Array(new Float32Array([1, 2, 3]).buffer), 0, 12, size - 12);
+    closeSync(fd);
+    for (const [to, options] of [
+      ["long.safetensors", []],
+      ["half.npy", ["--dtype", "f16"]],
+    ] as const) {
+      const before = memory();
+      expect((await strided("convert", at("long.npy"), at(to), ...options)).code).toBe(0);
+      const { peakBytes } = memory();
+      if (peakBytes > before.peakBytes) expect(peakBytes - before.bytes).toBeLessThan(36 << 20);
+      const file = await open(at(to));
+      const [{ name }] = file.entries;
+      expect(file.entries[0].shape).toEqual(shape);
+      const end = await file.read(name, [-1, -1, -2, "..."]);
+      expect(end.toArray()).toEqual([0, 1]);
+      end.dispose();
+    }
+    expect(statSync(at("half.npy")).size).toBeLessThan(size / 2 + 200);
+  }, 60_000);
+
+  it("gives the same whatever the blocks are, transposed and deflated files too", async () => {
+    const [a, b] = scope(
+      () => [arange(24_000).reshape(20, 30, 40).permute(2, 0, 1).clone(), arange(12).reshape(3, 4)] as const,
+    );
+    await npy.save(at("t.npy"), b.T);
+    await npz.save(at("d.npz"), { a, b }, { compress: true });
+    for (const to of ["t.npz", "t.safetensors", "t.gguf", "t.arrow"]) {
+      expect((await strided("convert", at("t.npy"), at(to))).code).toBe(0);
+      expect((await strided("diff", at("t.npy"), at(to))).out).toBe("1 tensor, all the same\n");
+    }
+    expect((await strided("convert", at("d.npz"), at("d.safetensors"))).code).toBe(0);
+    expect((await strided("diff", at("d.npz"), at("d.safetensors"))).code).toBe(0);
+    expect((await strided("convert", at("d.npz"), at("one.npy"))).err).toContain(
+      "npy holds one tensor, and 2 are chosen",
+    );
+    expect((await strided("convert", pathOf("rgb8.png"), at("p.ppm"))).code).toBe(0);
+    expect((await strided("convert", at("p.ppm"), at("p.png"))).code).toBe(0);
+    expect((await strided("diff", pathOf("rgb8.png"), at("p.png"))).code).toBe(0);
+    // Blocks are decoded where the new file has none.
+    expect((await strided("convert", pathOf("plain.gguf"), at("q.npz"), "--except", "bf16")).code).toBe(0);
+    expect(
+      (await strided("diff", pathOf("plain.gguf"), at("q.npz"), "--atol", "0", "--except", "bf16")).code,
+    ).toBe(0);
+    a.dispose();
+    b.dispose();
+  });
+
+  it("every block of every shape, once and in order", () => {
+    for (const shape of [[], [0], [5], [3, 0], [7, 3], [2, 3, 4], [1, 1, 9], [4, 1, 2, 3]]) {
+      const size = shape.reduce((p, n) => p * n, 1);
+      for (const most of [1, 8, 20, 100, 1e6]) {
+        scope(() => {
+          const t = arange(size, { dtype: "f64" }).reshape(shape);
+          const all = [...cutsOf(shape, 8, most)].flatMap((items) => {
+            const piece = t.slice(...items);
+            expect(piece.size * 8).toBeLessThanOrEqual(Math.max(8, most));
+            return [...piece.toTypedArray()];
+          });
+          expect(all).toEqual(Array.from({ length: size }, (_, i) => i));
+        });
+      }
+    }
+  });
+});
+
+describe("bench", () => {
+  it("says what the machine is, and checks what it times", async () => {
+    const { out, code } = await strided("bench", "--size", "16", "--rounds", "1", "--json");
+    expect(code).toBe(0);
+    const { rows, processor, runtime } = JSON.parse(out);
+    expect([processor, runtime]).toEqual([
+      expect.stringContaining("cores"),
+      expect.stringContaining("Node v"),
+    ]);
+    expect(rows.map((r: { name: string }) => r.name)).toEqual([
+      "a + b, f32",
+      "exp(-a²), f32",
+      "sums of columns, f32",
+      "a transposed copy, f32",
+      "a product of 16 × 16, f32",
+    ]);
+    for (const { strided: ms, loop, ratio } of rows)
+      expect([ms > 0, loop > 0, ratio > 0]).toEqual([true, true, true]);
+    expect((await strided("bench", "--size", "16", "--rounds", "1")).out).toContain("as fast as the loop");
+    expect((await strided("bench", "--size", "3")).code).toBe(2);
+  });
+});
+
+describe("in a shell", () => {
+  it("reads a pipe, and its exit codes are those of a program", async () => {
+    const main = join(process.cwd(), "src/cli/main.ts");
+    const call = (args: string[], input?: Uint8Array) =>
+      execFileSync(process.execPath, ["--import", "tsx", main, ...args], {
+        input,
+        encoding: "utf8",
+        stdio: ["pipe", "pipe", "pipe"],
+      });
+    const x = tensor([1, 2, 3]);
+    expect(call(["show", "-"], await parquet.encode({ x }))).toContain("[1, 2, 3]");
+    expect(() => call(["show", "-"], new Uint8Array([0, 1, 2]))).toThrow(
+      expect.objectContaining({ status: 1 }),
+    );
+    x.dispose();
+  }, 60_000);
+});
