@@ -11,6 +11,7 @@ import { build } from "esbuild";
 import { engine } from "../src/engine.ts";
 import { benchConvolution } from "./convolution.ts";
 import { benchFft } from "./fft.ts";
+import { benchFiles } from "./files.ts";
 import { benchIndexing } from "./indexing.ts";
 import { againstC, folds, layouts, matmuls, threads } from "./limits.ts";
 import { linalg } from "./linalg.ts";
@@ -90,6 +91,7 @@ const parts: Record<string, (how: string) => void | Promise<void>> = {
   convolution: benchConvolution,
   fft: benchFft,
   njit: besideNumba,
+  files: benchFiles,
 };
 
 /** A newer Node for turbo: what bench:setup installs, or the one that STRIDED_NODE names. */
@@ -121,7 +123,17 @@ function runAll(): void {
     env: { ...process.env, STRIDED_THREADS: "1" },
     stdio: "inherit",
   });
-  for (const name of ["threads", "folds", "layouts", "indexing", "sort", "linalg", "convolution", "fft"])
+  for (const name of [
+    "threads",
+    "folds",
+    "layouts",
+    "indexing",
+    "sort",
+    "linalg",
+    "convolution",
+    "fft",
+    "files",
+  ])
     run(name, cores);
   run("njit", 1);
   run("matmul", cores);
