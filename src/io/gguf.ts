@@ -21,7 +21,7 @@ import { blocksOf, type InBlocks } from "./blocks.ts";
 import { Cursor } from "./cursor.ts";
 import { ggmlTypeOf, ggmlTypes } from "./ggml-types.ts";
 import { encodeMeta, type MetaValue, readValue } from "./gguf-meta.ts";
-import { type Held, hold } from "./into-heap.ts";
+import { type Held, hold, Streamed } from "./into-heap.ts";
 import { failFile, quoted } from "./names.ts";
 import {
   checkSignal,
@@ -280,13 +280,18 @@ function holdAll(operation: string, tensors: Readonly<Record<string, GgufTensor>
 }
 
 function plainOf(operation: string, name: string, t: Tensor) {
-  const { dtype, frame } = live(operation, t);
+  const { dtype, shape } = Streamed.is(t) ? t : factsOf(operation, t);
   const type = ggmlTypeOf(dtype);
   if (type === null) {
     const known: DType[] = ["f32", "f16", "bf16", "f64", "i8", "i16", "i32", "i64"];
     return fail("dtype", operation, `GGUF has no ${dtype} (${quoted(name)}).`, `It has ${known.join(" ")}.`);
   }
-  return { type, shape: frame.shape, blocks: t };
+  return { type, shape, blocks: t };
+}
+
+function factsOf(operation: string, t: Tensor): { dtype: DType; shape: readonly number[] } {
+  const { dtype, frame } = live(operation, t);
+  return { dtype, shape: frame.shape };
 }
 
 function writing(
