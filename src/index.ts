@@ -220,6 +220,13 @@ export {
   nansum,
   nanvar,
 } from "./library/statistics-nan.ts";
+export {
+  type MapIndexOptions,
+  mapIndex,
+  type Stencil,
+  type StencilOptions,
+  stencil,
+} from "./library/stencil.ts";
 export * as windows from "./library/windows.ts";
 export {
   type Njit,

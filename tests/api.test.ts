@@ -24,13 +24,13 @@ describe("the public face", () => {
       identity iinfo imag image inner interp intersect1d isclose isdtype isfinite isin isinf isnan
       kernel kron
       lcm leftShift less lessEqual lexsort linalg linspace log log10 log1p log2 logSoftmax logaddexp logaddexp2 logicalAnd logicalNot logicalOr logicalXor logsumexp
-      mapReduce matmul matrixTranspose max maxPool1d maxPool2d maximum mean median memory meshgrid min minimum modf moveAxis mul multiDot multiply
+      mapIndex mapReduce matmul matrixTranspose max maxPool1d maxPool2d maximum mean median memory meshgrid min minimum modf moveAxis mul multiDot multiply
       nanToNum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar neg negative nextafter njit nonzero norm notEqual
       oneHot ones onesLike outer
       pad percentile permuteDims polyfit polyval positive pow prod promote ptp put putAlongAxis
       quantile
       rad2deg random ravel ravelIndex rawMap rawMatmul rawReduce rawZip ready real reciprocal relu remainder repeat reshape resultType rightShift roll rot90 round
-      scatterAdd scope scopeAsync searchsorted setdiff1d setxor1d sigmoid sign signbit sin sinc sinh softmax sort split sqrt square squeeze stack std sub subtract sum swapAxes
+      scatterAdd scope scopeAsync searchsorted setdiff1d setxor1d sigmoid sign signbit sin sinc sinh softmax sort split sqrt square squeeze stack std stencil sub subtract sum swapAxes
       take takeAlongAxis tan tanh tensor tensorEquality tensordot tile toBuffer toMessage topk trace tril triu trunc
       union1d unique uniqueAll uniqueCounts uniqueInverse uniqueValues unravelIndex unstack
       variance vecdot vstack

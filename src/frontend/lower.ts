@@ -53,6 +53,8 @@ export type { KernelLike } from "./template.ts";
 
 export type Captures = Readonly<Record<string, unknown>>;
 
+/** Of a stencil, along an axis. */
+const MOST_OFFSET = 1000;
 const notANumber = "cannot compute with this; it is not a number on every path.";
 /**
  * A loop of more iterations, or of more than `jumping` ones that may be left early, stays a loop; so does one that would
@@ -88,6 +90,31 @@ export function lowerFunction(
       return refusal("cannot compile this function; it is nested too deeply.", source, spanOf(node, shift));
     }
     throw error;
+  }
+}
+
+/** What a stencil says: a template whose operands are the elements at these offsets, one of each axis. */
+export interface StencilTemplate {
+  readonly template: Template;
+  readonly offsets: readonly (readonly number[])[];
+}
+
+/** The same of a function whose first parameter is called with offsets: `at => at(-1) + at(1)`. */
+export function lowerStencil(fn: AnyFunction, captures: Captures = {}): StencilTemplate | Refusal {
+  const parsed = parseFunction(fn);
+  if (isRefusal(parsed)) return parsed;
+  const offsets: number[][] = [];
+  try {
+    const template = new Lowering(parsed, captures, false, offsets).run();
+    if (offsets.length > 0) return { template: { ...template, inputs: offsets.length }, offsets };
+    const { source, node, shift } = parsed;
+    const remedy = "Call the first parameter: at => at(-1) + at(1).";
+    return refusal("the stencil asks for no element.", source, spanOf(node, shift), remedy);
+  } catch (error) {
+    if (error instanceof Refused) return error.refusal;
+    if (!(error instanceof RangeError)) throw error;
+    const { source, node, shift } = parsed;
+    return refusal("cannot compile this function; it is nested too deeply.", source, spanOf(node, shift));
   }
 }
 
@@ -207,10 +234,14 @@ class Lowering {
   #lost = 0;
   #depth = 0;
 
-  constructor(fn: ParsedFunction, captures: Captures, several: boolean) {
+  /** Of a stencil: the offsets it has asked for so far. */
+  readonly #offsets: number[][] | null;
+
+  constructor(fn: ParsedFunction, captures: Captures, several: boolean, offsets: number[][] | null = null) {
     this.#fn = fn;
     this.#captures = captures;
     this.#several = several;
+    this.#offsets = offsets;
   }
 
   run(): Template {
@@ -316,9 +347,13 @@ class Lowering {
     const inputs = this.#countOperands(names, rest, [...this.#free.keys(), ...rest]);
     names.forEach((name, i) => {
       const value: Val =
-        i < inputs
-          ? { kind: "node", id: this.#t.input(i, this.#span(params[i])) }
-          : values.get(rest[i - inputs])!;
+        i >= inputs
+          ? values.get(rest[i - inputs])!
+          : this.#offsets === null
+            ? { kind: "node", id: this.#t.input(i, this.#span(params[i])) }
+            : i === 0
+              ? { kind: "at" }
+              : this.#refuse(params[i], "a stencil has one parameter, besides captured values.");
       this.#declare(scope, name, false, value);
     });
     return inputs;
@@ -1304,6 +1339,32 @@ class Lowering {
     return this.#t.param(param, "number", span);
   }
 
+  /** The operand that is the element at an offset. */
+  #offset(args: readonly Val[], node: CallExpression): Id {
+    const offset = args.map((a, d) => {
+      const value = this.#t.literalOf(this.#asNode(a, node.arguments[d]));
+      if (typeof value === "number" && Number.isInteger(value) && Math.abs(value) <= MOST_OFFSET)
+        return value + 0;
+      return this.#refuse(
+        node.arguments[d],
+        "cannot compile this offset; it is no whole number that is known beforehand.",
+        `Offsets are literals, or counters of short loops, up to ${MOST_OFFSET}; at(-1, 0) is the element above.`,
+      );
+    });
+    const all = this.#offsets!;
+    const [first] = all;
+    if (offset.length === 0 || (first !== undefined && first.length !== offset.length)) {
+      this.#refuse(
+        node,
+        `this offset has ${offset.length} numbers${first === undefined ? "" : `, another has ${first.length}`}.`,
+        "Give one for each axis of the tensor.",
+      );
+    }
+    const known = all.findIndex((o) => o.every((x, d) => x === offset[d]));
+    const index = known >= 0 ? known : all.push(offset) - 1;
+    return this.#t.input(index, this.#span(node));
+  }
+
   #readTable(of: Val & { kind: "table" }, args: readonly Val[], node: CallExpression): Id {
     const { table, key } = of;
     const { rank, dtype } = table;
@@ -1365,6 +1426,8 @@ class Lowering {
     switch (fn.kind) {
       case "get":
         return { kind: "node", id: this.#readTable(fn.of, args, node) };
+      case "at":
+        return { kind: "node", id: this.#offset(args, node) };
       case "function":
         return this.#callFunction(fn, args, node);
       case "template": {

@@ -27,6 +27,8 @@ export type Val =
   | { readonly kind: "table"; readonly table: Table; readonly key: string }
   | { readonly kind: "shape"; readonly of: Val & { kind: "table" } }
   | { readonly kind: "get"; readonly of: Val & { kind: "table" } }
+  /** What a stencil calls with an offset for each axis. */
+  | { readonly kind: "at" }
   | { readonly kind: "namespace"; readonly name: string }
   | { readonly kind: "builtin"; readonly apply: Builtin };
 

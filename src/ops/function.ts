@@ -100,6 +100,16 @@ export class Callable {
     return this.values;
   }
 
+  /** A function whose template is known, with its captured values. */
+  static of(
+    definition: Definition,
+    fn: ScalarFunction,
+    values: readonly Captured[],
+    captures: Captures,
+  ): Callable {
+    return new Callable(definition, { fn, values, captures, tables: tablesIn(captures) });
+  }
+
   get template(): Template | null {
     return this.definition?.template ?? null;
   }

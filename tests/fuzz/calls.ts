@@ -188,6 +188,24 @@ const shapes: Rows = {
   fullLike: (d) => lib.fullLike(d.t(), d.dtype === "bool" ? true : 1),
   meshgrid: (d) => lib.meshgrid([d.vector(3), d.vector(4)], { indexing: d.one("xy", "ij") }),
   oneHot: (d) => lib.oneHot(d.indices(d.shape, 5, false), 5),
+  mapIndex: (d) => lib.mapIndex(d.t(), (x, i, j) => (i > (j ?? 0) ? x : x * x)),
+  stencil: (d) => {
+    const edge = d.one("constant", "edge", "reflect", "symmetric", "wrap");
+    return lib.stencil((at) => (at(-1, 0) > at(0, 2) ? at(0, 0) : at(1, -1)), { edge })(d.t([3, 5]));
+  },
+  "kernel, loop": (d) =>
+    d.t().map((x) => {
+      let n = 0;
+      while (x > 1 && n < 40) {
+        x = x / 2;
+        n++;
+      }
+      return n;
+    }),
+  "kernel, table": (d) =>
+    d
+      .indices(d.shape, 4, false)
+      .map((i, { from }: { from: lib.Tensor }) => from.get(i) as number, { with: { from: d.t([4]) } }),
   pad: (d) => lib.pad(d.t(), d.pick(3), { mode: d.one("constant", "edge", "reflect", "wrap") }),
   slidingWindow: (d) => d.t([6, ...d.shape]).slidingWindow(1 + d.pick(4), 0),
   toArray: (d) => d.t().toArray(),

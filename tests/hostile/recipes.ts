@@ -228,6 +228,21 @@ export const exported: Readonly<Record<string, Recipe>> = {
   linspace: recipe(() => [0, 1, 5, { dtype: "f64", endpoint: false }]),
   eye: recipe(() => [3, { columns: 4, k: 1, dtype: "i32" }]),
   identity: recipe(() => [3, { dtype: "f64" }]),
+  mapIndex: recipe(
+    (w) => [w.f32(2, 3), (x: number, i: number, j: number) => x + i * 3 + j, { dtype: "f64" }],
+    (w) => [
+      w.f32(3),
+      (x: number, i: number, { from }: { from: strided.Tensor }) => x + Number(from.get(i)),
+      { with: { from: w.f32(3) } },
+    ],
+  ),
+  stencil: recipe(
+    () => [(at: (i: number) => number) => at(-1) + at(2), { edge: "wrap", dtype: "f32" }],
+    (w) => [
+      (at: (i: number) => number, { from }: { from: strided.Tensor }) => at(0) * Number(from.get(1)),
+      { value: 7, with: { from: w.f32(3) } },
+    ],
+  ),
   fromFunction: recipe(
     () => [(i: number, j: number) => i * 3 + j, [2, 3], { dtype: "f32" }],
     () => [(i: number) => i, 4],
@@ -514,6 +529,14 @@ export const exported: Readonly<Record<string, Recipe>> = {
     () => [(x: number, k: number) => x * k, { k: 2 }, { fastMath: true }],
     () => [(x: number, { a, b }: { a: number; b: number }) => x * a + b, { a: 2, b: [3, 4][0] }],
     () => [(x: number) => x + 1, {}, { compute: "f64" }],
+    (w) => [
+      (x: number, { from }: { from: strided.Tensor }) => {
+        let n = 0;
+        while (n < 3 && Number(from.get(n)) < x) n++;
+        return n;
+      },
+      { from: w.f32(4) },
+    ],
   ),
   fuse: recipe(
     () => [(a: strided.Tensor) => a.mul(2).add(1), { exact: true }],
