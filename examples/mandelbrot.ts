@@ -9,7 +9,7 @@ const re = linspace(-2.2, 0.8, columns, { dtype: "f64" }).reshape([1, columns]);
 const im = linspace(-1.2, 1.2, rows, { dtype: "f64" }).reshape([rows, 1]);
 
 /** How many rounds a point stays within 2 of the origin. */
-const escape = (cr: number, ci: number) => {
+const roundsOf = (cr: number, ci: number) => {
   let zr = 0;
   let zi = 0;
   let n = 0;
@@ -21,7 +21,7 @@ const escape = (cr: number, ci: number) => {
   }
   return n;
 };
-const points = zip([re, im], escape);
+const points = zip([re, im], roundsOf);
 
 const whole = njit((out, re, im) => {
   for (let i = 0; i < out.shape[0]; i++) {
