@@ -1,7 +1,7 @@
 /** Gradients against differences: whether what a function says of itself is so. */
 import { tensor } from "../api.ts";
 import { describe, fail, list } from "../errors.ts";
-import { checkFunction, readList, readOptions } from "../ops/arguments.ts";
+import { checkThunk, readList, readOptions } from "../ops/arguments.ts";
 import { isTensor, type Tensor } from "../tensor.ts";
 import { inScope } from "./tape.ts";
 import { vjp } from "./transform.ts";
@@ -36,7 +36,7 @@ export function gradcheck<A extends readonly unknown[]>(
     }
   }
   if (order !== 1 && order !== 2) fail("value", op, `order is ${describe(order)}.`, "Use 1 or 2.");
-  checkFunction(op, f, "gradcheck((x) => x.exp(), [x])");
+  checkThunk(op, f, "gradcheck((x) => x.exp(), [x])");
   const given = readList(op, "the arguments", args);
   if (given === null)
     return fail("value", op, `the arguments are ${describe(args)}.`, "Give them as an array.");

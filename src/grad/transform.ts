@@ -7,7 +7,7 @@ import { isFloat } from "../dtype.ts";
 import { engine, type Noted, type Recorder } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { heldIn } from "../memory/held.ts";
-import { checkFlag, checkFunction, readList, readOptions } from "../ops/arguments.ts";
+import { checkFlag, checkThunk, readList, readOptions } from "../ops/arguments.ts";
 import { share } from "../ops/strided.ts";
 import type { Call, Plan, Strided } from "../run/call.ts";
 import { isTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
@@ -247,7 +247,7 @@ export function valueAndGrad(
 ): (...args: unknown[]) => unknown {
   const op = "valueAndGrad";
   const read = readOptions(op, options, "{ wrt: [0, 1] }", ["wrt", "aux"]);
-  checkFunction(op, f, "valueAndGrad((params, x) => loss)");
+  checkThunk(op, f, "valueAndGrad((params, x) => loss)");
   checkFlag(op, "aux", read.aux);
   const { all, isList } = argumentsOf(op, read.wrt);
   return (...args) => gradients(op, f, args, all, isList, read.aux === true);
@@ -305,7 +305,7 @@ export function grad<A extends unknown[], const W extends number | readonly numb
 ): (...args: A) => GradsOf<A, W> {
   const op = "grad";
   const read = readOptions(op, options, "{ wrt: [0, 1] }", ["wrt"]);
-  checkFunction(op, f, "grad((x) => x.square().sum())");
+  checkThunk(op, f, "grad((x) => x.square().sum())");
   const { all, isList } = argumentsOf(op, read.wrt);
   return (...args) => {
     const { value, grads } = gradients(op, f, args, all, isList, false);
@@ -337,7 +337,7 @@ const disposeSymbol: typeof Symbol.dispose = Symbol.dispose ?? (Symbol.for("Symb
  */
 export function vjp<A extends unknown[], R>(f: (...args: A) => R, ...args: A): Vjp<A, R> {
   const op = "vjp";
-  checkFunction(op, f, "vjp((x) => x.exp(), x)");
+  checkThunk(op, f, "vjp((x) => x.exp(), x)");
   const trees = treesOf(op, args, floatArguments(op, args));
   const recording = record(op, f as unknown as (...args: never[]) => R, args, trees);
   const { tape, result } = recording;
@@ -397,7 +397,7 @@ export function jvp<A extends unknown[], R>(
   tangents: readonly [...A],
 ): { readonly value: R; readonly tangent: R } {
   const op = "jvp";
-  checkFunction(op, f, "jvp((x) => x.exp(), [x], [dx])");
+  checkThunk(op, f, "jvp((x) => x.exp(), [x], [dx])");
   const at = readList(op, "primals", primals);
   const along = readList(op, "tangents", tangents);
   if (at === null || along === null || at.length !== along.length) {
@@ -452,7 +452,7 @@ export function hvp<A extends [unknown, ...unknown[]]>(
   vector: A[0],
 ): A[0] {
   const op = "hvp";
-  checkFunction(op, f, "hvp((x) => x.pow(3).sum(), [x], v)");
+  checkThunk(op, f, "hvp((x) => x.pow(3).sum(), [x], v)");
   const given = readList(op, "the arguments", args);
   if (given === null || given.length === 0) {
     fail("value", op, `the arguments are ${describe(args)}.`, "Give them as an array: hvp(f, [x], v).");
@@ -586,8 +586,8 @@ export function customGradient<A extends unknown[], R>(
   ) => readonly unknown[] | unknown,
 ): (...args: A) => R {
   const op = "customGradient";
-  checkFunction(op, f, "customGradient((x) => x.clip(-1, 1), (g) => [g])");
-  checkFunction(op, pull, "customGradient((x) => x.clip(-1, 1), (g) => [g])");
+  checkThunk(op, f, "customGradient((x) => x.clip(-1, 1), (g) => [g])");
+  checkThunk(op, pull, "customGradient((x) => x.clip(-1, 1), (g) => [g])");
   return (...args) =>
     asStep(op, f, args, (results, trees) => ({
       keep: ({ traced, inputs, outs }) => ({ flows: traced, saves: [...inputs, ...outs] }),
@@ -637,7 +637,7 @@ function gradientAt(op: string, grads: readonly unknown[], { path }: Leaf): Tens
  */
 export function checkpoint<A extends unknown[], R>(f: (...args: A) => R): (...args: A) => R {
   const op = "checkpoint";
-  checkFunction(op, f, "checkpoint((params, x) => layer(params, x))");
+  checkThunk(op, f, "checkpoint((params, x) => layer(params, x))");
   return (...args) =>
     asStep(op, f, args, (results, trees) => ({
       keep: ({ traced, inputs }) => ({ flows: traced, saves: inputs }),

@@ -3,6 +3,7 @@
  * (a number, a name, a function) stays where it is. Each tensor has a name, the path to it: "layers.0.weight".
  */
 import { describe, fail, isRevoked } from "../errors.ts";
+import { checkThunk, readList } from "../ops/arguments.ts";
 import { isTensor, live, type Tensor } from "../tensor.ts";
 
 /** A tensor in a tree, and the path to it. */
@@ -107,9 +108,7 @@ export function treeMap<T>(
   ...others: readonly unknown[]
 ): T {
   const op = "treeMap";
-  if (typeof fn !== "function") {
-    fail("value", op, `expected a function, got ${describe(fn)}.`, "Pass one, such as (t) => t.clone().");
-  }
+  checkThunk(op, fn, "treeMap((t) => t.clone(), tree)");
   const { shape, leaves } = readTree(op, tree);
   const more = others.map((other, k) => leavesLike(op, leaves, other, `tree ${k + 2}`));
   const made = leaves.map(({ tensor }, i) => fn(tensor, ...more.map((l) => l[i].tensor)));
@@ -120,8 +119,9 @@ export function treeMap<T>(
 export function treeUnflatten<T>(tree: T, tensors: readonly Tensor[]): T {
   const op = "treeUnflatten";
   const { shape, leaves } = readTree(op, tree);
-  if (!Array.isArray(tensors) || tensors.length !== leaves.length) {
-    const have = Array.isArray(tensors) ? `${tensors.length} tensors` : describe(tensors);
+  const given = readList(op, "the tensors", tensors);
+  if (given === null || given.length !== leaves.length) {
+    const have = given === null ? describe(tensors) : `${given.length} tensors`;
     fail(
       "value",
       op,
@@ -129,7 +129,7 @@ export function treeUnflatten<T>(tree: T, tensors: readonly Tensor[]): T {
       "Give one for each, as treeLeaves lists them.",
     );
   }
-  return rebuilt(shape, [...tensors]) as T;
+  return rebuilt(shape, given) as T;
 }
 
 /** The tensors of a tree that has the same form as another. */
