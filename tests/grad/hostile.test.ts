@@ -8,19 +8,19 @@ const f64 = () => tensor([1, 2, 3], { dtype: "f64" });
 const square = (x: Tensor) => sum(mul(x, x));
 
 /** Each function, how it is called, and what is done with what it gives. */
-const ways: Record<keyof typeof entry, { args: () => unknown[]; then?: (made: never) => unknown }> = {
+const ways: Record<keyof typeof entry, { args: () => unknown[]; use?: (made: never) => unknown }> = {
   derivative: {
     args: () => [kernel((x: number, y: number) => x * y), 1],
-    then: (d: (...n: number[]) => unknown) => d(1, 2),
+    use: (d: (...n: number[]) => unknown) => d(1, 2),
   },
-  grad: { args: () => [square, { wrt: 0 }], then: (g: (x: unknown) => unknown) => g(f64()) },
+  grad: { args: () => [square, { wrt: 0 }], use: (g: (x: unknown) => unknown) => g(f64()) },
   valueAndGrad: {
     args: () => [square, { wrt: [0], aux: false }],
-    then: (g: (x: unknown) => unknown) => g(f64()),
+    use: (g: (x: unknown) => unknown) => g(f64()),
   },
   vjp: {
     args: () => [(x: Tensor) => exp(x), f64()],
-    then: (v: entry.Vjp<[Tensor], Tensor>) => {
+    use: (v: entry.Vjp<[Tensor], Tensor>) => {
       try {
         v.pull(f64());
       } finally {
@@ -34,11 +34,11 @@ const ways: Record<keyof typeof entry, { args: () => unknown[]; then?: (made: ne
   stopGradient: { args: () => [{ a: f64() }] },
   customGradient: {
     args: () => [(x: Tensor) => exp(x), (g: Tensor) => [g]],
-    then: (f: (x: Tensor) => Tensor) => entry.grad((x: Tensor) => f(x))(tensor([2], { dtype: "f64" })),
+    use: (f: (x: Tensor) => Tensor) => entry.grad((x: Tensor) => f(x))(tensor([2], { dtype: "f64" })),
   },
   checkpoint: {
     args: () => [(x: Tensor) => exp(x)],
-    then: (f: (x: Tensor) => Tensor) => entry.grad((x: Tensor) => f(x))(tensor([2], { dtype: "f64" })),
+    use: (f: (x: Tensor) => Tensor) => entry.grad((x: Tensor) => f(x))(tensor([2], { dtype: "f64" })),
   },
   treeLeaves: { args: () => [{ a: [f64()] }] },
   treeMap: { args: () => [(t: Tensor) => t.neg(), { a: f64() }, { a: f64() }] },
@@ -87,12 +87,12 @@ const hostile: readonly (() => unknown)[] = [
 ];
 
 describe("strided/grad among hostile arguments", () => {
-  it.each(Object.entries(ways))("%s", (name, { args, then }) => {
-    const fn = entry[name as keyof typeof entry] as unknown as (...args: unknown[]) => unknown;
+  it.each(Object.entries(ways))("%s", (name, { args, use }) => {
+    const fn = ({ ...entry } as Record<string, unknown>)[name] as (...args: unknown[]) => unknown;
     const call = (given: unknown[]) =>
       scope(() => {
         const made = fn(...given);
-        return then === undefined ? made : then(made as never);
+        return use === undefined ? made : use(made as never);
       });
     call(args());
     for (let at = 0; at <= args().length; at++) {
