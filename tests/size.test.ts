@@ -89,7 +89,6 @@ describe("sizes", () => {
       npy: { code: "npy", ceiling: 13, own: /npy/ },
       npz: { code: "npz", ceiling: 18, own: /np[yz]|zip|crc|deflate|json|tensors/ },
       safetensors: { code: "safetensors", ceiling: 14, own: /safetensors|json|tensors/ },
-      gguf: { code: "gguf", ceiling: 16, own: /gguf|ggml|cursor|json|blocks/ },
       gguf: { code: "gguf", ceiling: 16, own: /gguf|ggml|blocks|cursor|json|tensors/ },
       onnx: { code: "onnx", ceiling: 15, own: /onnx|protobuf|cursor|json/ },
       png: { code: "png", ceiling: 16, own: /png|deflate|crc|json/ },

@@ -274,7 +274,9 @@ function outputsFor({ shape }: Traced, out: unknown): Strided[] {
     );
   }
   outs.forEach((a, i) => {
-    const j = outs.findIndex((b, k) => k > i && a.storage === b.storage && overlaps(a.frame, b.frame));
+    const j = outs.findIndex(
+      (b, k) => k > i && a.storage.origin === b.storage.origin && overlaps(a.frame, b.frame),
+    );
     if (j >= 0)
       fail("value", "fuse", `outputs ${i} and ${j} share memory.`, "Each result needs a place of its own.");
   });
@@ -292,9 +294,9 @@ function directOutputs(
     kernels.flatMap((k) => k.leaves.flatMap(({ place }) => (place.kind === "made" ? [place.id] : []))),
   );
   const sources = [
-    ...args.map((t) => t.storage),
+    ...args.map((t) => t.storage.origin),
     ...kernels.flatMap((k) =>
-      k.leaves.flatMap(({ place }) => (place.kind === "captured" ? [place.storage] : [])),
+      k.leaves.flatMap(({ place }) => (place.kind === "captured" ? [place.storage.origin] : [])),
     ),
   ];
   results.forEach(({ ref: { place, frame } }, k) => {
@@ -307,7 +309,7 @@ function directOutputs(
     const kernel = kernels.find((one) => (one.outs as readonly number[]).includes(place.id))!;
     const isAll = sameShape(own.shape, frame.shape) && sameShape(own.strides, frame.strides);
     // One loop over elements looks itself whether it would write what it has yet to read.
-    const isApart = !sources.includes(out.storage) || (kernels.length === 1 && kernel.kind === "map");
+    const isApart = !sources.includes(out.storage.origin) || (kernels.length === 1 && kernel.kind === "map");
     const isTaken = kernel.kind === "map" || (kernel.kind === "fold" && isContiguous(out.frame));
     if (out.dtype === dtype && !isShared && isAll && isApart && isTaken) direct.set(place.id, out);
   });

@@ -9,8 +9,9 @@ import { fail, list, unreachable } from "../errors.ts";
 import { paramValue } from "../frontend/infer.ts";
 import { Builder } from "../ir/build.ts";
 import { isEffect, type Program } from "../ir/node.ts";
+import { AbsentStorage } from "../memory/absent.ts";
 import type { Heap } from "../memory/heap.ts";
-import { createStorage, Storage } from "../memory/storage.ts";
+import { createStorage, type Storage } from "../memory/storage.ts";
 import { execute, executeSeveral } from "../ops/execute.ts";
 import { checkWritable } from "../ops/strided.ts";
 import type { Fold } from "../optimize/reduce.ts";
@@ -72,9 +73,6 @@ export type Note = MapNote | FoldNote | WholeNote;
 
 /* Tensors without elements ---------------------------------------------------------------------------------------- */
 
-/** Stands where a heap has to be while a storage is made. */
-const nowhere = { backstop: { watch: () => ({}), unwatch: () => {} }, free: () => {} } as unknown as Heap;
-
 /** Operations that make tensors of what they are given from JavaScript: inside a function that is traced, these are there. */
 const creations = new Set(
   `tensor zeros ones full empty arange linspace eye identity zerosLike onesLike fullLike emptyLike asarray fromBuffer
@@ -89,22 +87,18 @@ type State =
 const gone: State = { kind: "made", id: -1 };
 
 /** The storage of a tensor in a trace: nothing lies there, unless it is filled from JavaScript. */
-class TracedStorage extends Storage {
+class TracedStorage extends AbsentStorage {
   state: State;
 
   constructor(heap: Heap, bytes: number, state: State) {
-    super(nowhere, 0, bytes);
+    super(heap, bytes);
     this.state = state;
-    // It has no block to be given back.
-    this.retain();
-    (this as { heap: Heap }).heap = heap;
-    Object.defineProperty(this, "address", { get: () => this.#locate(), configurable: true });
   }
 
-  #locate(): number {
+  protected override memory(): Storage {
     const { state } = this;
-    if (state.kind === "constant") return state.storage.address;
-    if (state.kind === "new" && creations.has(state.operation)) return this.filled().address;
+    if (state.kind === "constant") return state.storage;
+    if (state.kind === "new" && creations.has(state.operation)) return this.filled();
     return failValues(state.kind === "new" ? state.operation : null);
   }
 
