@@ -72,14 +72,8 @@ export interface Tracer {
   executeSeveral<C extends Call>(form: Form<C>, call: C, outs: readonly Strided[]): Strided[];
   /** Memory for a tensor that is about to be filled. */
   storage(operation: string, bytes: number, zeroed: boolean): Storage;
-  /** A result that several calls make: one step, which is done by `again` on operands that are there. */
-  whole(
-    operation: string,
-    inputs: readonly Strided[],
-    dtype: DType,
-    shape: readonly number[],
-    again: (inputs: readonly Strided[]) => Strided,
-  ): Strided;
+  /** A result that several calls make: one step, which is done by `again` once the operand is there. */
+  whole(operation: string, t: Strided, again: (t: Strided) => Strided): Strided;
 }
 
 export class Engine {

@@ -3,7 +3,7 @@
  * of done: every operation passes the one door, and so does every note. Views need no note: they are seen in what reads
  * through them.
  */
-import { type DType, dtypes } from "../dtype.ts";
+import type { DType } from "../dtype.ts";
 import type { Engine, Tracer } from "../engine.ts";
 import { fail, list, unreachable } from "../errors.ts";
 import { paramValue } from "../frontend/infer.ts";
@@ -18,7 +18,7 @@ import type { Fold } from "../optimize/reduce.ts";
 import type { Call, Captured, Executor, FoldWork, Form, Plan, Strided } from "../run/call.ts";
 import { stridedOf, type Tensor } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
-import { contiguousView, extent, type View } from "../view/view.ts";
+import { extent, type View } from "../view/view.ts";
 
 /* What is noted ------------------------------------------------------------------------------------------------ */
 
@@ -107,7 +107,11 @@ class TracedStorage extends AbsentStorage {
     const { state } = this;
     if (state.kind === "constant") return state.storage;
     if (state.kind !== "new") return unreachable("a traced value is filled");
-    const storage = createStorage(this.heap, this.bytes, state.operation, { zeroed: state.zeroed });
+    // Nothing is read where there is nothing: no block is taken for it.
+    const storage =
+      this.bytes === 0
+        ? this.located(0)
+        : createStorage(this.heap, this.bytes, state.operation, { zeroed: state.zeroed });
     this.state = { kind: "constant", storage };
     return storage;
   }
@@ -276,29 +280,32 @@ export class Trace implements Tracer {
     return made;
   }
 
-  whole(
-    operation: string,
-    inputs: readonly Strided[],
-    dtype: DType,
-    shape: readonly number[],
-    again: (inputs: readonly Strided[]) => Strided,
-  ): Strided {
-    if (this.#isConstant(inputs)) {
-      const result = this.#untraced(() => again(inputs));
+  whole(operation: string, t: Strided, again: (t: Strided) => Strided): Strided {
+    if (this.#isConstant([t])) {
+      const result = this.#untraced(() => again(t));
       this.#own.add(result.storage);
       return result;
     }
-    const out = this.#make(dtype, contiguousView(shape, dtypes[dtype].bytes));
-    const run = (given: readonly Strided[]) => [again(given)];
-    this.#add({
-      kind: "whole",
-      operation,
-      inputs: inputs.map((t) => this.refOf(t)),
-      outs: this.#ids([out]),
-      run,
-      writes: false,
-    });
+    const { dtype, frame } = this.#tried(operation, t, again);
+    const out = this.#make(dtype, frame);
+    const run = (given: readonly Strided[]) => [again(given[0])];
+    const inputs = [this.refOf(t)];
+    this.#add({ kind: "whole", operation, inputs, outs: this.#ids([out]), run, writes: false });
     return out;
+  }
+
+  /** What it makes of one zero in the place of all elements: dtype and layout, and what it refuses. */
+  #tried(operation: string, t: Strided, again: (t: Strided) => Strided): Pick<Strided, "dtype" | "frame"> {
+    const { shape, itemBytes } = t.frame;
+    const storage = createStorage(this.#e.heap, itemBytes, operation, { zeroed: true });
+    const frame = { shape, strides: shape.map(() => 0), offset: 0, itemBytes };
+    try {
+      const made = this.#untraced(() => again({ dtype: t.dtype, storage, frame, readOnly: true }));
+      made.storage.release();
+      return made;
+    } finally {
+      storage.release();
+    }
   }
 
   /** Is it known now, and the same in every call? A tensor from elsewhere may be written between calls. */

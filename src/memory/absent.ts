@@ -15,6 +15,11 @@ export abstract class AbsentStorage extends Storage {
     Object.defineProperty(this, "address", { get: () => this.memory().address, configurable: true });
   }
 
+  /** From now on it lies here. */
+  protected located(address: number): this {
+    return Object.defineProperty(this, "address", { value: address });
+  }
+
   /** What stands for it, where something does. */
   protected abstract memory(): Storage;
 }

@@ -159,17 +159,6 @@ const endings = {
   },
 } as const satisfies Record<string, Ending>;
 
-/** Where a function is traced, a result that takes several passes is one step of it; null: nobody traces. */
-function tracedWhole(
-  operation: string,
-  t: Strided,
-  dtype: DType,
-  shape: readonly number[],
-  again: (t: Strided) => Strided,
-): Strided | null {
-  return engine().tracer?.whole(operation, [t], dtype, shape, ([x]) => again(x)) ?? null;
-}
-
 /** Sum over count, carried in f64; integers give f64. */
 export function mean(t: Strided, options: SumOptions = {}): Strided {
   options = readOptions("mean", options, "{ axis: 1 }", sumNames);
@@ -183,21 +172,23 @@ export function mean(t: Strided, options: SumOptions = {}): Strided {
 
 /** Mean square distance from the mean, in two passes: first the mean, then the distances from it, all in f64. */
 export const variance = (t: Strided, options: VarOptions = {}, name: "var" | "variance" = "var"): Strided =>
-  asOne(name, t, options, (read) => spread(name, t, read));
+  asOne(name, t, options, (x, read) => spread(name, x, read));
 /** The root of the variance. */
 export const std = (t: Strided, options: VarOptions = {}): Strided =>
-  asOne("std", t, options, (read) => spread("std", t, read));
+  asOne("std", t, options, (x, read) => spread("std", x, read));
 
-/** What makes several passes is one operation to whoever records. */
+/** What makes several passes is one operation to whoever records or traces. */
 function asOne<O extends object>(
   name: string,
   t: Strided,
   options: O,
-  run: (options: O) => Strided,
+  run: (t: Strided, options: O) => Strided,
 ): Strided {
-  if (engine().recorder === null) return run(options);
+  const { recorder, tracer } = engine();
+  if (recorder === null && tracer === null) return run(t, options);
   const read = readOptions(name, options, "{ axis: 1 }");
-  return notedOne(name, [t], read, () => run(read));
+  if (tracer !== null) return tracer.whole(name, t, (x) => asOne(name, x, read, run));
+  return notedOne(name, [t], read, () => run(t, read));
 }
 
 /** What is taken from the count before it divides, by either of its names. */
@@ -224,10 +215,6 @@ function spread(name: "var" | "variance" | "std", t: Strided, options: VarOption
   const result = checkOptionalDType(name, options.dtype) ?? floatOf(t.dtype);
   const ddof = freedomOf(name, options);
   const split = splitShape(name, t.frame.shape, options.axis, options.keepdims ?? false);
-  const traced = tracedWhole(name, t, result, split.shape, (x) =>
-    name === "std" ? std(x, options) : variance(x, options, name),
-  );
-  if (traced !== null) return traced;
   const count = countOf(split);
   const key = name === "std" ? "rootMean" : "mean";
   const sum = foldOf(programs.sumStep(t.dtype), "f64", { ending: endings.mean }, "mean");
@@ -261,7 +248,7 @@ function spread(name: "var" | "variance" | "std", t: Strided, options: VarOption
 
 /** Length of vectors along the axes, carried in f64. */
 export const norm = (t: Strided, options: NormOptions = {}): Strided =>
-  asOne("norm", t, options, (read) => lengthOf(t, read));
+  asOne("norm", t, options, (x, read) => lengthOf(x, read));
 
 function lengthOf(t: Strided, options: NormOptions): Strided {
   options = readOptions("norm", options, "{ axis: 1, ord: 1 }", ["ord", ...sumNames]);
@@ -272,8 +259,6 @@ function lengthOf(t: Strided, options: NormOptions): Strided {
     fail("value", "norm", `ord is ${describe(ord)}.`, "Use 1, 2 or Infinity.");
   }
   const split = splitShape("norm", t.frame.shape, options.axis, options.keepdims ?? false);
-  const traced = tracedWhole("norm", t, result, split.shape, (x) => norm(x, options));
-  if (traced !== null) return traced;
   const fold =
     ord === 1 || ord === 2
       ? foldOf(
@@ -300,7 +285,7 @@ function lengthOf(t: Strided, options: NormOptions): Strided {
 
 /** Position of the largest (smallest) element, the first of equals; a NaN is larger and smaller than anything. */
 export const argReduce = (name: "argmax" | "argmin", t: Strided, options: ArgOptions = {}): Strided =>
-  asOne(name, t, options, (read) => positionOf(name, t, read));
+  asOne(name, t, options, (x, read) => positionOf(name, x, read));
 
 function positionOf(name: "argmax" | "argmin", t: Strided, options: ArgOptions): Strided {
   options = readOptions(name, options, "{ axis: 1 }", ["axis", "keepdims"]);
@@ -318,8 +303,6 @@ function positionOf(name: "argmax" | "argmin", t: Strided, options: ArgOptions):
       "Fold an axis that has elements.",
     );
   }
-  const traced = tracedWhole(name, t, "i64", split.shape, (x) => argReduce(name, x, options));
-  if (traced !== null) return traced;
   // First the best element, then the first position that has it.
   const extreme = foldOf(programs.extremeStep(name === "argmax" ? "max" : "min", t.dtype, t.dtype), t.dtype);
   const position = foldOf(programs.positionStep(t.dtype), "i64");
@@ -347,7 +330,7 @@ function positionOf(name: "argmax" | "argmin", t: Strided, options: ArgOptions):
 
 /** log Σ exp(x), without overflow: -Infinity of nothing. */
 export const logsumexp = (t: Strided, options: SumOptions = {}): Strided =>
-  asOne("logsumexp", t, options, (read) => logSum(t, read));
+  asOne("logsumexp", t, options, (x, read) => logSum(x, read));
 
 function logSum(t: Strided, options: SumOptions): Strided {
   options = readOptions("logsumexp", options, "{ axis: 1 }", sumNames);
@@ -355,8 +338,6 @@ function logSum(t: Strided, options: SumOptions): Strided {
   const result = checkOptionalDType("logsumexp", options.dtype) ?? floatOf(t.dtype);
   const as = programs.workingFloat(t.dtype);
   const split = splitShape("logsumexp", t.frame.shape, options.axis, options.keepdims ?? false);
-  const traced = tracedWhole("logsumexp", t, result, split.shape, (x) => logsumexp(x, options));
-  if (traced !== null) return traced;
   const out = allocate("logsumexp", result, split.shape);
   const cells = { ...out, frame: contiguousView(split.keptShape, dtypes[result].bytes) };
   if (filledByRows("logsumexp", t, split, out, spreadView(cells.frame, t.frame.shape, split))) return out;
@@ -375,10 +356,10 @@ function logSum(t: Strided, options: SumOptions): Strided {
 
 /** exp(x) / Σ exp(x) along an axis. */
 export const softmax = (t: Strided, options: SoftmaxOptions = {}): Strided =>
-  asOne("softmax", t, options, (read) => normalized("softmax", t, read));
+  asOne("softmax", t, options, (x, read) => normalized("softmax", x, read));
 /** The logarithm of softmax, without its underflow. */
 export const logSoftmax = (t: Strided, options: SoftmaxOptions = {}): Strided =>
-  asOne("logSoftmax", t, options, (read) => normalized("logSoftmax", t, read));
+  asOne("logSoftmax", t, options, (x, read) => normalized("logSoftmax", x, read));
 
 /**
  * A tile at a time, so that memory is read once and written once: the largest, the sum, then the result, from the cache.
@@ -392,10 +373,6 @@ function normalized(name: "softmax" | "logSoftmax", t: Strided, options: Softmax
   const { shape } = t.frame;
   const axis = options.axis ?? (shape.length === 0 ? [] : -1);
   const split = splitShape(name, shape, axis, false);
-  const traced = tracedWhole(name, t, result, shape, (x) =>
-    name === "softmax" ? softmax(x, options) : logSoftmax(x, options),
-  );
-  if (traced !== null) return traced;
   const out = allocate(name, result, shape);
   if (filledByRows(name, t, split, out, out.frame)) return out;
   return filled(out, () =>
