@@ -20,6 +20,30 @@ export interface Entry {
   readonly byteStrides?: readonly number[];
   /** A slice of it reads all of it. */
   readonly whole?: true;
+  /** Bytes in the file, where it is compressed as a whole: a slice costs all before it. */
+  readonly packed?: number;
+  /** Sizes of what is stored as one. */
+  readonly chunks?: readonly number[];
+}
+
+/** How a format of chunks is written. */
+export interface ChunkSettings {
+  readonly chunks?: readonly number[];
+  readonly shards?: readonly number[];
+  readonly compressor?: string;
+  readonly version?: 2 | 3;
+  readonly overwrite: boolean;
+}
+
+/** A file that is written block by block. */
+export interface Target {
+  /** A new tensor in it; `name` is null where it is the only one. */
+  add(name: string | null, dtype: DType, shape: readonly number[]): Promise<Sink>;
+}
+export interface Sink {
+  /** Sizes of what is stored as one: blocks of whole ones cost least. */
+  readonly chunks: readonly number[];
+  write(slice: readonly SliceItem[], t: Tensor): Promise<void>;
 }
 
 /** An open file: its entries are known, their elements are read when they are asked for. */
@@ -53,4 +77,11 @@ export interface Files {
   save(path: string, tensors: readonly Lazy[], from: Pick<Archive, "format" | "meta">): Promise<void>;
   /** Writes u8 [height, width, 3] as PNG. */
   savePicture(path: string, picture: Tensor): Promise<void>;
+  /** The path as a file that is written block by block; null where its format cannot be. */
+  target?(
+    path: string,
+    from: Pick<Archive, "format" | "meta">,
+    isSeveral: boolean,
+    settings: ChunkSettings,
+  ): Promise<Target | null>;
 }

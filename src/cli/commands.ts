@@ -14,13 +14,23 @@ import { plot } from "../plot.ts";
 import { type Quantised, quantise } from "../quantised/quantised.ts";
 import { blockTypeOf, blockTypes, type EncodedDType, encodedNames, isEncoded } from "../quantised/types.ts";
 import type { Tensor } from "../tensor.ts";
-import type { Archive, Entry, Lazy } from "./archive-types.ts";
+import type { Archive, ChunkSettings, Entry, Lazy, Target } from "./archive-types.ts";
 import { type Flag, matches, type Parsed, parseArgs, parseSlice } from "./args.ts";
 import { type Row as BenchRow, benchmark } from "./bench.ts";
+import { BLOCK, type Block, blocksOfEntry } from "./blocks.ts";
 import { examine } from "./doctor.ts";
 import { explainText } from "./explain.ts";
 import { type Host, jsonText, Progress, plainLines, Usage } from "./host.ts";
-import { type Difference, differenceOf, type Statistics, sparkline, statisticsOf } from "./statistics.ts";
+import {
+  countsOf,
+  type Difference,
+  differenceOf,
+  joinDifferences,
+  joinStatistics,
+  lineOf,
+  type Statistics,
+  statisticsOf,
+} from "./statistics.ts";
 import { bytesText, columns } from "./table.ts";
 
 export interface Command {
@@ -108,25 +118,59 @@ function using<R>(t: Tensor, use: (t: Tensor) => R): R {
   }
 }
 
-/** Every chosen tensor, one after the other, with how far it is; those that no dtype holds are told by `null`. */
-async function eachTensor<R>(
+/** Every chosen tensor, one after the other, with how far it is; those that no dtype holds are null. */
+async function eachEntry<R>(
   host: Host,
-  archive: Archive,
   entries: readonly Entry[],
-  use: (t: Tensor | null, entry: Entry) => R,
-): Promise<R[]> {
+  use: (entry: Entry) => Promise<R>,
+): Promise<(R | null)[]> {
   const progress = new Progress(host, entries.length);
-  const all: R[] = [];
+  const all: (R | null)[] = [];
   try {
     for (const entry of entries) {
       progress.step(entry.name);
-      if (readAs(entry) === null) all.push(use(null, entry));
-      else all.push(using(await archive.read(entry.name), (t) => use(t, entry)));
+      all.push(readAs(entry) === null ? null : await use(entry));
     }
   } finally {
     progress.end();
   }
   return all;
+}
+
+/** Something of every block of a tensor, joined; of a small one, or one that is compressed as a whole, at once. */
+async function foldEntry<R>(
+  archive: Archive,
+  entry: Entry,
+  use: (t: Tensor) => R,
+  join: (a: R, b: R) => R,
+): Promise<R> {
+  const blocks = blocksOfEntry(entry);
+  if (blocks === null) return using(await archive.read(entry.name), use);
+  let result: R | null = null;
+  for (const { slice } of blocks) {
+    const one = using(await archive.read(entry.name, slice), use);
+    result = result === null ? one : join(result, one);
+  }
+  return result as R;
+}
+
+const statisticsIn = (archive: Archive, entry: Entry): Promise<Statistics> =>
+  foldEntry(archive, entry, statisticsOf, joinStatistics);
+
+/** Letters of a small histogram. */
+const LETTERS = 16;
+
+/** A small histogram; of a tensor that is read in blocks by the range that is known of it. */
+async function sparklineIn(
+  archive: Archive,
+  entry: Entry,
+  { min, max }: Statistics,
+  ascii: boolean,
+): Promise<string> {
+  if (min === null || max === null) return "";
+  const range = { low: min, high: max };
+  const add = (a: readonly number[], b: readonly number[]) => a.map((n, i) => n + b[i]);
+  return lineOf(await foldEntry(archive, entry, (t) => countsOf(t, LETTERS, range), add), ascii);
 }
 
 /* info --------------------------------------------------------------------------------------------------------- */
@@ -156,9 +200,10 @@ const info: Command = {
     withArchive(host, args.words[0], async (archive) => {
       const entries = chosen(archive.entries, args);
       const numbers = args.flag("stats")
-        ? await eachTensor(host, archive, entries, (t) =>
-            t === null ? null : { statistics: statisticsOf(t), line: sparkline(t, 16, host.terminal.ascii) },
-          )
+        ? await eachEntry(host, entries, async (entry) => {
+            const statistics = await statisticsIn(archive, entry);
+            return { statistics, line: await sparklineIn(archive, entry, statistics, host.terminal.ascii) };
+          })
         : null;
       if (args.flag("json")) {
         host.out(
@@ -179,7 +224,8 @@ const info: Command = {
         "  ",
       );
       const rows = entries.map((e, i) => {
-        const row = [plainText(e.name), typeOf(e), list(e.shape), bytesText(e.bytes)];
+        const shape = e.chunks === undefined ? list(e.shape) : `${list(e.shape)} in ${list(e.chunks)}`;
+        const row = [plainText(e.name), typeOf(e), shape, bytesText(e.bytes)];
         const more = numbers?.[i];
         if (numbers === null) return row;
         if (more === null || more === undefined) return [...row, "", "", "", ""];
@@ -269,7 +315,7 @@ const stats: Command = {
     withArchive(host, args.words[0], async (archive) => {
       const entries =
         args.words.length > 1 ? [entryOf(archive, args.words.slice(1)).entry] : chosen(archive.entries, args);
-      const found = await eachTensor(host, archive, entries, (t) => (t === null ? null : statisticsOf(t)));
+      const found = await eachEntry(host, entries, (entry) => statisticsIn(archive, entry));
       if (args.flag("json")) {
         host.out(
           jsonText(
@@ -416,19 +462,39 @@ async function compareOne(
     return { name, what: "different", says: `cannot be read: ${typeOf(x)} and ${typeOf(y)} have no dtype` };
   }
   const types = typeOf(x) === typeOf(y) ? "" : `${typeOf(x)} and ${typeOf(y)}`;
-  const left = await a.read(x.name);
-  try {
-    const difference = using(await b.read(y.name), (right) => differenceOf(left, right, tolerance));
-    const isSame = difference.different === 0 && (types === "" || isLoose);
-    if (isSame) return { name, what: "same", says: "", difference };
-    const isClose = isLoose && difference.beyond === 0;
-    const says = [types, differenceText(difference, left.size, isClose)]
-      .filter((part) => part !== "")
-      .join("; ");
-    return { name, what: isClose ? "close" : "different", says, difference };
-  } finally {
-    left.dispose();
+  const difference = await differenceIn(a, b, x, y, tolerance);
+  const isSame = difference.different === 0 && (types === "" || isLoose);
+  if (isSame) return { name, what: "same", says: "", difference };
+  const isClose = isLoose && difference.beyond === 0;
+  const size = x.shape.reduce((product, n) => product * n, 1);
+  const says = [types, differenceText(difference, size, isClose)].filter((part) => part !== "").join("; ");
+  return { name, what: isClose ? "close" : "different", says, difference };
+}
+
+/** How two tensors of one shape differ, block by block where both can be read so. */
+async function differenceIn(
+  a: Archive,
+  b: Archive,
+  x: Entry,
+  y: Entry,
+  tolerance: { rtol: number; atol: number },
+): Promise<Difference> {
+  const parts = async (slice?: Block["slice"]): Promise<Difference> => {
+    const left = await a.read(x.name, slice);
+    try {
+      return using(await b.read(y.name, slice), (right) => differenceOf(left, right, tolerance));
+    } finally {
+      left.dispose();
+    }
+  };
+  const blocks = y.packed === undefined ? blocksOfEntry(x) : null;
+  if (blocks === null) return parts();
+  let all: Difference | null = null;
+  for (const { slice, at } of blocks) {
+    const one = await parts(slice);
+    all = all === null ? one : joinDifferences(all, one, at);
   }
+  return all as Difference;
 }
 
 function differenceText(d: Difference, size: number, isClose: boolean): string {
@@ -445,11 +511,11 @@ function differenceText(d: Difference, size: number, isClose: boolean): string {
 
 /* convert --------------------------------------------------------------------------------------------------------- */
 
-/** Bytes of a tensor that are in memory at a time. */
-const BLOCK = 16 << 20;
+/** Bytes of a tensor that are in memory at a time, where it is written as it is read. */
+const PIECE = 16 << 20;
 
 const convert: Command = {
-  usage: "IN OUT [--dtype DTYPE] [--all] [--only GLOB] [--force] [--json]",
+  usage: "IN OUT [--dtype DTYPE] [--all] [--only GLOB] [--chunks 256x256] [--force] [--json]",
   says: "tensors of one file into another, in the format its name ends in",
   more:
     `DTYPE is one of ${dtypeNames.join(" ")}.\n` +
@@ -458,18 +524,31 @@ const convert: Command = {
     "Then matrices of floats whose rows are whole blocks are quantised, and the rest stays as it is; with --all vectors are\n" +
     "quantised too. What is quantised is held in memory until the file is written; other tensors are read while they are\n" +
     "written, a few megabytes at a time, so a file may be larger than memory; what is deflated, packed or in text is read one\n" +
-    "tensor at a time. The new file appears when it is complete.",
+    "tensor at a time. The new file appears when it is complete; OUT.zarr is a folder that is filled chunk by chunk.",
   flags: {
     dtype: { kind: "text", value: "DTYPE", says: "what floats become" },
     all: { kind: "flag", says: "with --dtype: tensors of whole numbers too" },
     only,
     except,
+    chunks: {
+      kind: "text",
+      value: "AxB",
+      says: "of a .zarr: sizes of a chunk; default such that it has about 1 MiB",
+    },
+    shards: { kind: "text", value: "AxB", says: "of a .zarr: several chunks to a file, sizes of these" },
+    compressor: {
+      kind: "text",
+      value: "NAME",
+      says: "of a .zarr: gzip, zlib, zstd, blosc or lz4; default none",
+    },
+    zarr: { kind: "number", value: "2|3", says: "of a .zarr: its version; default 3" },
     force: { kind: "flag", says: "write over a file that is there" },
     json,
     help,
   },
   examples: [
     "strided convert weights.npz weights.safetensors",
+    "strided convert big.npy big.zarr --chunks 256x256 --compressor gzip",
     "strided convert model.safetensors small.safetensors --dtype f16",
     "strided convert model.gguf embedding.npy --only token_embd.weight",
     "strided convert model.safetensors model.gguf --dtype q4_K",
@@ -485,6 +564,24 @@ const convert: Command = {
     return withArchive(host, from, async (archive) => {
       const entries = chosen(archive.entries, args);
       if (entries.length === 0) throw new Usage("no tensor is chosen.");
+      const settings = chunkSettings(args);
+      const target = await host.files.target?.(to, archive, entries.length > 1, settings);
+      if (target !== null && target !== undefined) {
+        const written = await convertInBlocks(
+          host,
+          archive,
+          entries,
+          target,
+          dtype as DType | undefined,
+          args.flag("all"),
+        );
+        if (args.flag("json")) host.out(jsonText({ file: to, entries: written }));
+        else host.out(`${nameOf(from)} → ${plainText(to)}: ${tensors(written.length)}`);
+        return 0;
+      }
+      for (const name of chunkFlags) {
+        if (args.text(name) !== undefined) throw new Usage(`--${name} is for a .zarr.`);
+      }
       const progress = new Progress(host, entries.length);
       const begun = new Set<string>();
       const begin = (name: string) => {
@@ -538,6 +635,10 @@ function anyDTypeOf(name: string | undefined, isGguf: boolean): DType | EncodedD
   );
 }
 
+/** What a tensor of a dtype becomes. */
+const becomes = (from: DType, dtype: DType | undefined, all: boolean): DType =>
+  dtype === undefined || (!all && isFloat(dtype) !== isFloat(from)) ? from : dtype;
+
 /** A tensor of the file as it will be written, in pieces where a slice of it can be read alone. */
 function lazyOf(
   archive: Archive,
@@ -551,7 +652,7 @@ function lazyOf(
   const from = readAs(entry) ?? "u8";
   const block = blockTypeOf(dtype);
   const plain = block === null ? (dtype as DType | undefined) : undefined;
-  const to = plain === undefined || (!all && isFloat(plain) !== isFloat(from)) ? from : plain;
+  const to = becomes(from, plain, all);
   const converted = (t: Tensor): Tensor => (t.dtype === to ? t : using(t, (x) => x.to(to)));
   const whole = async () => {
     begin(name);
@@ -582,12 +683,12 @@ function lazyOf(
       const size = shape.reduce((a, b) => a * b, 1);
       if (size === 0) return;
       const itemBytes = Math.max(dtypes[from].bytes, dtypes[to].bytes);
-      if (!isCut || size * itemBytes <= BLOCK) {
+      if (!isCut || size * itemBytes <= PIECE) {
         yield await whole();
         return;
       }
       begin(name);
-      for (const items of cutsOf(shape, itemBytes, BLOCK)) yield converted(await archive.read(name, items));
+      for (const items of cutsOf(shape, itemBytes, PIECE)) yield converted(await archive.read(name, items));
     },
   };
 }
@@ -597,6 +698,69 @@ function isRowMajor({ byteStrides, shape }: Entry): boolean {
   if (byteStrides === undefined) return true;
   const sizes = byteStrides.filter((_, d) => shape[d] > 1).map(Math.abs);
   return sizes.every((s, d) => d === 0 || s <= sizes[d - 1]);
+}
+
+const chunkFlags = ["chunks", "shards", "compressor", "zarr"];
+
+function chunkSettings(args: Parsed): ChunkSettings {
+  const sizes = (name: string): number[] | undefined => {
+    const text = args.text(name);
+    if (text === undefined) return undefined;
+    if (!/^\d+([x,]\d+)*$/.test(text))
+      throw new Usage(`--${name} is ${JSON.stringify(text)}: write 256x256.`);
+    return text.split(/[x,]/).map(Number);
+  };
+  const version = args.number("zarr");
+  if (version !== undefined && version !== 2 && version !== 3)
+    throw new Usage(`--zarr is ${version}: there are 2 and 3.`);
+  return {
+    ...given({
+      chunks: sizes("chunks"),
+      shards: sizes("shards"),
+      compressor: args.text("compressor"),
+      version,
+    }),
+    overwrite: args.flag("force"),
+  };
+}
+
+/** Tensors into a file that is written block by block, each block of whole chunks. */
+async function convertInBlocks(
+  host: Host,
+  archive: Archive,
+  entries: readonly Entry[],
+  target: Target,
+  dtype: DType | undefined,
+  all: boolean,
+): Promise<{ name: string; dtype: DType; shape: readonly number[] }[]> {
+  const written: { name: string; dtype: DType; shape: readonly number[] }[] = [];
+  const progress = new Progress(
+    host,
+    entries.reduce((n, entry) => n + Math.ceil(Math.max(1, entry.bytes) / BLOCK), 0),
+  );
+  try {
+    for (const entry of entries) {
+      const from = readAs(entry);
+      if (from === null) throw new Usage(`${plainText(entry.name)}: no dtype holds ${typeOf(entry)}.`);
+      const to = becomes(from, dtype, all);
+      const sink = await target.add(entries.length > 1 ? entry.name : null, to, entry.shape);
+      const blocks = blocksOfEntry({ ...entry, chunks: sink.chunks }) ?? [undefined];
+      for (const block of blocks) {
+        progress.step(entry.name);
+        const t = await archive.read(entry.name, block?.slice);
+        const made = t.dtype === to ? t : using(t, (x) => x.to(to));
+        try {
+          await sink.write(block?.slice ?? [], made);
+        } finally {
+          made.dispose();
+        }
+      }
+      written.push({ name: entry.name, dtype: to, shape: entry.shape });
+    }
+  } finally {
+    progress.end();
+  }
+  return written;
 }
 
 /* plot ------------------------------------------------------------------------------------------------------------ */

@@ -13,6 +13,7 @@ import * as parquet from "../io/parquet.ts";
 import * as png from "../io/png.ts";
 import * as safetensors from "../io/safetensors.ts";
 import { toFile } from "../io/target.ts";
+import * as zarr from "../io/zarr-group.ts";
 import { readGguf } from "../quantised/gguf.ts";
 import { isQuantised, type Quantised } from "../quantised/quantised.ts";
 import { blockTypeOf } from "../quantised/types.ts";
@@ -42,6 +43,20 @@ export const files: Files = {
     return ending.endsWith(".npz") ? save(path, named) : save(path, only(path, lazy));
   },
   savePicture: (path, picture) => png.save(path, picture),
+  async target(path, from, isSeveral, { version, overwrite, ...settings }) {
+    if (!/\.zarr[/\\]?$/i.test(path)) return null;
+    const common = { ...(version === undefined ? {} : { version }), overwrite };
+    const about = from.format === "zarr" ? from.meta.attributes : undefined;
+    const attributes = about === undefined ? {} : { attributes: about as Readonly<Record<string, unknown>> };
+    if (isSeveral) await zarr.createGroup(path, { ...common, ...attributes });
+    return {
+      async add(name, dtype, shape) {
+        const more = name === null ? { ...attributes, ...common } : { ...common, path: name };
+        const array = await zarr.create(path, { ...settings, ...more, dtype, shape });
+        return { chunks: array.shards ?? array.chunks, write: (slice, t) => array.write(slice, t) };
+      },
+    };
+  },
 };
 
 /** What is written never looks at more of a tensor than this; the types of writers ask for one that is here. */
@@ -92,14 +107,13 @@ function only<T>(path: string, tensors: readonly T[]): T {
   );
 }
 
-/** Formats that want their tensors here: one, or several where they hold several. */
+/** Formats that want their one tensor here. */
 async function saveWhole(path: string, tensors: readonly Lazy[]): Promise<void> {
-  const all: Tensor[] = [];
+  const t = await only(path, tensors).whole();
   try {
-    for (const t of /\.zarr$/i.test(path) ? tensors : [only(path, tensors)]) all.push(await t.whole());
-    await save(path, all.length === 1 ? all[0] : byName(tensors, all));
+    await save(path, t);
   } finally {
-    for (const t of all) t.dispose();
+    t.dispose();
   }
 }
 

@@ -36,18 +36,44 @@ export function statisticsOf(t: Tensor): Statistics {
   });
 }
 
+/** Of all elements of two parts: means and deviations are joined as Chan, Golub and LeVeque do it. */
+export function joinStatistics(a: Statistics, b: Statistics): Statistics {
+  const counts = {
+    count: a.count + b.count,
+    zeros: a.zeros + b.zeros,
+    nan: a.nan + b.nan,
+    infinite: a.infinite + b.infinite,
+  };
+  const [n, m] = [a, b].map(({ count, nan, infinite }) => count - nan - infinite);
+  if (m === 0 || b.mean === null) return { ...a, ...counts };
+  if (n === 0 || a.mean === null) return { ...b, ...counts };
+  const far = b.mean - a.mean;
+  const squares = n * (a.std as number) ** 2 + m * (b.std as number) ** 2 + (far * far * n * m) / (n + m);
+  return {
+    ...counts,
+    min: Math.min(a.min as number, b.min as number),
+    max: Math.max(a.max as number, b.max as number),
+    mean: a.mean + (far * m) / (n + m),
+    std: Math.sqrt(squares / (n + m)),
+  };
+}
+
 const blocks = { unicode: "▁▂▃▄▅▆▇█", ascii: ".:-=+*#@" };
 
-/** A histogram of the finite elements in so many letters. */
-export function sparkline(t: Tensor, letters: number, ascii: boolean): string {
-  return scope(() => {
-    const { finite, range } = summaryOf("stats", t);
-    if (finite === 0) return "";
-    const { counts } = binsOf("stats", t, letters, spread(range));
-    const most = Math.max(...counts);
-    const steps = ascii ? blocks.ascii : blocks.unicode;
-    return counts.map((n) => (n === 0 ? " " : steps[Math.min(7, Math.floor((n / most) * 8))])).join("");
-  });
+/** How many finite elements lie in each of so many parts of a range. */
+export function countsOf(
+  t: Tensor,
+  letters: number,
+  range: { low: number; high: number },
+): readonly number[] {
+  return scope(() => binsOf("stats", t, letters, spread(range)).counts);
+}
+
+/** Counts as letters of their height. */
+export function lineOf(counts: readonly number[], ascii: boolean): string {
+  const most = Math.max(...counts);
+  const steps = ascii ? blocks.ascii : blocks.unicode;
+  return counts.map((n) => (n === 0 ? " " : steps[Math.min(7, Math.floor((n / most) * 8))])).join("");
 }
 
 /* Differences ------------------------------------------------------------------------------------------------ */
@@ -101,6 +127,22 @@ export function differenceOf(a: Tensor, b: Tensor, { rtol, atol }: Tolerance): D
       values: at === null ? null : [String(a.get(...at)), String(b.get(...at))],
     };
   });
+}
+
+/** Of two parts of the same tensors; the second begins at an index of the whole. */
+export function joinDifferences(a: Difference, b: Difference, at: readonly number[]): Difference {
+  const isWorse =
+    b.at !== null &&
+    (a.at === null || (Number.isNaN(b.maxError) ? !Number.isNaN(a.maxError) : b.maxError > a.maxError));
+  const worse = isWorse ? b : a;
+  return {
+    different: a.different + b.different,
+    beyond: a.beyond + b.beyond,
+    maxError: worse.maxError,
+    maxUlp: a.maxUlp === null || b.maxUlp === null ? null : Math.max(a.maxUlp, b.maxUlp),
+    at: isWorse ? (b.at as readonly number[]).map((i, d) => i + at[d]) : a.at,
+    values: worse.values,
+  };
 }
 
 const distance = (p: Value, q: Value): number => {

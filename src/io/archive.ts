@@ -33,6 +33,8 @@ export interface Entry {
   readonly packed?: number;
   /** A slice of it reads all of it. */
   readonly whole?: true;
+  /** Sizes of what is stored as one, where that is less than all of it: slices along them cost least. */
+  readonly chunks?: readonly number[];
 }
 
 /** An open file: its entries are known, their elements are read when they are asked for. */
@@ -101,6 +103,7 @@ const entryOf = ({
   from,
   bytes,
   packed,
+  chunks,
   ...rest
 }: Item | Taken): Entry => {
   const item = rest as Partial<Item>;
@@ -117,6 +120,7 @@ const entryOf = ({
     bytes,
     ...(packed === undefined ? {} : { packed }),
     ...(isWhole && !("take" in rest) ? { whole: true as const } : {}),
+    ...(chunks === undefined ? {} : { chunks: Object.freeze([...chunks]) }),
   });
 };
 

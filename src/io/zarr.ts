@@ -42,12 +42,10 @@ export async function openArchive(operation: string, opened: Opened): Promise<Ar
     const bytes = sizeOf(shape) * dtypes[dtype].bytes;
     const take = (picks: readonly SliceItem[] | null, signal: AbortSignal | undefined) =>
       array.read(picks, signal === undefined ? undefined : { signal });
-    return { ...base, type, dtype, shape, bytes, take };
+    return { ...base, type, dtype, shape, bytes, chunks: array.shards ?? array.chunks, take };
   });
-  const own = arrays.length === 1 && arrays[0].name === "" ? arrays[0].array : null;
   const meta = {
     version,
-    ...(own === null ? {} : { chunks: own.chunks, ...(own.shards === null ? {} : { shards: own.shards }) }),
     ...(Object.keys(attributes).length === 0 ? {} : { attributes }),
   };
   return makeArchive({ format: "zarr", file: opened.shelf.name, items, meta });
