@@ -1,5 +1,5 @@
 /** Runs in the page: files over HTTP, by range requests, and out of Blobs, as the test's query names them. */
-import { type Archive, open, type Source } from "../../src/io.ts";
+import { type Archive, open, type Source, zarr } from "../../src/io.ts";
 
 export interface FileResult {
   readonly format: string;
@@ -13,6 +13,10 @@ export interface IoResult {
   readonly rows: readonly unknown[];
   readonly refused: string;
   readonly saved: string;
+  /** Hierarchies of Zarr, over HTTP: all of them, a row of one in shards, and one that was written to memory. */
+  readonly zarr: Readonly<Record<string, FileResult>>;
+  readonly shardRow: readonly unknown[];
+  readonly packed: readonly unknown[];
 }
 
 const hexOf = (bytes: Uint8Array): string => [...bytes].map((x) => x.toString(16).padStart(2, "0")).join("");
@@ -38,6 +42,31 @@ async function all(names: readonly string[], source: (name: string) => Promise<S
   return files;
 }
 
+/** Arrays that numcodecs would have to unpack. */
+const packedByPackage = /^(blosc|zstd|lz4)$/;
+
+async function listedZarr(url: string): Promise<FileResult> {
+  const archive = await open(url);
+  const readable = archive.entries.filter(({ name }) => !packedByPackage.test(name));
+  return listed({ ...archive, entries: readable });
+}
+
+/** A row of an array that lies in shards: the index and a chunk or two, by range. */
+async function shardRow(base: string): Promise<readonly unknown[]> {
+  const array = await zarr.openArray(`${base}v3.zarr`, { path: "shards-end" });
+  const row = await array.read([3]);
+  return row.toArray() as unknown[];
+}
+
+/** Packed and unpacked by the browser's own streams. */
+async function packed(): Promise<readonly unknown[]> {
+  const store = zarr.memoryStore();
+  const array = await zarr.create(store, { shape: [5], dtype: "f32", chunks: [2], compressor: "gzip" });
+  const t = (await import("../../src/index.ts")).arange(5);
+  await array.write(null, t);
+  return (await (await zarr.openArray(store)).read(["::-1"])).toArray() as unknown[];
+}
+
 async function main(): Promise<IoResult> {
   const query = new URLSearchParams(location.search);
   const names = query.get("names")!.split(",");
@@ -50,6 +79,12 @@ async function main(): Promise<IoResult> {
     files: await all(names, async (name) => `${base}${name}`),
     blobs: await all(names, async (name) => (await fetch(`${base}${name}`)).blob()),
     rows: rows.toArray() as unknown[],
+    zarr: {
+      "v2.zarr": await listedZarr(`${base}v2.zarr`),
+      "v3.zarr": await listedZarr(`${base}v3.zarr/`),
+    },
+    shardRow: await shardRow(base),
+    packed: await packed(),
     refused: await open(`${base}missing.npy`).then(
       () => "nothing",
       (error: Error) => error.message,

@@ -8,6 +8,7 @@ import { arange } from "../../src/index.ts";
 import { npy } from "../../src/io.ts";
 import { bytesOf, manifest } from "../io/fixtures.ts";
 import { type Handler, type Served, serveFiles } from "../io/server.ts";
+import { keysOf, packedByPackage, zarrManifest } from "../io/zarr-fixtures.ts";
 import { findChromium, launch } from "./chromium.ts";
 import type { IoResult } from "./io-page.ts";
 
@@ -30,6 +31,9 @@ const names = [
   "gzip.parquet",
 ];
 const files: Record<string, Uint8Array> = Object.fromEntries(names.map((name) => [name, bytesOf(name)]));
+for (const name of Object.keys(zarrManifest)) {
+  for (const [key, bytes] of keysOf(name)) files[`${name}/${key}`] = bytes;
+}
 let browser: Browser;
 let page: string;
 
@@ -89,6 +93,14 @@ function check(result: IoResult): void {
       expect(read[name].entries, name).toEqual(Object.fromEntries(want));
     }
   }
+  for (const [name, facts] of Object.entries(zarrManifest)) {
+    const want = Object.entries(facts).filter(([entry]) => !packedByPackage.test(entry));
+    expect(result.zarr[name].entries, name).toEqual(Object.fromEntries(want));
+  }
+  const shards = zarrManifest["v3.zarr"]["shards-end"]!;
+  const bytes = Buffer.from(shards.hex!, "hex");
+  expect(result.shardRow).toEqual(Array.from({ length: 9 }, (_, i) => bytes.readInt16LE(2 * (27 + i))));
+  expect(result.packed).toEqual([4, 3, 2, 1, 0]);
   const row = (i: number) => Array.from({ length: 200 }, (_, k) => 400 * i + 2 * k);
   expect(result.rows).toEqual([row(998), row(999)]);
   expect(result.refused).toMatch(/^open: ".*missing\.npy": the server answers with status 404\./);
@@ -107,6 +119,10 @@ test.skipIf(absent).each([
     // The head of a long file, and the two rows: not the file.
     const asked = site.requests.filter((line) => line.startsWith("GET /big.npy"));
     expect(asked).toEqual(["GET /big.npy bytes=0-65535", "GET /big.npy bytes=1596928-1600123"]);
+    // Of a shard its index, in the last 68 bytes, and what the row needs of it.
+    const shards = site.requests.filter((line) => /^GET \/v3\.zarr\/shards-end\/c\/0\/0 bytes=/.test(line));
+    expect(shards[0]).toBe("GET /v3.zarr/shards-end/c/0/0 bytes=-68");
+    expect(shards.length).toBeGreaterThan(1);
   } finally {
     await site.close();
   }
