@@ -155,7 +155,7 @@ function s3Shelf(operation: string, url: string | URL, prefix: string, sign: Sig
     name,
     async get(op, key, { range, most, signal }) {
       if (range !== undefined && "length" in range && range.length === 0) return new Uint8Array();
-      const headers = range === undefined ? {} : { range: rangeText(range) };
+      const headers: Record<string, string> = range === undefined ? {} : { range: rangeText(range) };
       const response = await send(op, key, addressOf(key), { headers }, signal);
       return bytesOfAnswer(op, name, key, response, range, most, signal);
     },
