@@ -103,6 +103,22 @@ try:
 except ImportError as missing:
     print(f"round trip: Arrow and Parquet left out: {missing}")
 
+try:
+    import zarr
+
+    newest = int(zarr.__version__.split(".")[0])
+    for file in [f for f in expected if f.endswith(".zarr")]:
+        if "-v3" in file and newest < 3:
+            continue
+        group = zarr.open_group(str(folder / file), mode="r")
+        assert group.attrs["way"] == file.split("-")[0], dict(group.attrs)
+        assert sorted(k for k, _ in group.arrays()) == sorted(expected[file])
+        for name, a in group.arrays():
+            value = np.asarray(a[...])
+            compare(f"zarr {zarr.__version__}", file, name, value.astype(value.dtype.newbyteorder("<")))
+except ImportError as missing:
+    print(f"round trip: zarr left out: {missing}")
+
 for line in failures:
     print(line)
 print("round trip: " + ", ".join(f"{n} arrays read by {p}" for p, n in counts.items()) + f", {len(failures)} differ")

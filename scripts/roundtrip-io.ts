@@ -2,7 +2,7 @@
  * npm run test:roundtrip
  *
  * What strided/io writes is read by the programs that own the formats: NumPy, and where they are installed safetensors,
- * gguf, Pillow (PNG) and pyarrow (Arrow, Parquet). PYTHON names another Python. Says what it could not try; fails where
+ * gguf, Pillow (PNG), pyarrow (Arrow, Parquet) and zarr. PYTHON names another Python. Says what it could not try; fails where
  * something differs.
  */
 import { spawnSync } from "node:child_process";
@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type DType, dtypeNames, fromBuffer, type Tensor } from "../src/index.ts";
-import { arrow, gguf, npy, npz, parquet, png, safetensors } from "../src/io.ts";
+import { arrow, gguf, npy, npz, parquet, png, safetensors, zarr } from "../src/io.ts";
 
 const python = process.env.PYTHON ?? "python3";
 const found = spawnSync(python, ["-c", "import numpy; print(numpy.__version__)"], { encoding: "utf8" });
@@ -92,6 +92,30 @@ try {
   await arrow.save(expects("empty.arrow", none), none);
   await parquet.save(expects("all.parquet", columns), columns);
   await parquet.save(expects("empty.parquet", none), none);
+  // Chunks that do not fit, in both orders of axes and bytes, packed or not; version 3 is read by zarr-python 3.
+  const ways = { c: {}, f: { order: "F", endian: "big" }, gzip: { compressor: "gzip" } } as const;
+  for (const version of [2, 3] as const) {
+    const dtypes = version === 2 ? numpys : dtypeNames.filter((d) => d !== "bf16");
+    const more =
+      version === 2 ? { zlib: { compressor: "zlib" } } : { shards: { shards: [6, 6], checksum: true } };
+    for (const [way, options] of Object.entries({ ...ways, ...more })) {
+      const tensors = all(dtypes);
+      const path = expects(`${way}-v${version}.zarr`, tensors);
+      await zarr.createGroup(path, { version, attributes: { way } });
+      for (const [name, t] of Object.entries(tensors)) {
+        const sizes = t.shape.map((_, d) => (way === "shards" ? 3 : 2 + d));
+        const shards = way === "shards" ? { shards: t.shape.map(() => 6) } : {};
+        await zarr.save(path, t, {
+          ...options,
+          ...shards,
+          chunks: sizes,
+          path: name,
+          version,
+          fill: t.dtype === "bool" ? true : 1,
+        });
+      }
+    }
+  }
   writeFileSync(join(folder, "expected.json"), JSON.stringify(expected));
   const script = fileURLToPath(new URL("./roundtrip-io.py", import.meta.url));
   const { status } = spawnSync(python, [script, folder], { stdio: "inherit" });

@@ -2,10 +2,13 @@
  * Round trips with the packages themselves: ndarray, zarrita, numcodecs, tfjs, onnxruntime and flechette. They are development
  * dependencies; a package that is not installed is named in a skipped test.
  */
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { arange, type DType, dtypeNames, memory, scope, tensor } from "../../src/index.ts";
 import { copyStrided, from, to } from "../../src/interop.ts";
 import { zarr } from "../../src/io.ts";
+import { factOf } from "../io/fixtures.ts";
+import { zarrFolder, zarrManifest } from "../io/zarr-fixtures.ts";
 import { load, type Package } from "./packages.ts";
 
 const names = [
@@ -249,6 +252,14 @@ withPackages(["zarrita", "numcodecs"], (zarrita: Package, numcodecs: Package) =>
         expect(theirs.toArray(), JSON.stringify(named)).toEqual(t.toArray());
         for (const x of [t, ours, theirs]) x.dispose();
       }
+    }
+  });
+
+  it("what zarr-python packs is read", async () => {
+    for (const path of ["blosc", "zstd", "lz4"]) {
+      const t = await (await zarr.openArray(join(zarrFolder, "v2.zarr"), { path, loaders })).read();
+      expect(factOf(t)).toEqual(zarrManifest["v2.zarr"][path]);
+      t.dispose();
     }
   });
 

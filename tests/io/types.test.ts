@@ -17,6 +17,10 @@ import {
   type Source,
   safetensors,
   save,
+  type ZarrArray,
+  type ZarrGroup,
+  type ZarrStore,
+  zarr,
 } from "../../src/io.ts";
 
 describe("types", () => {
@@ -68,5 +72,18 @@ describe("types", () => {
     expectTypeOf(save).parameter(1).toEqualTypeOf<Tensor | Readonly<Record<string, Tensor>>>();
     expectTypeOf<{ slice: ["0:1", 3] }>().toExtend<npy.LoadOptions>();
     expectTypeOf<{ compress: 1 }>().not.toExtend<npz.SaveOptions>();
+  });
+
+  it("Zarr: an array or a group, told apart by kind; stores are what has get", () => {
+    expectTypeOf(zarr.open).returns.resolves.toEqualTypeOf<ZarrArray | ZarrGroup>();
+    expectTypeOf(zarr.openArray).returns.resolves.toEqualTypeOf<ZarrArray>();
+    expectTypeOf(zarr.create).returns.resolves.toEqualTypeOf<ZarrArray>();
+    expectTypeOf<Extract<ZarrArray | ZarrGroup, { kind: "group" }>>().toEqualTypeOf<ZarrGroup>();
+    expectTypeOf<ZarrArray["dtype"]>().toEqualTypeOf<DType>();
+    expectTypeOf<ZarrArray["read"]>().returns.resolves.toEqualTypeOf<Tensor>();
+    expectTypeOf<Map<string, Uint8Array>>().toExtend<zarr.ZarrSource>();
+    expectTypeOf<{ get(key: string): Uint8Array | undefined }>().toExtend<ZarrStore>();
+    expectTypeOf<{ set(key: string): void }>().not.toExtend<ZarrStore>();
+    expectTypeOf<{ shape: [2]; dtype: "f32"; version: 4 }>().not.toExtend<zarr.ZarrCreateOptions>();
   });
 });
