@@ -14,7 +14,7 @@ import { makeArray, type ZarrArray } from "./zarr-array.ts";
 import type { Loaders, ZarrLoader } from "./zarr-codecs.ts";
 import { folderShelf } from "./zarr-folder.ts";
 import { httpShelf } from "./zarr-http.ts";
-import { below, isChunkName } from "./zarr-keys.ts";
+import { below } from "./zarr-keys.ts";
 import {
   attributesText,
   type Context,
@@ -409,7 +409,7 @@ async function membersOf(
   const folders = [...new Set(names.filter((name) => name.endsWith("/")).map((name) => name.slice(0, -1)))];
   const found: Found[] = [];
   for (const name of folders.sort()) {
-    if (isChunkName(name) || whyOutside(name) !== null || name.includes("/")) continue;
+    if (whyOutside(name) !== null || name.includes("/")) continue;
     const node = await nodeAt(operation, opened, below(path, name)).catch((error: unknown) => {
       // A folder of something else is no member; metadata that are damaged are an error.
       if (error instanceof Error && /nothing of Zarr lies at/.test(error.message)) return null;
@@ -468,6 +468,56 @@ export async function arraysAt(
   const root = await nodeAt(operation, opened, opened.path);
   await visit("", opened.path, root, 0);
   return { arrays, root: null, version: root.version, attributes: attributesOf(root) };
+}
+
+/* Consolidated metadata -------------------------------------------------------------------------------- */
+
+/**
+ * Puts the metadata of everything in a group in one place, so that a server that cannot list can be looked into. What is made or
+ * changed afterwards is not in it.
+ *
+ *     await zarr.consolidate("data.zarr");
+ */
+export async function consolidate(source: ZarrSource, options?: ZarrOpenOptions): Promise<void> {
+  const operation = "zarr.consolidate";
+  const opened = readSource(
+    operation,
+    source,
+    readOptions(operation, options, "{ path, signal }", openNames),
+  );
+  const { shelf, path, signal } = opened;
+  const set = writerOf(operation, shelf);
+  const root = await nodeAt(operation, opened, path);
+  if (root.kind === "array") {
+    fail("value", operation, `${shelf.name}: at ${quoted(path)} lies an array.`, "Groups are consolidated.");
+  }
+  const all = new Map<string, Node>();
+  const visit = async (name: string, node: Node, depth: number): Promise<void> => {
+    if (depth > MOST_DEPTH) {
+      failAt(operation, shelf.name, node.key, `it lies more than ${MOST_DEPTH} groups deep.`);
+    }
+    if (node.version !== root.version) return;
+    if (name !== "") all.set(name, node);
+    if (node.kind === "array") return;
+    // What was consolidated before may be old.
+    for (const member of await membersOf(operation, opened, below(path, name).replace(/\/$/, ""), null)) {
+      await visit(below(name, member.name), member.node, depth + 1);
+    }
+  };
+  await visit("", root, 0);
+  if (root.version === 3) {
+    const metadata = Object.fromEntries([...all].map(([name, { json }]) => [name, withoutInline(json)]));
+    const consolidated_metadata = { kind: "inline", must_understand: false, metadata };
+    const text = jsonFrom({ ...Object.fromEntries(withoutInline(root.json)), consolidated_metadata });
+    return set(operation, below(path, "zarr.json"), encoded(text), signal);
+  }
+  const metadata: Record<string, JsonMap> = Object.create(null);
+  for (const [name, { kind, json, attributes }] of [["", root] as const, ...all]) {
+    metadata[below(name, kind === "array" ? ".zarray" : ".zgroup")] = json;
+    if (attributes !== null) metadata[below(name, ".zattrs")] = attributes;
+  }
+  const text = jsonFrom({ zarr_consolidated_format: 1, metadata });
+  return set(operation, below(path, ".zmetadata"), encoded(text), signal);
 }
 
 /* Making ----------------------------------------------------------------------------------------------- */

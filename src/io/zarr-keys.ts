@@ -14,6 +14,3 @@ export function chunkKey({ style, separator }: KeyStyle, index: readonly number[
 
 /** A key below a folder; "" is the root. */
 export const below = (folder: string, key: string): string => (folder === "" ? key : `${folder}/${key}`);
-
-/** Is it the name of a chunk, or of a folder of chunks? Then it is no member of a group. */
-export const isChunkName = (name: string): boolean => /^(c|\d+([./]\d+)*|c\.\d+(\.\d+)*)$/.test(name);

@@ -386,11 +386,12 @@ export class JsonText {
   }
 }
 
-/** A value as JSON: bigints as their digits, and no zero without its sign. */
+/** A value as JSON: bigints as their digits, no zero without its sign, and what is not finite as Python has it. */
 export function jsonFrom(value: unknown, indent = ""): string {
   if (value instanceof JsonText) return value.text.replaceAll("\n", `\n${indent}`);
   if (typeof value === "bigint") return String(value);
   if (Object.is(value, -0)) return "-0.0";
+  if (typeof value === "number" && !Number.isFinite(value)) return String(value);
   const inside = `${indent}  `;
   if (Array.isArray(value)) {
     const parts = value.map((x) => jsonFrom(x, inside));
@@ -399,9 +400,8 @@ export function jsonFrom(value: unknown, indent = ""): string {
     return `[\n${parts.map((part) => inside + part).join(",\n")}\n${indent}]`;
   }
   if (typeof value === "object" && value !== null) {
-    const parts = Object.entries(value).map(
-      ([key, x]) => `${inside}${JSON.stringify(key)}: ${jsonFrom(x, inside)}`,
-    );
+    const pairs: [string, unknown][] = value instanceof Map ? [...value] : Object.entries(value);
+    const parts = pairs.map(([key, x]) => `${inside}${JSON.stringify(key)}: ${jsonFrom(x, inside)}`);
     return parts.length === 0 ? "{}" : `{\n${parts.join(",\n")}\n${indent}}`;
   }
   return JSON.stringify(value);

@@ -390,14 +390,14 @@ describe("groups", () => {
     expect(await group.members()).toEqual([{ name: "again", kind: "group" }]);
   });
 
-  it("names that lead out, and chunks, are no members", async () => {
+  it("names that lead out are no members", async () => {
     const asked: string[] = [];
     const store: ZarrStore = {
       get(key) {
         asked.push(key);
         return key === "zarr.json" ? v3group() : undefined;
       },
-      list: () => ["../", "a/b/", "/", "c/", "0/", "x\\y/", "./"],
+      list: () => ["../", "a/b/", "/", "x\\y/", "./", "C:/", "file"],
     };
     expect(await (await zarr.openGroup(store)).members()).toEqual([]);
     expect(asked).toEqual(["zarr.json"]);

@@ -479,6 +479,50 @@ describe("groups", () => {
     }
   });
 
+  it.each([2, 3] as const)("of version %i: members may be called as chunks are", async (version) => {
+    const t = scope(() => arange(4).reshape(2, 2));
+    const path = folder();
+    await zarr.save(path, { "0": t, "1": t, c: t }, { version, separator: "/", chunks: [1, 1] });
+    const group = await zarr.openGroup(path);
+    expect((await group.members()).map((m) => m.name)).toEqual(["0", "1", "c"]);
+    const all = await zarr.load(path);
+    expect(hexOf(all["1"])).toBe(hexOf(t));
+    for (const x of [t, ...Object.values(all)]) x.dispose();
+  });
+
+  it.each([2, 3] as const)(
+    "of version %i: consolidated, a store that cannot list can be looked into",
+    async (version) => {
+      const map = new Map<string, Uint8Array>();
+      const [x, y] = [arange(3), tensor([1n, 2n])];
+      const attributes = { title: "ü", n: 2 ** 60 };
+      await zarr.save(map, { x, "deep/y": y }, { version, attributes });
+      await zarr.create(map, { path: "deep/z", shape: [2], dtype: "u64", fill: 2n ** 64n - 1n, version });
+      await zarr.consolidate(map);
+      await zarr.consolidate(map);
+      const store: ZarrStore = { get: (key) => map.get(key) };
+      const group = await zarr.openGroup(store);
+      expect(group.attributes.title).toBe("ü");
+      const all = await zarr.load(store);
+      expect(Object.keys(all).sort()).toEqual(["deep/y", "deep/z", "x"]);
+      expect([factOf(all.x), factOf(all["deep/y"])]).toEqual([factOf(x), factOf(y)]);
+      expect(hexOf(all["deep/z"])).toBe("ff".repeat(16));
+      const asked: string[] = [];
+      const counting: ZarrStore = {
+        get(key) {
+          asked.push(key);
+          return map.get(key);
+        },
+      };
+      await (await zarr.openGroup(counting)).open("deep/z");
+      expect(asked).toEqual(
+        version === 3 ? ["zarr.json"] : ["zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata"],
+      );
+      await expect(zarr.consolidate(map, { path: "x" })).rejects.toThrow('at "x" lies an array.');
+      for (const t of [x, y, ...Object.values(all)]) t.dispose();
+    },
+  );
+
   it("names of axes: version 3 has them, version 2 as xarray does", async () => {
     for (const version of [2, 3] as const) {
       const map = new Map<string, Uint8Array>();

@@ -4,6 +4,7 @@ export type { ZarrArray, ZarrReadOptions } from "../zarr-array.ts";
 export type { ZarrCodec, ZarrCodecClass, ZarrLoader } from "../zarr-codecs.ts";
 export { type FolderStoreOptions, folderStore } from "../zarr-folder.ts";
 export {
+  consolidate,
   create,
   createGroup,
   open,
