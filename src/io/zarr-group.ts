@@ -29,7 +29,7 @@ import {
   Refused,
 } from "./zarr-meta.ts";
 import { failAt, type Shelf, shelfOfGiven, type ZarrStore } from "./zarr-store.ts";
-import { fillFrom, fillText, nameInV2, nameInV3, type ZarrFill } from "./zarr-types.ts";
+import { fillFrom, fillText, nameInV2, nameInV3 } from "./zarr-types.ts";
 
 /** Where a hierarchy lies: a folder's path, a URL, a Map of keys and bytes, or a store. */
 export type ZarrSource = string | URL | ZarrStore | Map<string, Uint8Array>;
@@ -439,7 +439,6 @@ export async function arraysAt(
   opened: Opened,
 ): Promise<{
   arrays: readonly Listed[];
-  root: ZarrArray | ZarrGroup | null;
   version: 2 | 3;
   attributes: Readonly<Record<string, unknown>>;
 }> {
@@ -467,7 +466,7 @@ export async function arraysAt(
   };
   const root = await nodeAt(operation, opened, opened.path);
   await visit("", opened.path, root, 0);
-  return { arrays, root: null, version: root.version, attributes: attributesOf(root) };
+  return { arrays, version: root.version, attributes: attributesOf(root) };
 }
 
 /* Consolidated metadata -------------------------------------------------------------------------------- */
@@ -923,5 +922,3 @@ function textV3(operation: string, read: ZarrCreateOptions): Texts {
   };
   return { array: jsonFrom(array), attributes: attributes.text };
 }
-
-export type { ZarrFill };

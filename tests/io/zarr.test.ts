@@ -287,7 +287,7 @@ describe("slices", () => {
         });
         for (const x of [want, part, all]) x.dispose();
       }),
-      { numRuns: 100 },
+      { numRuns: 60 },
     );
     t.dispose();
   });
