@@ -134,3 +134,26 @@ export function hold(operation: string, t: Tensor | Streamed, keepFortran = fals
     release: () => held.storage.release(),
   };
 }
+
+/** A tensor as it lies, with its gaps, held until it is released. */
+export interface Lying {
+  readonly frame: View;
+  /** Memory that never moves. */
+  readonly stays: boolean;
+  /** The bytes [from, from + length) of its storage, or all of them; where memory does not stay, only until something allocates. */
+  at(from?: number, length?: number): Uint8Array;
+  release(): void;
+}
+
+/** Holds a tensor as it lies: nothing is copied. */
+export function holdLying(operation: string, t: Tensor): Lying {
+  const of = live(operation, t);
+  const held = share(of, of.frame);
+  const { heap, address, bytes } = held.storage;
+  return {
+    frame: of.frame,
+    stays: heap.shared,
+    at: (from = 0, length = bytes - from) => new Uint8Array(heap.buffer, address + from, length),
+    release: () => held.storage.release(),
+  };
+}

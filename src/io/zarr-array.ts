@@ -5,14 +5,13 @@
 import { type DType, dtypes } from "../dtype.ts";
 import { describe, fail, list } from "../errors.ts";
 import { numberList, readList, readOptions } from "../ops/arguments.ts";
-import { share } from "../ops/strided.ts";
 import { live, type Tensor } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
 import { viewInOrder } from "../view/loops.ts";
 import type { SliceItem } from "../view/slice.ts";
 import { broadcastTo, contiguousView, type View } from "../view/view.ts";
 import { swapBytes } from "./archive.ts";
-import { takePlace } from "./into-heap.ts";
+import { holdLying, takePlace } from "./into-heap.ts";
 import { checkSignal, type ReadOptions } from "./source.ts";
 import {
   blocksOf,
@@ -466,12 +465,10 @@ function coreOf(shelf: Shelf, path: string, layout: Layout): Core {
     const count = countOf(operation, selection);
     const step = counter(count, settings);
     signal?.throwIfAborted();
-    const held = share(of, of.frame);
-    const { heap, address, bytes: heldBytes } = held.storage;
-    const memory = () => new Uint8Array(heap.buffer, address, heldBytes);
+    const held = holdLying(operation, tensor);
     const into = (bytes: Uint8Array, block: readonly Run[]) => {
       const to = viewInChunk(block, picks, inChunk.strides, itemBytes);
-      copyBlock(bytes, to, memory(), viewInSelection(block, picks, frame));
+      copyBlock(bytes, to, held.at(), viewInSelection(block, picks, frame));
     };
     /** Packed: a chunk with a block of the tensor in it. */
     const packed = async (block: readonly Run[], known: () => Promise<Uint8Array | null>) => {
@@ -479,8 +476,8 @@ function coreOf(shelf: Shelf, path: string, layout: Layout): Core {
       const isAll = covers && block.every((run, d) => run.count === chunks[d]);
       const from = viewInSelection(block, picks, frame);
       if (isPlain && isAll && !layout.big && isRun(from)) {
-        const piece = new Uint8Array(heap.buffer, address + from.offset, chunkBytes);
-        return shelf.takesHeap && heap.shared && shards === null ? piece : piece.slice();
+        const piece = held.at(from.offset, chunkBytes);
+        return shelf.takesHeap && held.stays && shards === null ? piece : piece.slice();
       }
       const bytes = isAll ? new Uint8Array(chunkBytes) : chunkFrom(covers ? null : await known());
       into(bytes, block);
@@ -533,7 +530,7 @@ function coreOf(shelf: Shelf, path: string, layout: Layout): Core {
         return alone(unit.key, () => (shards === null ? putChunk(unit) : putShard(unit)));
       });
     } finally {
-      held.storage.release();
+      held.release();
     }
   }
 
