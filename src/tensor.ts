@@ -57,6 +57,7 @@ import {
 import { checkWritable, failDisposed, share } from "./ops/strided.ts";
 import { tellCopy } from "./ops/tell.ts";
 import type { Captured, Strided } from "./run/call.ts";
+import { addressOf } from "./run/kernel.ts";
 import { drawView } from "./view/draw.ts";
 import { normalizeIndex, sizeOf } from "./view/layout.ts";
 import { selfOverlaps } from "./view/overlap.ts";
@@ -946,11 +947,10 @@ export function withTables(operation: string, given: Captures | undefined): Capt
 
 /** The tensor as a table: where it lies is checked again at every use. */
 function tableOf(operation: string, tensor: Tensor): Table {
-  const { dtype, frame, storage } = live(operation, tensor);
-  const address = storage.address + frame.offset;
-  return new Table(tensor, dtype, frame.shape, address, frame.strides, (use) => {
-    const now = live(use, tensor);
-    if (now.storage.address + now.frame.offset !== address) unreachable("a table has moved");
+  const of = live(operation, tensor);
+  const address = addressOf(of);
+  return new Table(tensor, of.dtype, of.frame.shape, address, of.frame.strides, (use) => {
+    if (addressOf(live(use, tensor)) !== address) unreachable("a table has moved");
   });
 }
 

@@ -514,6 +514,12 @@ class Lowering {
         return this.#refuse(node, `cannot compute with ${value.name}; every variable needs a number.`);
       case "unusable":
         return this.#refuse(node, value.why);
+      case "table":
+        return this.#refuse(
+          node,
+          `captured "${value.key}" is a Tensor, and no number.`,
+          `An element of it is ${value.key}.get(i); to compute with all of it, pass it as one more operand.`,
+        );
       default:
         return this.#refuse(node, "cannot use a function or an object as a number.");
     }

@@ -71,7 +71,8 @@ function pullElements(
   given?: Strided,
 ): void {
   const { shape } = g[0];
-  const all = [...operands, ...g.map(stridedOf)];
+  // A function may name fewer operands than it is given; gradients follow those that it names.
+  const all = [...operands.slice(0, definition.template.inputs), ...g.map(stridedOf)];
   // Those that take the gradient as it is come last: one of them may take its memory.
   const order = targets.map((_, k) => k).sort((a, b) => same(a) - same(b));
   function same(k: number): number {
@@ -323,7 +324,7 @@ function partialOf(
   const pull = pullOf(callable.definition!, k, callable.values);
   if (pull === null) return null;
   if (pull.isSame) return d;
-  const all = [...operands, d].map(stridedOf);
+  const all = [...operands.slice(0, callable.definition!.template.inputs), d].map(stridedOf);
   const made = new Callable(pull.definition, { values: callable.values });
   return wrap(
     elementwise(

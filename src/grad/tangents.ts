@@ -65,15 +65,12 @@ function step(
       return { value: t.cast(node.dtype, values[x]), tangent };
     }
     case "read":
-      // A table is no input: what is read from it does not depend on them smoothly.
-      return {
-        value: t.read(
-          node.name,
-          node.dtype,
-          node.args.map((a) => values[a]),
-        ),
-        tangent: null,
-      };
+      return fail(
+        "kernel",
+        "derivative",
+        `the function reads the table "${node.name}", which is not kept for the way back.`,
+        "Give the tensor as one more operand, gathered with take, or name a gradient with customGradient.",
+      );
     case "loop":
     case "item":
       return fail(

@@ -155,8 +155,8 @@ export interface GradOptions<W extends number | readonly number[] = number> {
 
 /** Gradients of the arguments W of a function: one tree, or a list of them. */
 export type GradsOf<A extends readonly unknown[], W> = W extends readonly number[]
-  ? { -readonly [K in keyof W]: A[W[K] & keyof A] }
-  : A[W & keyof A];
+  ? { -readonly [K in keyof W]: Exclude<A[W[K] & keyof A], undefined> }
+  : Exclude<A[W & keyof A], undefined>;
 
 /** What `valueAndGrad`'s functions give. */
 export interface ValueAndGrads<V, G> {

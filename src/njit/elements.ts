@@ -390,9 +390,9 @@ export abstract class Elements extends Operators {
     if (args.length < template.inputs) {
       this.refuse(node, `"${fn.name}" takes ${template.inputs} arguments, got ${args.length}.`);
     }
-    // What it captures is found under its own name.
-    const params = template.params.map((param) => `${fn.name}.${param}`);
-    const captured = captureValues({ ...template, params }, { [fn.name]: fn.kernel }) as Literal[];
+    // What it captures is its own.
+    const sources = template.params.map((_, index) => ({ key: fn.name, index }));
+    const captured = captureValues({ ...template, sources }, { [fn.name]: fn.kernel }) as Literal[];
     return value(this.fromTemplate(template.nodes, template.result, args, place, captured));
   }
 }

@@ -22,7 +22,7 @@ describe("gradients of operations", () => {
 
   it.each(Object.entries(refused))("%s is refused", (name, { args, f }) => {
     const given = args.map((a, k) => drawn(a, k, "dense"));
-    const short = name.split(".").at(-1);
+    const short = name.startsWith("kernel") ? "derivative" : name.split(".").at(-1);
     expect(() => vjp(f as never, ...(given as never[]))).toThrow(new RegExp(`^${short}: `));
   });
 
@@ -73,6 +73,6 @@ describe("docs/gradients.md", () => {
   it("lists what gradients pass, what has none, and what is refused", () => {
     expect(listed("differentiable")).toEqual(names(Object.keys(differentiable)));
     expect(listed("constant")).toEqual(names(constant));
-    for (const name of Object.keys(refused)) expect(text).toContain(`\`${name}\``);
+    for (const name of Object.keys(refused)) expect(text).toContain(`\`${name.split(",")[0]}\``);
   });
 });

@@ -66,6 +66,8 @@ export const differentiable: Readonly<Record<string, Row>> = {
   map: row([x], (a) => a.map((v) => (v > 0 ? Math.sqrt(v) : v * v * Math.cos(v)))),
   zip: row([x, plain(3)], (a, b) => lib.zip([a, b], (p, q) => p * Math.exp(q))),
   kernel: row([x, plain(2, 1)], (a, b) => lib.kernel((p: number, q: number) => p * p * q)(a, b)),
+  mapIndex: row([x], (a) => lib.mapIndex(a, (v, i) => v * v * (i + 1))),
+  stencil: row([x], (a) => lib.stencil((at) => at(-1, 0) * at(0, 1), { edge: "wrap" })(a)),
   "kernel, several results": row([x, plain(3)], (a, b) =>
     lib.kernel((p: number, q: number) => [p * q, Math.sin(p)] as const)(a, b),
   ),
@@ -288,6 +290,18 @@ export const constant: readonly string[] = words(
 export const refused: Readonly<Record<string, Row>> = {
   ...rowsOf("intersect1d setdiff1d setxor1d", [plain(3), plain(4)]),
   nextafter: row([x], (a) => lib.nextafter(a, 3)),
+  "kernel, table": row([x], (a) =>
+    lib.kernel((v: number, { t }: { t: { get(i: number): number } }) => v * t.get(0), {
+      t: lib.tensor([2], { dtype: "f64" }),
+    })(a),
+  ),
+  "kernel, loop": row([x], (a) =>
+    lib.kernel((v: number) => {
+      let y = v;
+      while (y > 1) y /= 2;
+      return y;
+    })(a),
+  ),
   "linalg.pinv": row([x], (a) => linalg.pinv(a)),
   "linalg.lstsq": row([plain(3, 2), plain(3)], (a, b) => linalg.lstsq(a, b).x),
   njit: row([plain(3)], (a) => {

@@ -1003,6 +1003,10 @@ export const plotting: Readonly<Record<string, Recipe>> = {
     (w) => [w.f32(3, 4), { height: 5, color: "truecolor" }],
     (w) => [w.of("u8", 2, 3, 2)],
   ),
+  "plot.image": recipe(
+    (w) => [w.f32(6), { ...drawing, kind: "line", x: w.f32(6), xLabel: "x", yLabel: "y" }],
+    (w) => [w.f32(3, 4)],
+  ),
   "plot.svg": recipe(
     (w) => [w.f32(6), { ...drawing, kind: "scatter", x: w.f32(6), xLabel: "x", yLabel: "y" }],
     (w) => [w.f32(3, 4)],
