@@ -47,6 +47,20 @@ export const families: readonly Family[] = [
   files,
 ];
 
+/** Their samples take their time: continuous integration runs them apart, `npm run test:random`. */
+export const apart: readonly Family[] = [
+  derivatives,
+  gradients,
+  loopsRead,
+  loops,
+  loopsScalar,
+  quantised,
+  njitFamily,
+  prange,
+  lanesFamily,
+  fused,
+];
+
 export function familyNamed(name: string): Family {
   const found = families.find((f) => f.name === name);
   if (found !== undefined) return found;
