@@ -1,10 +1,16 @@
 import { defineConfig } from "vitest/config";
+import { batteries } from "./tests/batteries.config.ts";
 
 export default defineConfig({
   test: {
     include: ["src/**/*.test.ts", "tests/**/*.test.ts"],
-    // In a browser: npm run test:browser. With the type checker: npm run test:types.
-    exclude: ["tests/browser/**", "tests/typing/**", "**/node_modules/**"],
+    // In a browser: npm run test:browser. With the type checker: npm run test:types. What is slow: npm run test:batteries.
+    exclude: [
+      "tests/browser/**",
+      "tests/typing/**",
+      "**/node_modules/**",
+      ...batteries.filter((file) => !file.startsWith("tests/fuzz/")),
+    ],
     setupFiles: ["tests/seed.ts"],
     // Long enough for a machine whose cores are busy with something else: what hangs is noticed all the same.
     testTimeout: 180_000,

@@ -15,7 +15,7 @@ import type { TurnReport } from "./turn.ts";
 configure({ threads: 2 });
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
-/** `npm test` leaves out what `npm run test:random` runs. */
+/** `npm test` leaves out what `npm run test:batteries` runs. */
 const isApart = process.env.STRIDED_RANDOM === "apart";
 const sampled = families.filter((f) => apart.includes(f) === isApart);
 
@@ -62,7 +62,7 @@ describe("the law of each family, on a sample", () => {
   });
 });
 
-describe("what once failed", () => {
+describe.skipIf(isApart)("what once failed", () => {
   const lines = readdirSync(here("../corpus"))
     .filter((name) => name.endsWith(".jsonl"))
     .flatMap((name) => parseCorpus(readFileSync(here(`../corpus/${name}`), "utf8")));
@@ -80,7 +80,7 @@ describe("what once failed", () => {
   );
 });
 
-describe("npm run fuzz", () => {
+describe.skipIf(isApart)("npm run fuzz", () => {
   const fuzz = (...args: string[]) =>
     spawnSync(process.execPath, ["--import", "tsx", here("../../scripts/fuzz.ts"), ...args], {
       encoding: "utf8",

@@ -47,7 +47,7 @@ export const families: readonly Family[] = [
   files,
 ];
 
-/** Their samples take their time: continuous integration runs them apart, `npm run test:random`. */
+/** Their samples take their time: continuous integration runs them apart, `npm run test:batteries`. */
 export const apart: readonly Family[] = [
   derivatives,
   gradients,
