@@ -16,14 +16,14 @@ import { describe, fail, list, shown } from "../errors.ts";
 import { Builder } from "../ir/build.ts";
 import type { Program } from "../ir/node.ts";
 import { checkReach, createStorage } from "../memory/storage.ts";
-import type { Strided } from "../run/call.ts";
+import { fromStart, type Strided } from "../run/call.ts";
 import { checkShape, MAX_RANK, rowMajorStrides } from "../view/layout.ts";
 import { selfOverlaps } from "../view/overlap.ts";
 import { resolveShape } from "../view/reshape.ts";
 import { extent, type View } from "../view/view.ts";
 import { checkOptionalDType, entries, numberList, readList, readOptions } from "./arguments.ts";
 import { assign } from "./copy.ts";
-import { execute, programCall, programForm } from "./execute.ts";
+import { prepare } from "./execute.ts";
 import { allocate, filled, withTemporary } from "./strided.ts";
 
 export type Scalar = number | bigint | boolean;
@@ -389,7 +389,9 @@ function stepsByKernel(
         ...t,
         frame: { shape, strides: strides[k], offset: offsets[k], itemBytes: t.frame.itemBytes },
       }));
-      execute(programForm, programCall(op, program, to, [columns, base], [start, step]));
+      // A rule that fills memory is nobody's operation: nobody is told.
+      const frames = [to, columns, base].map((t) => fromStart(t.frame));
+      prepare({ form: "elementwise", program, frames }).prepared.run(to, [columns, base], [start, step]);
     };
     const { itemBytes } = out.frame;
     run(

@@ -818,7 +818,7 @@ describe.skipIf(absent)("the page", () => {
     });
   });
 
-  test("the first load is below 220 kB", async () => {
+  test("the first load is below 230 kB", async () => {
     const context = await browser.newContext();
     const page = await context.newPage();
     const sizes: Record<string, number> = {};
@@ -829,11 +829,11 @@ describe.skipIf(absent)("the page", () => {
     await page.goto(isolated);
     await page.waitForFunction(() => /threads/.test(document.querySelector("#status")?.textContent ?? ""));
     const sum = Object.values(sizes).reduce((a, b) => a + b, 0);
-    console.log(`size: the explorer's first load, gzipped: ${(sum / 1000).toFixed(1)} kB (ceiling 220 kB)`);
+    console.log(`size: the explorer's first load, gzipped: ${(sum / 1000).toFixed(1)} kB (ceiling 230 kB)`);
     expect(Object.keys(sizes).some((name) => name.includes("worker"))).toBe(true);
     // 200 until arguments were read once, sizes of code known beforehand and tensors weighed: decisions 10 to 12; 210 until
-    // programs had several results and tensors were compared and sent to other threads.
-    expect(sum).toBeLessThan(220_000);
+    // programs had several results and tensors were compared and sent to other threads; 220 until functions had loops (16).
+    expect(sum).toBeLessThan(230_000);
     await context.close();
   });
 
