@@ -7,6 +7,7 @@ import { dtypes } from "../dtype.ts";
 import type { Strided } from "../run/call.ts";
 import { addressOf } from "../run/kernel.ts";
 import { type Device, type Routine, type RoutineAbout, type Task, withScratch } from "../run/routine.ts";
+import { PIECE } from "../run/split.ts";
 import { sizeOf } from "../view/layout.ts";
 import { emitFft, fftTask } from "../wasm/routines/fft/fft.ts";
 import { CELL, type FftLane, linesOf } from "../wasm/routines/fft/kit.ts";
@@ -298,9 +299,6 @@ function nearestSquare(n: number): number {
   return divisor;
 }
 
-/** Elements of a line that one task takes. */
-const LINE_PIECE = 1 << 14;
-
 /** As `real` in a pass, for lines of h pairs (and one more) that are too long for one: in place. */
 export const pairUpRoutine: Routine<{
   readonly side: SideParams;
@@ -319,8 +317,8 @@ export const pairUpRoutine: Routine<{
       const tasks: Task[] = [];
       const pairs = (h >> 1) + 1;
       for (const line of lines) {
-        for (let k = 0; k < pairs; k += LINE_PIECE) {
-          const count = Math.min(LINE_PIECE, pairs - k);
+        for (let k = 0; k < pairs; k += PIECE) {
+          const count = Math.min(PIECE, pairs - k);
           tasks.push(pairUpTask.of({ line, step, im, h, first: k, count, coarse: at, fine: fineAt, shift }));
         }
       }

@@ -51,13 +51,23 @@ function run(
 const eachMatrix = (t: Strided, task: (index: number) => Task): Task[] =>
   Array.from({ length: t.frame.shape[0] }, (_, i) => task(i));
 
-/** Cuts `total` in pieces worth a task, as [start, size]. */
-function pieces({ routines }: Device, total: number, step: number, nanoseconds: number): [number, number][] {
+/** A task for some columns of each matrix of a stack: as many of them as are worth a task, in multiples of `step`. */
+function eachColumns(
+  { routines }: Device,
+  t: Strided,
+  step: number,
+  nanoseconds: number,
+  task: (index: number, start: number, columns: number) => Task,
+): Task[] {
+  const [batch, , total] = t.frame.shape;
   const wanted = routines.isShared(nanoseconds) ? 2 * routines.threads : 1;
   const size = Math.max(step, step * Math.ceil(total / wanted / step));
-  const out: [number, number][] = [];
-  for (let start = 0; start < total; start += size) out.push([start, Math.min(size, total - start)]);
-  return out;
+  const tasks: Task[] = [];
+  for (let i = 0; i < batch; i++) {
+    for (let start = 0; start < total; start += size)
+      tasks.push(task(i, start, Math.min(size, total - start)));
+  }
+  return tasks;
 }
 
 /** b = t⁻¹·b for lower triangles t of few rows; t may be one matrix for all (stride 0). */
@@ -71,13 +81,10 @@ export const triangularRoutine: Routine<{ readonly unit: boolean }> = {
     const [, tRow, tColumn] = t.frame.strides;
     const unit = asked.params.unit ? 1 : 0;
     const nanoseconds = batch * all * n * n * 0.15;
-    const cuts = pieces(device, all, 64, nanoseconds);
-    const tasks = eachMatrix(b, (i) => [i]).flatMap(([i]) =>
-      cuts.map(([start, columns]) => {
-        const at = { t: placeOf(t, i), b: placeOf(b, i) + start * bColumn };
-        return triangularTask.of({ ...at, tRow, tColumn, n, bRow, columns, unit });
-      }),
-    );
+    const tasks = eachColumns(device, b, 64, nanoseconds, (i, start, columns) => {
+      const at = { t: placeOf(t, i), b: placeOf(b, i) + start * bColumn };
+      return triangularTask.of({ ...at, tRow, tColumn, n, bRow, columns, unit });
+    });
     run(device, asked, "triangular", emitTriangular, tasks, nanoseconds);
   },
 };
@@ -115,13 +122,10 @@ export const swapRowsRoutine: Routine<{ readonly from: number; readonly to: numb
     const [batch, , all] = a.frame.shape;
     const [, aRow, column] = a.frame.strides;
     const nanoseconds = batch * (to - from) * all * 0.5;
-    const cuts = pieces(device, all, 128, nanoseconds);
-    const tasks = eachMatrix(a, (i) => [i]).flatMap(([i]) =>
-      cuts.map(([start, columns]) => {
-        const at = { a: placeOf(a, i) + start * column, pivots: placeOf(pivots, i) + 4 * from };
-        return swapRowsTask.of({ ...at, aRow, first: from, count: to - from, columns });
-      }),
-    );
+    const tasks = eachColumns(device, a, 128, nanoseconds, (i, start, columns) => {
+      const at = { a: placeOf(a, i) + start * column, pivots: placeOf(pivots, i) + 4 * from };
+      return swapRowsTask.of({ ...at, aRow, first: from, count: to - from, columns });
+    });
     run(device, { ...asked, inputs: [] }, "swap rows", emitSwapRows, tasks, nanoseconds);
   },
 };
