@@ -16,6 +16,7 @@ import { PlanCache } from "./run/plans.ts";
 import { MOST_THREADS, Pool } from "./run/pool.ts";
 import { FoldRunner } from "./run/reduce.ts";
 import { type RoutineCall, Routines } from "./run/routine.ts";
+import { Walker } from "./run/walker.ts";
 import type { WholeCall } from "./run/whole.ts";
 
 /** One thing that happens, as `explain` hears it. */
@@ -80,6 +81,7 @@ export class Engine {
   readonly heap: Heap;
   readonly pool: Pool;
   readonly kernels: KernelCache;
+  readonly walker: Walker;
   readonly routines: Routines;
   /** The products of matrices. */
   readonly products: GemmKernels;
@@ -102,10 +104,11 @@ export class Engine {
     this.heap = new Heap(heapOptions(options.maximumBytes));
     this.pool = new Pool(this.heap, options.threads);
     this.kernels = new KernelCache(this.heap, this.pool);
+    this.walker = new Walker(this.heap, this.pool);
     this.routines = new Routines(this.heap, this.pool, this.kernels);
     this.products = new GemmKernels(this.heap, this.pool);
-    const folds = new FoldRunner(this.heap, this.kernels, this.pool);
-    this.compiled = new WasmExecutor(this.kernels, folds, this.products);
+    const folds = new FoldRunner(this.heap, this.kernels, this.walker, this.pool);
+    this.compiled = new WasmExecutor(this.kernels, this.walker, folds, this.products);
     this.interpreter = new Interpreter(this.heap);
     this.executor = this.compiled;
   }
@@ -132,6 +135,7 @@ function heapOptions(maximumBytes: number | undefined): HeapOptions {
   return { maximumPages, initialPages: Math.min(256, maximumPages) };
 }
 
+/** The settings of the engine. */
 export interface EngineOptions {
   /** The heap grows to this many bytes at the most; default 4 GiB. */
   readonly maximumBytes?: number;
@@ -175,7 +179,17 @@ let warnings = true;
 /** Are warnings wanted? */
 export const warns = (): boolean => warnings;
 
-/** Settings of the engine; only before it is first used, all but `warnings`. */
+/**
+ * Settings of the engine; only before it is first used, all but `warnings`.
+ *
+ * @param settings `threads`, `maximumBytes`, `dtype`: of numbers where none is given, `warnings`
+ * @throws TensorError where threads or maximumBytes come after the first tensor
+ * @example
+ * zeros([1]);
+ * configure({ threads: 4 });
+ * // ✗ configure: the engine is already in use.
+ * //     Call configure before the first tensor is made, for instance first thing in the program.
+ */
 export function configure(settings: EngineOptions): void {
   if (typeof settings !== "object" || settings === null || isRevoked(settings)) {
     fail(
@@ -236,6 +250,7 @@ export function configure(settings: EngineOptions): void {
   if (dtype !== undefined) numbers = dtype;
 }
 
+/** What the heap holds. */
 export interface MemoryReport {
   /** Bytes held by live tensors, rounded up to blocks of 64. */
   readonly bytes: number;
@@ -245,10 +260,19 @@ export interface MemoryReport {
   readonly peakBytes: number;
   /** Bytes the heap has taken from the system so far; it never shrinks. */
   readonly capacityBytes: number;
+  /** Bytes the heap may grow to. */
   readonly maximumBytes: number;
 }
 
-/** What the heap holds now. */
+/**
+ * What the heap holds now.
+ *
+ * @returns bytes and counts
+ * @example
+ * const before = memory().tensors;
+ * const t = zeros([100]);
+ * memory().tensors - before; // → 1
+ */
 export function memory(): MemoryReport {
   const e = engine();
   const s = e.heap.stats();
@@ -261,7 +285,14 @@ export function memory(): MemoryReport {
   };
 }
 
-/** Resolves when the worker threads are up. Nobody has to wait: until then the calling thread works alone. */
+/**
+ * Resolves when the worker threads are up. Nobody has to wait: until then the calling thread works alone.
+ *
+ * @returns a promise of nothing
+ * @example
+ * await ready();
+ * zeros([2]).size; // → 2
+ */
 export async function ready(): Promise<void> {
   await engine().pool.ready();
 }

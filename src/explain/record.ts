@@ -1,7 +1,7 @@
 /** Listens to the engine while a function runs and turns what it hears into steps: plain data, values included. */
 import { dtypes } from "../dtype.ts";
 import { type Event, engine } from "../engine.ts";
-import { WARM } from "../run/kernel.ts";
+import { WARM } from "../run/walker.ts";
 import { sizeOf } from "../view/layout.ts";
 import { extent } from "../view/view.ts";
 import { disassemble } from "../wasm/assembler/wat.ts";

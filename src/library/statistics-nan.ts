@@ -2,7 +2,8 @@
 import { add, mapReduce, max, min, prod, scope, sqrt, sum, tensor, where, zip } from "../api.ts";
 import { type DType, type Floated, isFloat, type Wide } from "../dtype.ts";
 import { axisList, changed, checkFlag, checkOptionalDType, readOptions, without } from "../ops/arguments.ts";
-import { type AxisOptions, freedomOf, type SumOptions, type VarOptions } from "../ops/reductions.ts";
+import type { AxisOptions, SumOptions, VarOptions } from "../ops/reductions.ts";
+import { freedomOf } from "../ops/spreads.ts";
 import { liveTensor, type Tensor } from "../tensor.ts";
 import { normalizeAxes } from "../view/layout.ts";
 import { scoped } from "./scoped.ts";
@@ -27,7 +28,15 @@ const squareFrom = (x: number, mean: number) => (Number.isNaN(x) ? 0 : (x - mean
 
 const example = "{ axis: 0 }";
 
-/** The sum along axes; of nothing 0. */
+/**
+ * The sum along axes without NaNs; of nothing 0.
+ *
+ * @param t a tensor of any layout
+ * @param options `axis`: one or several, default all; `keepdims`: they stay with size 1; `dtype`: of the result
+ * @returns a new tensor without the folded axes; integers become i64 or u64
+ * @example
+ * nansum(tensor([1, NaN, 2])); // → f32 3
+ */
 export const nansum = <D extends DType, E extends DType = Wide<D>>(
   t: Tensor<D>,
   options: SumOptions<E> = {},
@@ -36,7 +45,15 @@ export const nansum = <D extends DType, E extends DType = Wide<D>>(
   const live = checked("nansum", t, options, ["axis", "keepdims", "dtype"]);
   return (isFloat(live.dtype) ? mapReduce([live], orZero, options) : sum(live, options)) as Tensor<E>;
 };
-/** The product along axes; of nothing 1. */
+/**
+ * The product along axes without NaNs; of nothing 1.
+ *
+ * @param t a tensor of any layout
+ * @param options `axis`: one or several, default all; `keepdims`: they stay with size 1; `dtype`: of the result
+ * @returns a new tensor without the folded axes; integers become i64 or u64
+ * @example
+ * nanprod(tensor([3, NaN, 2])); // → f32 6
+ */
 export const nanprod = <D extends DType, E extends DType = Wide<D>>(
   t: Tensor<D>,
   options: SumOptions<E> = {},
@@ -49,10 +66,26 @@ export const nanprod = <D extends DType, E extends DType = Wide<D>>(
       : prod(live, options)
   ) as Tensor<E>;
 };
-/** The largest element along axes. */
+/**
+ * The largest element along axes that is not NaN.
+ *
+ * @param t a tensor of any layout
+ * @param options `axis`: one or several, default all; `keepdims`: they stay with size 1
+ * @returns a new tensor of t's dtype without the folded axes
+ * @example
+ * nanmax(tensor([1, NaN, 2])); // → f32 2
+ */
 export const nanmax = <D extends DType>(t: Tensor<D>, options: AxisOptions = {}): Tensor<D> =>
   extreme("nanmax", t, options) as Tensor<D>;
-/** The smallest element along axes. */
+/**
+ * The smallest element along axes that is not NaN.
+ *
+ * @param t a tensor of any layout
+ * @param options `axis`: one or several, default all; `keepdims`: they stay with size 1
+ * @returns a new tensor of t's dtype without the folded axes
+ * @example
+ * nanmin(tensor([1, NaN, 2])); // → f32 1
+ */
 export const nanmin = <D extends DType>(t: Tensor<D>, options: AxisOptions = {}): Tensor<D> =>
   extreme("nanmin", t, options) as Tensor<D>;
 
@@ -69,19 +102,43 @@ function extreme(op: "nanmax" | "nanmin", t: Tensor, options: AxisOptions): Tens
   });
 }
 
-/** The mean along axes. */
+/**
+ * The mean along axes without NaNs.
+ *
+ * @param t a tensor of any layout
+ * @param options `axis`: one or several, default all; `keepdims`: they stay with size 1
+ * @returns a new tensor without the folded axes; integers give f64
+ * @example
+ * nanmean(tensor([1, NaN, 2])); // → f32 1.5
+ */
 export function nanmean<D extends DType>(t: Tensor<D>, options: AxisOptions = {}): Tensor<Floated<D>> {
   options = readOptions("nanmean", options, example);
   const live = checked("nanmean", t, options, ["axis", "keepdims"]);
   return scoped("nanmean", () => meanOf(live, options).to(floatOf(live.dtype))) as Tensor<Floated<D>>;
 }
 
-/** The mean square distance from the mean, divided by what is left minus ddof. */
+/**
+ * The mean square distance from the mean, without NaNs, divided by what is left minus ddof.
+ *
+ * @param t a tensor of any layout
+ * @param options `axis`, `keepdims`, `dtype`, `ddof` (or `correction`)
+ * @returns a new tensor without the folded axes; integers give f64
+ * @example
+ * nanvar(tensor([1, NaN, 3])); // → f32 1
+ */
 export const nanvar = <D extends DType, E extends DType = Floated<D>>(
   t: Tensor<D>,
   options: VarOptions<E> = {},
 ): Tensor<NoInfer<E>> => spread("nanvar", t, options) as Tensor<E>;
-/** The square root of nanvar. */
+/**
+ * The square root of nanvar.
+ *
+ * @param t a tensor of any layout
+ * @param options `axis`, `keepdims`, `dtype`, `ddof` (or `correction`)
+ * @returns a new tensor without the folded axes; integers give f64
+ * @example
+ * nanstd(tensor([1, NaN, 3])); // → f32 1
+ */
 export const nanstd = <D extends DType, E extends DType = Floated<D>>(
   t: Tensor<D>,
   options: VarOptions<E> = {},
@@ -103,7 +160,15 @@ function spread(op: "nanvar" | "nanstd", t: Tensor, options: VarOptions): Tensor
   });
 }
 
-/** The middle element along axes, or the mean of the two in the middle. */
+/**
+ * The middle element along axes without NaNs, or the mean of the two in the middle.
+ *
+ * @param t a tensor of any layout
+ * @param options `axis`: one or several, default all; `keepdims`: they stay with size 1
+ * @returns a new tensor without the folded axes; integers give f64
+ * @example
+ * nanmedian(tensor([1, NaN, 3])); // → f32 2
+ */
 export function nanmedian<D extends DType>(t: Tensor<D>, options?: AxisOptions): Tensor<Floated<D>>;
 export function nanmedian(t: Tensor, options: AxisOptions = {}): Tensor {
   const op = "nanmedian";
@@ -122,13 +187,31 @@ export function nanmedian(t: Tensor, options: AxisOptions = {}): Tensor {
   });
 }
 
-/** The q-quantiles along axes, as quantile gives them. */
+/**
+ * The q-quantiles along axes without NaNs, as quantile gives them.
+ *
+ * @param t a tensor of any layout
+ * @param q from 0 to 1: a number, a list or a tensor
+ * @param options `axis`, `keepdims`, `method`
+ * @returns a new tensor without the folded axes, q's axes first
+ * @example
+ * nanquantile(tensor([1, NaN, 3]), 0.5); // → f32 2
+ */
 export const nanquantile = <D extends DType, Q extends Quantiles, M extends QuantileMethod = "linear">(
   t: Tensor<D>,
   q: Q,
   options: QuantileOptions<M> = {},
 ): Tensor<QuantileDType<D, Q, M>> => quantiles("nanquantile", t, q, 1, options, true) as never;
-/** As nanquantile, with q from 0 to 100. */
+/**
+ * As nanquantile, with q from 0 to 100.
+ *
+ * @param t a tensor of any layout
+ * @param q from 0 to 100: a number, a list or a tensor
+ * @param options `axis`, `keepdims`, `method`
+ * @returns a new tensor without the folded axes, q's axes first
+ * @example
+ * nanpercentile(tensor([1, NaN, 3]), 50); // → f32 2
+ */
 export const nanpercentile = <D extends DType, Q extends Quantiles, M extends QuantileMethod = "linear">(
   t: Tensor<D>,
   q: Q,

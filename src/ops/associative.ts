@@ -13,6 +13,7 @@ import { type ReduceOptions, reduce, splitShape } from "./reduce.ts";
 import { checkAlive, withTemporary } from "./strided.ts";
 import { tellCopy } from "./tell.ts";
 
+/** The options of `reduce`. */
 export interface AssociativeOptions extends ReduceOptions {
   /**
    * f(f(a, b), c) is f(a, f(b, c)): a long fold may be cut into parts, for several threads. Sums, products, largest and

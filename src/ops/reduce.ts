@@ -34,6 +34,7 @@ import { allocate, checkAlive, filled, holding } from "./strided.ts";
 import { tellCopy, tellFallback } from "./tell.ts";
 import { warnCalled } from "./warn.ts";
 
+/** The options of folds with a function. */
 export interface ReduceOptions {
   /** The axis or axes to fold; negative ones count from the end. Default: all. */
   readonly axis?: number | readonly number[] | undefined;
@@ -49,9 +50,13 @@ export interface ReduceOptions {
 
 export const reduceNames = ["axis", "init", "keepdims", "dtype", "compute"] as const;
 
+/** The options of `scan`. */
 export interface ScanOptions {
+  /** The axis to walk; a vector need not say. */
   readonly axis?: number;
+  /** Where the fold starts. Default: the first element. */
   readonly init?: number | bigint | boolean;
+  /** dtype of the accumulator and of the result. */
   readonly dtype?: DType;
   /** Elements are converted to it first: the function computes in it, called or compiled. */
   readonly compute?: DType | undefined;

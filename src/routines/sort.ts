@@ -179,7 +179,7 @@ function sortPieces(l: Long): void {
   const flags = counts.reduce((all, c) => all | c[digits * size], 0);
   const isSorted = (flags & UNSORTED) === 0;
   if (isSorted && form === "values") {
-    job.device.kernels.copyBytes(target, source, n * itemBytes(job));
+    job.device.walker.copyBytes(target, source, n * itemBytes(job));
     return;
   }
   const numbers = isSorted ? [] : Array.from({ length: digits }, (_, d) => d);

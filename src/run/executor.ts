@@ -22,9 +22,11 @@ import {
   interpretMatmul,
   interpretSeveral,
 } from "./interpret.ts";
-import { addressOf, type CompiledKernel, type KernelCache, type PlannedWalk } from "./kernel.ts";
+import { addressOf, type CompiledKernel, type KernelCache } from "./kernel.ts";
 import { advance, isEmpty } from "./odometer.ts";
 import { type FoldRunner, foldNests, foldParams, startOf } from "./reduce.ts";
+import type { Walker } from "./walker.ts";
+import { flatKernel, type PlannedWalk, planWalk } from "./walks.ts";
 
 /** Where operands begin, the output first, each moved by what the plan says. */
 function placesOf(out: Strided, inputs: readonly Strided[], shifts: readonly number[]): number[] {
@@ -39,11 +41,13 @@ function placesOf(out: Strided, inputs: readonly Strided[], shifts: readonly num
 /** Everything as WebAssembly. */
 export class WasmExecutor implements Executor {
   readonly #kernels: KernelCache;
+  readonly #walker: Walker;
   readonly #folds: FoldRunner;
   readonly #products: GemmKernels;
 
-  constructor(kernels: KernelCache, folds: FoldRunner, products: GemmKernels) {
+  constructor(kernels: KernelCache, walker: Walker, folds: FoldRunner, products: GemmKernels) {
     this.#kernels = kernels;
+    this.#walker = walker;
     this.#folds = folds;
     this.#products = products;
   }
@@ -66,10 +70,10 @@ export class WasmExecutor implements Executor {
     const nest = planLoops(frames);
     if (isEmpty(nest)) return { backend: "wasm", spent: { program, nest, kernel: null }, run() {} };
     if (isDense(nest, frames)) {
-      if (form === "copy" && program.nodes.length === 1) return new Bytes(this.#kernels, nest, frames[0]);
-      return new Flat(this.#kernels, program, nest);
+      if (form === "copy" && program.nodes.length === 1) return new Bytes(this.#walker, nest, frames[0]);
+      return new Flat(this.#walker, program, nest, flatKernel(this.#kernels, program));
     }
-    return new Walk(this.#kernels, program, nest);
+    return new Walk(this.#walker, program, nest, planWalk(this.#kernels, program, nest)!);
   }
 
   #prepareProduct(work: ProductWork): Prepared {
@@ -94,38 +98,38 @@ function isDense({ shape, strides, offsets }: LoopNest, frames: readonly View[])
 class Flat implements Prepared {
   readonly backend = "wasm";
   readonly spent: { readonly program: Program; readonly nest: LoopNest; readonly kernel: CompiledKernel };
-  readonly #kernels: KernelCache;
+  readonly #walker: Walker;
   readonly #kernel: CompiledKernel;
   readonly #size: number;
 
-  constructor(kernels: KernelCache, program: Program, nest: LoopNest) {
-    this.#kernels = kernels;
-    this.#kernel = kernels.flatKernel(program);
+  constructor(walker: Walker, program: Program, nest: LoopNest, kernel: CompiledKernel) {
+    this.#walker = walker;
+    this.#kernel = kernel;
     this.#size = nest.shape[0] ?? 1;
-    this.spent = { program, nest, kernel: this.#kernel };
+    this.spent = { program, nest, kernel };
   }
 
   run(out: Strided, inputs: readonly Strided[], params: readonly Value[]): void {
-    this.#kernels.flat(this.#kernel, out, inputs, this.#size, params);
+    this.#walker.flat(this.#kernel, out, inputs, this.#size, params);
   }
 }
 
 class Walk implements Prepared {
   readonly backend = "wasm";
   readonly spent: { readonly program: Program; readonly nest: LoopNest; readonly kernel: CompiledKernel };
-  readonly #kernels: KernelCache;
+  readonly #walker: Walker;
   readonly #planned: PlannedWalk;
   readonly #shifts: readonly number[];
 
-  constructor(kernels: KernelCache, program: Program, nest: LoopNest) {
-    this.#kernels = kernels;
-    this.#planned = kernels.plan(program, nest)!;
+  constructor(walker: Walker, program: Program, nest: LoopNest, planned: PlannedWalk) {
+    this.#walker = walker;
+    this.#planned = planned;
     this.#shifts = nest.offsets;
-    this.spent = { program, nest, kernel: this.#planned.tile ?? this.#planned.kernel };
+    this.spent = { program, nest, kernel: planned.tile ?? planned.kernel };
   }
 
   run(out: Strided, inputs: readonly Strided[], params: readonly Value[]): void {
-    this.#kernels.walk(this.#planned, placesOf(out, inputs, this.#shifts), params);
+    this.#walker.walk(this.#planned, placesOf(out, inputs, this.#shifts), params);
   }
 }
 
@@ -133,15 +137,15 @@ class Walk implements Prepared {
 class Bytes implements Prepared {
   readonly backend = "wasm";
   readonly spent: { readonly nest: LoopNest; readonly bytes: number };
-  readonly #kernels: KernelCache;
+  readonly #walker: Walker;
 
-  constructor(kernels: KernelCache, nest: LoopNest, out: View) {
-    this.#kernels = kernels;
+  constructor(walker: Walker, nest: LoopNest, out: View) {
+    this.#walker = walker;
     this.spent = { nest, bytes: out.itemBytes * (nest.shape[0] ?? 1) };
   }
 
   run(out: Strided, [from]: readonly Strided[]): void {
-    this.#kernels.copyBytes(addressOf(out), addressOf(from), this.spent.bytes);
+    this.#walker.copyBytes(addressOf(out), addressOf(from), this.spent.bytes);
   }
 }
 

@@ -30,6 +30,11 @@ const LAST_TIME = 1;
 const LAST_ROUNDS = 8;
 /** Optimised code is at least so many times faster than the first. */
 const JUMP = 1.6;
+/**
+ * Milliseconds after which code is taken for optimised that has not become faster. On a busy machine the optimising compiler
+ * may be done while the first slices still wait for a core: then nothing gets faster any more.
+ */
+const LONG_ENOUGH = 400;
 
 export class TileRace {
   readonly #heap: ProbeHeap;
@@ -84,6 +89,7 @@ class Runner {
   #calls = 2;
   #slices = 0;
   #firstRate = 0;
+  #time = 0;
   rate = 0;
 
   constructor(heap: ProbeHeap, lane: GemmLane, tile: GemmTile) {
@@ -105,7 +111,8 @@ class Runner {
   }
 
   get optimized(): boolean {
-    return this.#slices > FIRST_SLICES && this.rate > JUMP * this.#firstRate;
+    if (this.#slices <= FIRST_SLICES) return false;
+    return this.rate > JUMP * this.#firstRate || this.#time > LONG_ENOUGH;
   }
 
   slice(): void {
@@ -118,6 +125,7 @@ class Runner {
     const start = performance.now();
     for (let i = 0; i < this.#calls; i++) this.#block(2 * mr, nr, K, a, b, c, row, scratch, 0);
     const time = performance.now() - start;
+    this.#time += time;
     // Clocks may be coarse.
     if (time < 0.005) {
       this.#calls *= 2;

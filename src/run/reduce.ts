@@ -48,6 +48,8 @@ import {
   type Parts,
   sizeOfAxes,
 } from "./reduce-tasks.ts";
+import type { Walker } from "./walker.ts";
+import { planWalk } from "./walks.ts";
 
 /** A fold that is planned, for inputs and an output anywhere. */
 export interface PlannedFold {
@@ -78,15 +80,17 @@ const MOST_ROUNDS = 64;
 export class FoldRunner {
   readonly #heap: Heap;
   readonly #kernels: KernelCache;
+  readonly #walker: Walker;
   readonly #pool: Pool;
   readonly #byFold = new WeakMap<Fold, Map<string, CompiledFold>>();
   readonly #byText = new Recent<CompiledFold>(MOST_KERNELS);
   readonly #stages = new WeakMap<Fold, Stages>();
   readonly #scratch: Scratch;
 
-  constructor(heap: Heap, kernels: KernelCache, pool: Pool) {
+  constructor(heap: Heap, kernels: KernelCache, walker: Walker, pool: Pool) {
     this.#heap = heap;
     this.#kernels = kernels;
+    this.#walker = walker;
     this.#pool = pool;
     this.#scratch = new Scratch(heap);
   }
@@ -128,7 +132,7 @@ export class FoldRunner {
   #prepareFill(fold: Fold, out: number, kept: LoopNest, folded: LoopNest, start: Value): Prepared {
     const strides = kept.strides[out];
     const nest = { ...kept, strides: [strides, strides.map(() => 0)], offsets: [] };
-    const planned = this.#kernels.plan(fold.finish, nest)!;
+    const planned = planWalk(this.#kernels, fold.finish, nest)!;
     return {
       backend: "wasm",
       spent: { kept, folded },
@@ -137,7 +141,7 @@ export class FoldRunner {
         try {
           dtypes[fold.carry].write(this.#heap.view, cell, start);
           const at = addressOf(to) + kept.offsets[out];
-          this.#kernels.walk(planned, [at, cell], foldParams(fold, params).finish);
+          this.#walker.walk(planned, [at, cell], foldParams(fold, params).finish);
         } finally {
           this.#heap.free(cell);
         }

@@ -15,12 +15,15 @@ import { Scratch, TaskQueue } from "./descriptors.ts";
 import type { GemmKernels } from "./gemm.ts";
 import { instantiate, type KernelCache } from "./kernel.ts";
 import type { Pool, PoolKernel } from "./pool.ts";
+import { mayShare } from "./split.ts";
+import type { Walker } from "./walker.ts";
 
 /** What a routine works with. */
 export interface Device {
   readonly heap: Heap;
   readonly routines: Routines;
   readonly kernels: KernelCache;
+  readonly walker: Walker;
   readonly products: GemmKernels;
 }
 
@@ -110,12 +113,12 @@ export class Routines {
 
   /** Threads that would share a call now: how many pieces are worth making. */
   get threads(): number {
-    return this.#kernels.mayShare(Number.POSITIVE_INFINITY) ? this.#pool.threads : 1;
+    return this.#pool.threads;
   }
 
   /** Would a call of so many nanoseconds be shared? */
   isShared(nanoseconds: number): boolean {
-    return this.#kernels.mayShare(nanoseconds) && this.#pool.threads > 1;
+    return mayShare(nanoseconds) && this.#pool.threads > 1;
   }
 
   /**

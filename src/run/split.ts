@@ -9,6 +9,9 @@ export const PIECE = 16384;
  */
 export const WORTH_SHARING = { walk: 40_000, fold: 20_000, product: 30_000 } as const;
 
+/** Is a call of about so many nanoseconds worth sharing among threads? */
+export const mayShare = (nanoseconds: number): boolean => nanoseconds > WORTH_SHARING.walk;
+
 /** Elements a task has: enough tasks to balance, none too small to be worth taking, at the most `most`. */
 export function taskSize(size: number, threads: number, most: number): number {
   const fair = Math.ceil(size / (threads * 4) / 64) * 64;

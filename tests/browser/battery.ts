@@ -15,6 +15,7 @@ import { compareKernel, type KernelCase, kernelCases } from "../compiled/kernels
 import { exactProgram, lay } from "../compiled/random.ts";
 import { runCase } from "../oracle/adapters.ts";
 import { families, parseCases } from "../oracle/cases.ts";
+import { walkThrough } from "../walk.ts";
 
 /** One line of the outcome: how many cases of what passed, and what the first failures say. */
 export interface Outcome {
@@ -118,8 +119,8 @@ function compareThreads(c: KernelCase): boolean {
   try {
     const run = (out: Strided) => {
       const nest = absolute(planLoops([out.frame, x.frame, y.frame]), [out, x, y]);
-      engine().kernels.elementwise(program, nest, params);
-      return engine().kernels.shared;
+      walkThrough(program, nest, params);
+      return engine().walker.shared;
     };
     const shared = run(outs[0]);
     engine().kernels.alone(() => run(outs[1]));

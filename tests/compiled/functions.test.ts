@@ -14,6 +14,7 @@ import { absolute } from "../../src/routines/walk.ts";
 import type { Strided } from "../../src/run/call.ts";
 import { interpretElementwise } from "../../src/run/interpret.ts";
 import { planLoops } from "../../src/view/loops.ts";
+import { walkThrough } from "../walk.ts";
 import { type Axis, lay } from "./random.ts";
 
 type Float = "f32" | "f64" | "f16";
@@ -124,7 +125,7 @@ function compare({ op, d, columns, axes, values }: Case, program = programOf(op,
   try {
     const e = engine();
     interpretElementwise(e.heap, nest(want), [d, ...program.inputs], evaluator(program), d);
-    e.kernels.elementwise(program, nest(got), []);
+    walkThrough(program, nest(got), []);
     const at = (t: Strided, i: number) =>
       dtypes[d].read(e.heap.view, t.storage.address + t.frame.offset + i * t.frame.strides[1]) as number;
     let worst = 0;

@@ -8,6 +8,7 @@ import { absolute } from "../../src/routines/walk.ts";
 import type { Strided } from "../../src/run/call.ts";
 import { interpretElementwise } from "../../src/run/interpret.ts";
 import { planLoops } from "../../src/view/loops.ts";
+import { walkThrough } from "../walk.ts";
 import { loopBodies } from "./loops.ts";
 import { type Axis, axis, dtype, elementOf, exact, exactProgram, expressions, lay } from "./random.ts";
 
@@ -72,7 +73,7 @@ export function compareKernel(s: KernelCase): boolean {
     const types = [program.dtype, ...s.types];
     const nest = (out: Strided) => absolute(planLoops([out.frame, x.frame, y.frame]), [out, x, y]);
     interpretElementwise(engine().heap, nest(want), types, evaluator(program, params), program.dtype);
-    engine().kernels.elementwise(program, nest(got), params);
+    walkThrough(program, nest(got), params);
     const [a, b] = [bytesOf(want), bytesOf(got)];
     const same = a.every((byte, i) => byte === b[i]) || sameValues(program.dtype, want, got);
     if (!same) {

@@ -5,9 +5,12 @@ import { type DType, dtypes } from "../../src/dtype.ts";
 import { engine } from "../../src/engine.ts";
 import { ones, stack, type Tensor, tensor, zeros } from "../../src/index.ts";
 import { Builder } from "../../src/ir/build.ts";
+import { logSoftmax, logsumexp, softmax } from "../../src/ops/exponentials.ts";
 import { callableOf } from "../../src/ops/function.ts";
+import { argReduce } from "../../src/ops/positions.ts";
 import { mapReduce, scan } from "../../src/ops/reduce.ts";
-import * as named from "../../src/ops/reductions.ts";
+import { namedReduce } from "../../src/ops/reductions.ts";
+import { norm, std, variance } from "../../src/ops/spreads.ts";
 import { allocate } from "../../src/ops/strided.ts";
 import { type Fold, makeFold } from "../../src/optimize/reduce.ts";
 import type { Strided } from "../../src/run/call.ts";
@@ -52,7 +55,7 @@ describe("sums", () => {
         const t = place(d, l, values.map(dtypes[d].wrap));
         const folded = l.shape.map((_, a) => ((mask >> a) & 1) === 1);
         const axis = l.shape.map((_, a) => a).filter((a) => folded[a]);
-        const got = named.namedReduce("sum", t, { axis });
+        const got = namedReduce("sum", t, { axis });
         const want = sums(t, folded, (x) => x);
         const size = sums(t, folded, Math.abs);
         const ulp = { f64: 2 ** -46, f32: 2 ** -23, f16: 2 ** -10, bf16: 2 ** -7 }[d as "f32"];
@@ -251,7 +254,7 @@ test("the same bits come out in whatever order tasks are run", () => {
   const sum = makeFold(b.finish(b.op("add", b.input(0, "f64"), b.input(1, "f64")), ["f64", "f64"]), "f64");
   const e = engine();
   const run = (pool: Pool, out: Strided) => {
-    const runner = new FoldRunner(e.heap, e.kernels, pool);
+    const runner = new FoldRunner(e.heap, e.kernels, e.walker, pool);
     const planned = runner.plan({
       fold: sum as Fold,
       itemBytes: [8],
@@ -370,43 +373,43 @@ describe("named reductions", () => {
         for (let axis = 0; axis < shape.length; axis++) {
           const t = make(shape, d);
           const all = rows(stridedOf(t), axis);
-          const mean = (r: number[]) => r.reduce((a, b) => a + b, 0) / r.length;
-          const variance = (r: number[], ddof: number) => {
-            const middle = mean(r);
+          const middleOf = (r: number[]) => r.reduce((a, b) => a + b, 0) / r.length;
+          const spread = (r: number[], ddof: number) => {
+            const middle = middleOf(r);
             return r.reduce((s, v) => s + (v - middle) ** 2, 0) / Math.max(r.length - ddof, 0);
           };
           close(
-            named.variance(stridedOf(t), { axis }),
-            all.map((r) => variance(r, 0)),
+            variance(stridedOf(t), { axis }),
+            all.map((r) => spread(r, 0)),
             eps,
           );
           if (shape[axis] > 1) {
             close(
-              named.std(stridedOf(t), { axis, ddof: 1 }),
-              all.map((r) => Math.sqrt(variance(r, 1))),
+              std(stridedOf(t), { axis, ddof: 1 }),
+              all.map((r) => Math.sqrt(spread(r, 1))),
               eps,
             );
           }
           close(
-            named.norm(stridedOf(t), { axis }),
+            norm(stridedOf(t), { axis }),
             all.map((r) => Math.hypot(...r)),
             eps,
           );
           close(
-            named.norm(stridedOf(t), { axis, ord: 1 }),
+            norm(stridedOf(t), { axis, ord: 1 }),
             all.map((r) => r.reduce((s, v) => s + Math.abs(v), 0)),
             eps,
           );
           close(
-            named.norm(stridedOf(t), { axis, ord: Infinity }),
+            norm(stridedOf(t), { axis, ord: Infinity }),
             all.map((r) => Math.max(...r.map(Math.abs))),
             0,
           );
           const lse = all.map((r) => Math.log(r.reduce((s, v) => s + Math.exp(v), 0)));
-          close(named.logsumexp(stridedOf(t), { axis }), lse, eps);
-          const soft = named.softmax(stridedOf(t), { axis });
+          close(logsumexp(stridedOf(t), { axis }), lse, eps);
+          const soft = softmax(stridedOf(t), { axis });
           expect(soft.frame.shape).toEqual(shape);
-          const logs = rows(named.logSoftmax(stridedOf(t), { axis }), axis);
+          const logs = rows(logSoftmax(stridedOf(t), { axis }), axis);
           rows(soft, axis).forEach((r, k) => {
             const log = all[k].map((v) => v - lse[k]);
             expect(distance(r, log.map(Math.exp))).toBeLessThan(eps * 4);
@@ -419,36 +422,36 @@ describe("named reductions", () => {
 
   it("several axes, keepdims, integers, views", () => {
     const t = make([4, 6, 5]);
-    expect(named.variance(stridedOf(t), { axis: [0, 2], keepdims: true }).frame.shape).toEqual([1, 6, 1]);
+    expect(variance(stridedOf(t), { axis: [0, 2], keepdims: true }).frame.shape).toEqual([1, 6, 1]);
     const i = tensor(Int32Array.from([1, 2, 3, 4]));
-    expect(read(named.variance(stridedOf(i)))).toEqual([1.25]);
-    expect(read(named.norm(stridedOf(tensor(Int8Array.from([3, -4])))))).toEqual([5]);
+    expect(read(variance(stridedOf(i)))).toEqual([1.25]);
+    expect(read(norm(stridedOf(tensor(Int8Array.from([3, -4])))))).toEqual([5]);
     const turned = t.permute(2, 0, 1).slice("::-1", ":", "::2");
     const whole = turned.contiguous();
     for (const axis of [0, 1, 2]) {
       // Dense rows are done in one visit, others in several: the last bit may differ.
       close(
-        named.softmax(stridedOf(turned), { axis }),
-        read(named.softmax(stridedOf(whole), { axis })).map(Number),
+        softmax(stridedOf(turned), { axis }),
+        read(softmax(stridedOf(whole), { axis })).map(Number),
         2e-7,
       );
-      expect(read(named.argReduce("argmax", stridedOf(turned), { axis }))).toEqual(
-        read(named.argReduce("argmax", stridedOf(whole), { axis })),
+      expect(read(argReduce("argmax", stridedOf(turned), { axis }))).toEqual(
+        read(argReduce("argmax", stridedOf(whole), { axis })),
       );
     }
-    const both = named.softmax(stridedOf(t), { axis: [1, 2] });
-    close(named.namedReduce("sum", both, { axis: [1, 2] }), [1, 1, 1, 1], 1e-6);
+    const both = softmax(stridedOf(t), { axis: [1, 2] });
+    close(namedReduce("sum", both, { axis: [1, 2] }), [1, 1, 1, 1], 1e-6);
   });
 
   it("logsumexp and softmax survive infinities, NaN and large numbers", () => {
-    const lse = (...x: number[]) => read(named.logsumexp(stridedOf(tensor(Float32Array.from(x)))))[0];
+    const lse = (...x: number[]) => read(logsumexp(stridedOf(tensor(Float32Array.from(x)))))[0];
     expect(lse(1000, 1000)).toBeCloseTo(1000 + Math.log(2), 3);
     expect(lse(-Infinity, -Infinity)).toBe(-Infinity);
     expect(lse(-Infinity, 3)).toBe(3);
     expect(lse(Infinity, 3)).toBe(Infinity);
     expect(lse(NaN, 3)).toBeNaN();
     expect(lse()).toBe(-Infinity);
-    const soft = (...x: number[]) => read(named.softmax(stridedOf(tensor(Float32Array.from(x)))));
+    const soft = (...x: number[]) => read(softmax(stridedOf(tensor(Float32Array.from(x)))));
     expect(soft(1000, 1000)).toEqual([0.5, 0.5]);
     expect(soft(-Infinity, 0)).toEqual([0, 1]);
     expect(soft(NaN, 0)).toEqual([NaN, NaN]);
@@ -465,20 +468,20 @@ describe("named reductions", () => {
     );
     let want = 0;
     for (let i = 0; i < n; i++) want += Math.exp((i % 1001) * 0.01);
-    const lse = read(named.logsumexp(stridedOf(t), { axis: 1 })).map(Number);
+    const lse = read(logsumexp(stridedOf(t), { axis: 1 })).map(Number);
     expect(lse[0]).toBeCloseTo(Math.log(want), 4);
-    const soft = named.softmax(stridedOf(t), { axis: 1 });
-    close(named.namedReduce("sum", soft, { axis: 1 }), [1, 1], 1e-5);
+    const soft = softmax(stridedOf(t), { axis: 1 });
+    close(namedReduce("sum", soft, { axis: 1 }), [1, 1], 1e-5);
     expect(Number(read(soft)[500])).toBeCloseTo(Math.exp(5 - Math.log(want)), 8);
-    const logs = read(named.logSoftmax(stridedOf(t.T), { axis: 0 }));
+    const logs = read(logSoftmax(stridedOf(t.T), { axis: 0 }));
     expect(Number(logs[1000])).toBeCloseTo(5 - Math.log(want), 3);
   });
 
   it("argmax and argmin: the first of equals, the first NaN, any dtype and axis", () => {
     const at = (x: readonly number[], d: DType = "f64") =>
       [
-        named.argReduce("argmax", stridedOf(tensor(Float64Array.from(x), { dtype: d }))),
-        named.argReduce("argmin", stridedOf(tensor(Float64Array.from(x), { dtype: d }))),
+        argReduce("argmax", stridedOf(tensor(Float64Array.from(x), { dtype: d }))),
+        argReduce("argmin", stridedOf(tensor(Float64Array.from(x), { dtype: d }))),
       ].map((t) => Number(read(t)[0]));
     expect(at([1, 3, 3, 2, 1])).toEqual([1, 0]);
     expect(at([1, NaN, 3, NaN])).toEqual([1, 1]);
@@ -489,10 +492,10 @@ describe("named reductions", () => {
     const big = zeros([3, 20_000]);
     big.set([1, 19_999], 5);
     big.set([2, 8192], 1);
-    expect(read(named.argReduce("argmax", stridedOf(big), { axis: 1 }))).toEqual([0n, 19_999n, 8192n]);
-    expect(read(named.argReduce("argmax", stridedOf(big)))).toEqual([39_999n]);
-    expect(read(named.argReduce("argmax", stridedOf(big.T), { axis: 0 }))).toEqual([0n, 19_999n, 8192n]);
-    expect(read(named.argReduce("argmax", stridedOf(big.T)))).toEqual([BigInt(19_999 * 3 + 1)]);
+    expect(read(argReduce("argmax", stridedOf(big), { axis: 1 }))).toEqual([0n, 19_999n, 8192n]);
+    expect(read(argReduce("argmax", stridedOf(big)))).toEqual([39_999n]);
+    expect(read(argReduce("argmax", stridedOf(big.T), { axis: 0 }))).toEqual([0n, 19_999n, 8192n]);
+    expect(read(argReduce("argmax", stridedOf(big.T)))).toEqual([BigInt(19_999 * 3 + 1)]);
   });
 });
 
@@ -545,7 +548,7 @@ describe("the kernels", () => {
       t.sum({ axis: 1 });
       t.reduce((a, x) => a * 3 + x, { axis: 0, init: 1 });
       t.cumsum({ axis: 0 });
-      named.softmax(stridedOf(t), { axis: 1 });
+      softmax(stridedOf(t), { axis: 1 });
     };
     fold(40, 50);
     const { compiled } = engine().kernels;

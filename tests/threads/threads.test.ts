@@ -28,7 +28,7 @@ const bits = (t: Tensor) => new Uint8Array((t.contiguous().toTypedArray() as Flo
 /** The same work on all threads, and in this one alone. */
 function both(run: () => Tensor): [Uint8Array, Uint8Array] {
   const shared = bits(run());
-  expect(engine().kernels.shared).toBe(true);
+  expect(engine().walker.shared).toBe(true);
   const alone = engine().kernels.alone(() => bits(run()));
   return [shared, alone];
 }
@@ -137,7 +137,7 @@ test("explain says who did what", () => {
 
 test("small operations stay in the calling thread", () => {
   zip([zeros(100), zeros(100)], (a, b) => a + b);
-  expect(engine().kernels.shared).toBe(false);
+  expect(engine().walker.shared).toBe(false);
 });
 
 /** What workers write into the first word of a task. */

@@ -259,8 +259,10 @@ describe.each([1, 2, 3])("on %i threads", (threads) => {
 
   test("whoever made the program, and however many values it has", async () => {
     const { engine } = await import("../../src/engine.ts");
+    const { walkThrough } = await import("../walk.ts");
+    const { flatKernel } = await import("../../src/run/walks.ts");
     const { stridedOf } = await import("../../src/tensor.ts");
-    const { kernels } = engine();
+    const { kernels, walker } = engine();
     for (const captured of [4032, 8070, 100_000]) {
       const nodes = [
         { op: "input", index: 0, dtype: "f64", args: [] },
@@ -272,7 +274,7 @@ describe.each([1, 2, 3])("on %i threads", (threads) => {
       const x = s.zeros([8], f64);
       const operand = { storage: stridedOf(x).storage, frame: stridedOf(x).frame };
       const values = new Array<number>(captured).fill(1);
-      expect(() => kernels.flat(kernels.flatKernel(program), operand, [operand], 8, values)).toThrow(
+      expect(() => walker.flat(flatKernel(kernels, program), operand, [operand], 8, values)).toThrow(
         /bytes of arguments/,
       );
       const { address } = stridedOf(x).storage;
@@ -283,7 +285,7 @@ describe.each([1, 2, 3])("on %i threads", (threads) => {
         order: [[0]],
         flipped: [],
       };
-      expect(() => kernels.elementwise(program, nest, values)).toThrow(/bytes of arguments/);
+      expect(() => walkThrough(program, nest, values)).toThrow(/bytes of arguments/);
       expect(x.toArray()).toEqual(new Array(8).fill(0));
       expectCanaries();
     }
