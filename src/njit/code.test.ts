@@ -1,6 +1,7 @@
 /** The typed form: what it says, what the verifier refuses, and how loops come out. */
 import { describe, expect, test } from "vitest";
 import { zeros } from "../index.ts";
+import { emitCode } from "./emit.ts";
 import { type Code, eachStep, type Step } from "./ir.ts";
 import { insideOf, type NjitValue, njit } from "./njit.ts";
 import { outlinedLoops } from "./outline.ts";
@@ -104,6 +105,54 @@ describe("numbers are integers where nobody can tell", () => {
       "i32",
     ],
     [
+      "a remainder of the counter of a parallel loop",
+      "(a, x, n, { prange }) => { const m = a.shape[0]; for (const k of prange(m)) { const i = (k + m) % m; a.set([k], i); } }",
+      "i",
+      "i32",
+    ],
+    [
+      "a place in a matrix",
+      "(a, x, n, b, m) => { const [h, w] = m.shape; let s = 0; for (let p = 0; p < h; p++) for (let q = 0; q < w; q++) { const i = p * w + q; if (p > 0) s += i; } return s; }",
+      "i",
+      "i32",
+    ],
+    [
+      "the place above it",
+      "(a, x, n, b, m) => { const [h, w] = m.shape; let s = 0; for (let p = 1; p < h; p++) for (let q = 0; q < w; q++) { const i = (p - 1) * w + q - 1; s += i; } return s; }",
+      "i",
+      "i32",
+    ],
+    [
+      "all places of a matrix",
+      "(a, x, n, b, m) => { let i = 0; while (i < m.shape[0] * m.shape[1]) i++; return i; }",
+      "i",
+      "i32",
+    ],
+    [
+      "a place beyond the row",
+      "(a, x, n, b, m) => { const [h, w] = m.shape; let s = 0; for (let p = 0; p < h; p++) for (let q = 0; q <= w; q++) { const i = p * w + q; s += i; } return s; }",
+      "i",
+      "u32",
+    ],
+    [
+      "a place in a matrix of other sizes",
+      "(a, x, n, b, m) => { const [h, w] = m.shape; let s = 0; for (let p = 0; p < b.length; p++) for (let q = 0; q < w; q++) { const i = p * w + q; s += i; } return s; }",
+      "i",
+      "f64",
+    ],
+    [
+      "a place in a layer: the other axis may be empty",
+      "(a, x, n, b, m, t) => { const [, h, w] = t.shape; let s = 0; for (let p = 0; p < h; p++) for (let q = 0; q < w; q++) { const i = p * w + q; s += i; } return s; }",
+      "i",
+      "f64",
+    ],
+    [
+      "a place that was moved on",
+      "(a, x, n, b, m) => { const [h, w] = m.shape; let s = 0; for (let p = 0; p < h; p++) { let r = p; r = r + n; for (let q = 0; q < w; q++) { const i = r * w + q; s += i; } } return s; }",
+      "i",
+      "f64",
+    ],
+    [
       "half of an index",
       "(a, x, n) => { let s = 0; for (let k = 0; k < n; k++) { const i = Math.floor(k / 2); s += i; } return s; }",
       "i",
@@ -112,7 +161,11 @@ describe("numbers are integers where nobody can tell", () => {
     ["a literal that becomes another number", "(a, x, n) => { let i = 0; i += x; return i; }", "i", "f64"],
     ["a flag", "(a, x, n) => { let i = false; if (x > 0) i = true; return i; }", "i", "bool"],
   ])("%s", (_, source, name, dtype) => {
-    const args = [f64(4), 0.5, 3, new Uint8Array(4)].slice(0, source.includes(", b)") ? 4 : 3);
+    const named = source
+      .slice(1, source.indexOf(")"))
+      .split(",")
+      .filter((name) => !/[{}]/.test(name));
+    const args = [f64(4), 0.5, 3, new Uint8Array(4), f64(2, 3), f64(2, 3, 4)].slice(0, named.length);
     expect(dtypeOf(codeOf(source, ...args), name)).toBe(dtype);
   });
 });
@@ -200,6 +253,40 @@ describe("loops", () => {
     expect(checksInside(codeOf(before, f64(4)))).toBe(1);
     const after = "(a) => { for (let i = 0; i < 4; i++, a.set([i], 1)) a.set([i], 2); }";
     expect(checksInside(codeOf(after, f64(5)))).toBe(1);
+  });
+
+  test("two tests joined by && bound an index, as one does", () => {
+    const bin = `(a, x, n) => {
+      const at = Math.floor(x * n);
+      if (at >= 0 && at < n) a.set([at], a.get(at) + 1);
+    }`;
+    const text = printCode(codeOf(bin, f64(4), 0.5, 3));
+    // Found by its last bits, not by a conversion that looks for what does not fit.
+    expect(text).not.toContain("a[at?]");
+    expect(text).toContain("a[i32(i64((at +.f64 6755399441055744)))?]");
+  });
+
+  test("remainders of 32-bit integers are one instruction, and of 0 they are none", () => {
+    const turn = njit((out: Float64Array, n: number, m: number) => {
+      for (let i = 0; i < n; i++) for (let j = 0; j < 9; j++) if (m > 0) out[j % m] += (i + m) % m;
+    });
+    const args = (n: number, m: number) => [new Float64Array(9), n, m] as const;
+    const wat = emitCode(insideOf(turn).codeFor(args(3, 4)), { shared: true }).toWat();
+    expect(wat).toMatch(/i32\.rem_[su]/);
+    expect(wat).not.toMatch(/i64\.rem|f64\.div/);
+    for (const [n, m] of [
+      [0, 0],
+      [3, 0],
+      [3, -2],
+      [5, 1],
+      [6, 4],
+      [7, 9],
+    ]) {
+      const [a, b] = [args(n, m), args(n, m)];
+      turn(...a);
+      turn.plain(...b);
+      expect(a[0]).toEqual(b[0]);
+    }
   });
 
   test("a loop whose extremes are outside fails where the function fails", () => {

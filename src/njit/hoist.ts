@@ -270,6 +270,7 @@ function wrapped(code: Code, step: Step, sizes: ReadonlyMap<number, readonly str
       return { ...step, yes: all(step.yes), no: all(step.no) };
     case "block":
     case "loop":
+    case "fork":
       return { ...step, body: all(step.body) };
     default:
       return step;

@@ -7,11 +7,15 @@ import type { DType } from "../dtype.ts";
 import { fail } from "../errors.ts";
 import { type OpName, ops } from "../ir/ops.ts";
 import {
+  type Axes,
   anything,
   applyLaw,
   asIndex,
+  atMost,
   type Comparison,
   clamped,
+  isInt,
+  joinAxes,
   joinRanges,
   MOST_SIZE,
   MOST_SMALL,
@@ -487,8 +491,83 @@ class Inference {
       default: {
         const args = expr.args.map((a) => this.#type(a, env));
         if (expr.strict) checkStrict(args, expr.place);
-        return operationType(expr.op, args, expr.place, hasCount(expr.op, expr.args));
+        const type = operationType(expr.op, args, expr.place, hasCount(expr.op, expr.args));
+        return expr.op === "mul" || expr.op === "add" || expr.op === "sub"
+          ? this.#flat(expr, type, env)
+          : type;
       }
+    }
+  }
+
+  /* Places in arrays -------------------------------------------------------------------------------------- */
+
+  /** The axes whose sizes the expression is the product of; null: it is none. */
+  #sizesOf(expr: Expr): Axes | null {
+    if (expr.op === "mul") return joinAxes(this.#sizesOf(expr.args[0]), this.#sizesOf(expr.args[1]));
+    if (expr.op === "variable") {
+      const [only, ...more] = this.#sets.get(expr.id) ?? [];
+      const isFixed = this.#tree.variables[expr.id].constant && more.length === 0;
+      return isFixed && only?.op === "set" && only.value.op !== "mul" ? this.#sizesOf(only.value) : null;
+    }
+    if (expr.op !== "size" || expr.array.kind === "local") return null;
+    const type = this.#args[expr.array.index];
+    if (type?.kind !== "array") return null;
+    const { index: array } = expr.array;
+    if (expr.axis === "size" || expr.axis === "length") return { array, axes: allAxes(type) };
+    const d = expr.axis < 0 ? expr.axis + type.rank : expr.axis;
+    return d >= 0 && d < type.rank ? { array, axes: 1 << d } : null;
+  }
+
+  #isAll({ array, axes }: Axes): boolean {
+    const type = this.#args[array];
+    return type?.kind === "array" && axes === allAxes(type);
+  }
+
+  /**
+   * An array has at most MOST_SIZE elements, so what lies below the product of all its sizes is that small: i·w + j, where i < h and
+   * j < w are its sizes.
+   */
+  #flat(expr: Expr & { args: readonly Expr[] }, type: Type, env: Flow): Type {
+    if (type.kind !== "number" || type.range.nan || (isInt(type.range) && expr.op !== "add")) return type;
+    const [x, y] = expr.args;
+    if (expr.op === "mul") {
+      const product = this.#sizesOf(expr) ?? joinAxes(this.#below(x, env), this.#sizesOf(y));
+      const all = product ?? joinAxes(this.#below(y, env), this.#sizesOf(x));
+      return all !== null && this.#isAll(all) ? number(atMost(type.range, MOST_SIZE)) : type;
+    }
+    const below = this.#below(expr, env);
+    if (below === null || !this.#isAll(below)) return type;
+    return number({ ...atMost(type.range, MOST_SIZE - 1), below });
+  }
+
+  /** The axes whose sizes' product the expression, a whole number, is below; null: nobody knows. */
+  #below(expr: Expr, env: Flow): Axes | null {
+    switch (expr.op) {
+      case "variable": {
+        const range = env[expr.id];
+        return range?.whole && !range.nan ? (range.below ?? null) : null;
+      }
+      case "sub": {
+        const [x, c] = expr.args;
+        const isLess = c.op === "literal" && typeof c.value === "number" && Number.isInteger(c.value);
+        return isLess && Number(c.value) >= 0 ? this.#below(x, env) : null;
+      }
+      case "add": {
+        for (const [product, rest] of [expr.args, expr.args.toReversed()]) {
+          if (product.op !== "mul") continue;
+          const last = this.#below(rest, env);
+          if (last === null) continue;
+          for (const [x, w] of [product.args, product.args.toReversed()]) {
+            const size = this.#sizesOf(w);
+            if (size?.array !== last.array || size.axes !== last.axes) continue;
+            const all = joinAxes(this.#below(x, env), size);
+            if (all !== null) return all;
+          }
+        }
+        return null;
+      }
+      default:
+        return null;
     }
   }
 
@@ -533,6 +612,8 @@ class Inference {
     switch (test.op) {
       case "literal":
         return !!test.value === holds ? env : null;
+      case "truthy":
+        return this.#narrow(test.args[0], holds, env);
       case "not":
         return this.#narrow(test.args[0], !holds, env);
       case "and": {
@@ -576,8 +657,18 @@ class Inference {
     const how = holds ? narrowed : narrowedNot;
     const [left, right] = [how(x.range, op, y.range), how(y.range, mirrored[op], x.range)];
     if (left === null || right === null) return null;
-    for (const [e, range] of [[a, left] as const, [b, right] as const]) {
-      if (e.op === "variable") env[e.id] = range;
+    const isBelow = (holds && op === "lt") || (!holds && op === "ge");
+    const isAbove = (holds && op === "gt") || (!holds && op === "le");
+    for (const [e, known, other, isLess] of [
+      [a, left, b, isBelow] as const,
+      [b, right, a, isAbove] as const,
+    ]) {
+      const below = isLess && known.whole && !known.nan ? this.#sizesOf(other) : null;
+      const range = below === null ? known : { ...known, below };
+      if (e.op === "variable") {
+        env[e.id] = range;
+        this.#narrowSource(e.id, range, env);
+      }
       // What is known of it is known from here on; it is held as it was given.
       if (e.op === "argument") env[this.#tree.variables.length + e.index] = range;
     }
@@ -593,7 +684,26 @@ class Inference {
     }
     return env;
   }
+
+  /** What a copy is known to be, its source is: `const end = n`, where neither is set again. */
+  #narrowSource(copy: number, range: Range, env: Flow): void {
+    let id = copy;
+    for (let depth = 0; depth < MOST_COPIES && this.#tree.variables[id].constant; depth++) {
+      const [only, ...more] = this.#sets.get(id) ?? [];
+      if (only?.op !== "set" || more.length > 0 || only.value.op !== "variable") return;
+      id = only.value.id;
+      const known = env[id];
+      if (!this.#tree.variables[id].constant || known === null) return;
+      if (this.#variableType(id, known).kind !== "number") return;
+      env[id] = range;
+    }
+  }
 }
+
+const allAxes = ({ rank }: ArrayType): number => 2 ** Math.min(rank, 31) - 1;
+
+/** Copies of copies that are looked through. */
+const MOST_COPIES = 4;
 
 const mirrored: Record<Comparison, Comparison> = {
   lt: "gt",
@@ -682,7 +792,7 @@ function meet(a: Flow | null, b: Flow | null): Flow | null {
 }
 
 function grown(before: Range | null, next: Range | null): Range | null {
-  return before === null || next === null ? null : widen(before, next);
+  return before === null || next === null ? null : before === next ? before : widen(before, next);
 }
 
 /** What grew, but not beyond what it can be. */

@@ -12,12 +12,12 @@ import { lowering } from "../wasm/program/lower.ts";
 const known = new Recent<Program>(1000);
 
 /** For lanes: what there is no scalar instruction for is spelled out, so that all lanes do it at once. */
-export function lowered(program: Program): Program {
-  if (program.nodes.every((node) => isDirect(program, node))) return program;
-  const key = `${program.inputs}\n${printProgram(program)}`;
+export function lowered(program: Program, remainders = false): Program {
+  if (program.nodes.every((node) => isDirect(program, node, remainders))) return program;
+  const key = `${remainders ? "scalar " : ""}${program.inputs}\n${printProgram(program)}`;
   let made = known.get(key);
   if (made === undefined) {
-    made = optimize(program, { fma: false });
+    made = optimize(program, { fma: false, remainders });
     known.set(key, made);
   }
   return made;
@@ -27,7 +27,7 @@ export function lowered(program: Program): Program {
 export function loweredScalar(program: Program): Program {
   let made = scalars.get(program);
   if (made === undefined) {
-    made = lowered(withInstructions(program));
+    made = lowered(withInstructions(program), true);
     scalars.set(program, made);
   }
   return made;
@@ -36,21 +36,17 @@ export function loweredScalar(program: Program): Program {
 /** One program stands in several copies of a loop. */
 const scalars = new WeakMap<Program, Program>();
 
-const hasInstruction = (program: Program, { op, args }: Node): boolean =>
-  op === "toInt32" || (op === "rem" && isSmall(program.nodes[args[0]].dtype));
 const isSmall = (d: DType): boolean => d === "i32" || d === "u32";
 
-/** Remainders of integers, and ToInt32 by way of 64 bits: what does not fit those is rare. */
+/** ToInt32 by way of 64 bits: what does not fit those is rare. */
 function withInstructions(program: Program): Program {
-  if (!program.nodes.some((node) => hasInstruction(program, node))) return program;
+  if (!program.nodes.some((node) => node.op === "toInt32")) return program;
   const b = new Builder();
   const made: Id[] = [];
   for (const node of program.nodes) {
     const args = node.args.map((a) => made[a]);
-    if (!hasInstruction(program, node)) made.push(b.add({ ...node, args }));
-    else if (node.op === "rem") {
-      made.push(b.cast(node.dtype, b.op("rem", ...args.map((a) => b.cast("i64", a)))));
-    } else {
+    if (node.op !== "toInt32") made.push(b.add({ ...node, args }));
+    else {
       const x = b.cast("f64", args[0]);
       const fits = b.op("lt", b.op("abs", x), b.constant("f64", 2 ** 63));
       made.push(b.rare(b.cast("i32", b.cast("i64", x)), b.op("not", fits), "toInt32", x));
@@ -65,8 +61,9 @@ const isNarrow = (d: DType): boolean => dtypes[d].bytes < 4 && d !== "bool";
 const partial: ReadonlySet<OpName> = new Set<OpName>(["rem", "floorMod", "floorDivide"]);
 
 /** Is the node one of the emitter's own operations, on this dtype? */
-function isDirect({ nodes }: Program, node: Node): boolean {
+function isDirect({ nodes }: Program, node: Node, remainders: boolean): boolean {
   if (isHalf(node.dtype)) return false;
+  if (remainders && node.op === "rem" && isSmall(node.dtype)) return true;
   if (node.op === "input" || node.op === "const") return true;
   if (node.op === "cast") return !(isFloat(nodes[node.args[0]].dtype) && isNarrow(node.dtype));
   return isOp(node.op) && lowering[node.op] !== "decomposed" && !partial.has(node.op);

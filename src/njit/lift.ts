@@ -17,6 +17,7 @@ export function liftInvariants(code: Code): Code {
         case "if":
           return [{ ...step, yes: list(step.yes), no: list(step.no) }];
         case "block":
+        case "fork":
           return [{ ...step, body: list(step.body) }];
         default:
           return [step];

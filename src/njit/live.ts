@@ -51,6 +51,14 @@ export function livenessOf(code: Code, isAsked: (step: Step) => boolean): Readon
           turning(live, (after) => list(steps, after), true),
         );
       }
+      case "fork": {
+        // Its tasks have locals of their own: what leaves them is what they have added up.
+        const sums = step.reductions.map((r) => r.local);
+        const inner = list(step.body, new Set(sums));
+        inner.delete(step.limit);
+        for (const l of [...inner, ...sums, step.counter]) live.add(l);
+        break;
+      }
       case "break":
         return new Set(targets[targets.length - 1 - step.depth]);
       case "return":

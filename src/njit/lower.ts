@@ -319,7 +319,7 @@ class Lowering {
     const flat = p.flatIndex(expr);
     if (flat !== null) return p.finish(flat.id);
     // An index of -0 is 0.
-    if (isInt({ ...type.range, minusZero: false })) return q.finish(q.as(value, "i32"));
+    if (isInt({ ...type.range, minusZero: false })) return q.finish(q.wholeInt(value));
     return q.finish(q.as(value, isLong(type.range) && q.isHeldWhole(value) ? "i64" : "f64"));
   }
 
@@ -467,7 +467,11 @@ class ProgramBuilder {
       default: {
         const args = expr.args.map((a) => this.value(a));
         const types = args.map((a) => a.type);
-        const type = operationType(expr.op, types, expr.place);
+        const plain = operationType(expr.op, types, expr.place);
+        // What a place in an array can be, nobody but the types knows.
+        const isFlat = plain.kind === "number" && flatOps.has(expr.op) && !isInt(plain.range);
+        const known = isFlat ? typed.typeOf(expr, this.#env) : plain;
+        const type = isFlat && known.kind === "number" && isInt(known.range) ? known : plain;
         return { id: this.#operation(expr.op, args, type, expr.place), type };
       }
     }
@@ -551,6 +555,17 @@ class ProgramBuilder {
     if (isBig(type)) return b.constant(dtype, convert(node.value, "i64", dtype));
     const value = typeof node.value === "bigint" ? Number(node.value) : node.value;
     return b.constant(dtype, convert(value, node.dtype === "bool" ? "bool" : "f64", dtype));
+  }
+
+  /**
+   * A double that is known to be a whole number of 32 bits: it is the last bits of what it is beside 2^52. Less work than a
+   * conversion, which looks for what does not fit.
+   */
+  wholeInt(value: Value): Id {
+    const { b } = this;
+    if (b.dtypeOf(value.id) !== "f64" || b.nodes[value.id].op === "const") return this.as(value, "i32");
+    const beside = b.op("add", value.id, b.constant("f64", 1.5 * 2 ** 52));
+    return b.cast("i32", b.bitcast("i64", beside));
   }
 
   /** What values of one type meet in: as they are held, if they are held alike. */
@@ -647,6 +662,8 @@ class ProgramBuilder {
     return op !== "sign" && ranges.every(isLong) ? "i64" : "f64";
   }
 }
+
+const flatOps: ReadonlySet<string> = new Set(["add", "sub", "mul"]);
 
 /** Summands of an index, at the most: far from what 64 bits could not hold. */
 const MOST_TERMS = 16;

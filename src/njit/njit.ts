@@ -58,6 +58,7 @@ export type NjitValue =
 
 /** What njit itself passes in the last parameter. */
 export interface NjitContext {
+  /** A range whose turns may run side by side. */
   readonly prange: Prange;
 }
 
@@ -79,6 +80,7 @@ type Returned<R> = R extends Handle
     ? { [K in keyof R]: Returned<R[K]> }
     : R;
 
+/** A compiled function. */
 export interface Njit<R = unknown> {
   (...args: NjitValue[]): R;
   /** The function itself, uncompiled, with every index checked: the same result, slower, and open to a debugger. */
@@ -88,9 +90,16 @@ export interface Njit<R = unknown> {
    * code "cancelled". What it had written stays written.
    *
    * @example
-   * simulate.with({ timeLimit: 1000 })(state, steps);
+   * const forever = njit((t) => {
+   *   while (t.get(0) >= 0) t.set([0], t.get(0) + 1);
+   * });
+   * const brief = forever.with({ timeLimit: 1 });
+   * const t = tensor([-1]);
+   * brief(t);
+   * t.item(); // → -1
    */
   with(limits: NjitLimits): Njit<R>;
+  /** The function's text. */
   toString(): string;
 }
 
@@ -98,11 +107,17 @@ export interface Njit<R = unknown> {
  * Compiles a whole function. Loops, branches, local variables, inner functions and elements by index work as in
  * JavaScript; every index is checked. What it needs from outside comes in the last parameter, by name.
  *
+ * @param fn the function; it is compiled for each combination of dtypes and ranks it is called with
+ * @param captures values that it is given by name in its last parameter
+ * @returns a function of tensors, typed arrays and numbers, which gives what fn gives
+ * @throws TensorError where the function cannot be compiled: the place, the reason and a remedy
  * @example
+ * const out = zeros([3]);
  * const scale = njit((out, a, { k }) => {
  *   for (let i = 0; i < a.shape[0]; i++) out.set([i], a.get(i) * k);
  * }, { k: 3 });
  * scale(out, tensor([1, 2, 3]));
+ * out; // → f32 [3, 6, 9]
  */
 export function njit<C extends Captures, R>(
   fn: (...args: (NjitParameter & Seen<C>)[]) => R,

@@ -38,7 +38,7 @@ import {
 } from "./writer.ts";
 
 /** The tree of `fn`; throws a TensorError with a caret where it cannot be one. */
-export function parseTree(fn: AnyFunction, captures: Captures): Tree {
+export function parseTree(fn: AnyFunction | string, captures: Captures): Tree {
   const parsed = parseFunction(fn);
   if (isRefusal(parsed)) throw new TensorError("kernel", refusalMessage(OPERATION, parsed));
   try {

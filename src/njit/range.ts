@@ -16,7 +16,22 @@ export interface Range {
   readonly minusZero: boolean;
   /** Whole, or too large for that to mean something, or NaN: what floor gives. */
   readonly integral: boolean;
+  /** It is below the product of these axes' sizes. */
+  readonly below?: Axes;
 }
+
+/** Some axes of one array that was passed: bit d is axis d. */
+export interface Axes {
+  readonly array: number;
+  readonly axes: number;
+}
+
+const sameAxes = (a: Axes | undefined, b: Axes | undefined): boolean =>
+  a === b || (a !== undefined && b !== undefined && a.array === b.array && a.axes === b.axes);
+
+/** The axes of both, if they are of one array and none is in both; null: they are not. */
+export const joinAxes = (a: Axes | null | undefined, b: Axes | null | undefined): Axes | null =>
+  a && b && a.array === b.array && (a.axes & b.axes) === 0 ? { array: a.array, axes: a.axes | b.axes } : null;
 
 const EXACT = 2 ** 53;
 export const INT = { lo: -(2 ** 31), hi: 2 ** 31 - 1 } as const;
@@ -83,6 +98,7 @@ export function joinRanges(a: Range, b: Range): Range {
     nan: a.nan || b.nan,
     minusZero: a.minusZero || b.minusZero,
     integral: a.integral && b.integral,
+    ...(a.below !== undefined && sameAxes(a.below, b.below) ? { below: a.below } : {}),
   };
 }
 
@@ -92,7 +108,8 @@ export const sameRange = (a: Range, b: Range): boolean =>
   a.whole === b.whole &&
   a.nan === b.nan &&
   a.minusZero === b.minusZero &&
-  a.integral === b.integral;
+  a.integral === b.integral &&
+  sameAxes(a.below, b.below);
 
 /** Bounds that a growing interval jumps to, so that loops come to an end. */
 const steps = [-Infinity, -EXACT, INT.lo, -1, 0, MOST_SIZE, INT.hi, UINT_HI, EXACT, Infinity];
@@ -102,7 +119,7 @@ export function widen(before: Range, next: Range): Range {
   const joined = joinRanges(before, next);
   const lo = joined.lo < before.lo ? steps.findLast((s) => s <= joined.lo)! : before.lo;
   const hi = joined.hi > before.hi ? steps.find((s) => s >= joined.hi)! : before.hi;
-  return made(lo, hi, joined.whole, joined.nan, joined.minusZero, joined.integral);
+  return keptBelow(joined, made(lo, hi, joined.whole, joined.nan, joined.minusZero, joined.integral));
 }
 
 /** Does a 32-bit integer hold it, sign and all? */
@@ -132,7 +149,12 @@ const add: Law = (a, b) => {
   return made(a.lo + b.lo, a.hi + b.hi, a.whole && b.whole, nan, a.minusZero && b.minusZero);
 };
 
-const negated = (r: Range): Range => ({ ...r, lo: -r.hi + 0, hi: -r.lo + 0, minusZero: hasZero(r) });
+const negated = ({ below: _, ...r }: Range): Range => ({
+  ...r,
+  lo: -r.hi + 0,
+  hi: -r.lo + 0,
+  minusZero: hasZero(r),
+});
 
 /** a - b is -0 only for -0 - 0. */
 const sub: Law = (a, b) => ({ ...add(a, negated(b), b), minusZero: a.minusZero && hasZero(b) });
@@ -304,8 +326,16 @@ export function narrowed(x: Range, op: Comparison, y: Range): Range | null {
 
 function within(x: Range, lo: number, hi: number): Range | null {
   const [low, high] = [Math.max(x.lo, lo), Math.min(x.hi, hi)];
-  return low > high ? null : made(low, high, x.whole, false, x.minusZero, x.integral);
+  return low > high ? null : keptBelow(x, made(low, high, x.whole, false, x.minusZero, x.integral));
 }
+
+/** What became narrower is below what it was below. */
+const keptBelow = (x: Range, narrower: Range): Range =>
+  x.below === undefined ? narrower : { ...narrower, below: x.below };
+
+/** The same number, which is whole, at most so large. */
+export const atMost = (x: Range, most: number): Range =>
+  made(x.lo, Math.min(x.hi, most), true, false, x.minusZero);
 
 const opposites: Record<Comparison, Comparison> = {
   lt: "ge",
@@ -353,5 +383,5 @@ export function clamped(x: Range, by: Range): Range {
 export function asIndex(x: Range): Range {
   const lo = Math.max(0, x.lo);
   const hi = Math.min(MOST_SIZE - 1, x.hi);
-  return lo > hi ? wholes(0, MOST_SIZE - 1) : made(lo, hi, true, false, x.minusZero);
+  return lo > hi ? wholes(0, MOST_SIZE - 1) : keptBelow(x, made(lo, hi, true, false, x.minusZero));
 }

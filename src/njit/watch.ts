@@ -7,6 +7,7 @@ import { describe, fail, messageOf, TensorError } from "../errors.ts";
 import { readOptions } from "../ops/arguments.ts";
 import { OPERATION } from "./refuse.ts";
 
+/** When a call is to end. */
 export interface NjitLimits {
   /** Milliseconds that a call may take. */
   readonly timeLimit?: number;

@@ -110,9 +110,10 @@ function divide(
   return b.op("select", b.op("eq", y, constant(b, d, 0)), constant(b, d, 0), result);
 }
 
-export function expandExact(program: Program): Program {
+export function expandExact(program: Program, { remainders = false } = {}): Program {
   if (!someNode(program, (node) => Object.hasOwn(expansions, node.op))) return program;
   return rewrite(program, (b: Builder, node: Node, args: readonly Id[]) => {
+    if (remainders && node.op === "rem" && (node.dtype === "i32" || node.dtype === "u32")) return null;
     const expand = expansions[node.op as OpName];
     return expand === undefined ? null : expand(b, args, b.dtypeOf(args[0]));
   });

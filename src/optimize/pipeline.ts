@@ -15,6 +15,8 @@ export interface Pass {
 export interface OptimizeOptions {
   /** The host fuses a·b + c (relaxed SIMD). */
   readonly fma: boolean;
+  /** For scalar code, where 32-bit integers have a remainder. */
+  readonly remainders?: boolean;
 }
 
 const again = (p: Program): Program => simplify(p);

@@ -289,7 +289,7 @@ describe("everywhere that a function of an element is taken", () => {
     const im = fromFunction((i, j) => -1.2 + j * 0.006 + i * 0, [401, 300]).T;
     const run = () => zip([re, im], mandelbrot);
     const want = run();
-    expect(engine().kernels.shared).toBe(true);
+    expect(engine().walker.shared).toBe(true);
     const { kernels } = engine();
     expect(arrayEqual(kernels.alone(run), want)).toBe(true);
     kernels.simd = false;

@@ -104,15 +104,27 @@ test("a call that ends in time gives what it gives without a limit, and its fail
   expect(ok.with({ timeLimit: 60_000 })(a, 40)).toBe(ok(a, 40));
 });
 
-test("what was cancelled leaves no memory behind, and what it wrote stays written", () => {
-  const fn = made(
-    "(a, n) => { for (let i = 0; i < n; i++) { a[0] = i; for (let k = 0; k < 1000; k++) a[1] += k; } }",
+test("what was cancelled leaves no memory behind, and what it wrote stays written", async () => {
+  const fn = made(`(a, seen, n) => {
+    for (let i = 0; i < n; i++) { for (let k = 0; k < 1000; k++) a[1] += k; seen[0] = i + 1; }
+  }`);
+  // The other thread stops it once it has seen that something was written: a time limit could be up before.
+  const flag = new Int32Array(new SharedArrayBuffer(4));
+  const owner = zeros([1], { dtype: "i32" });
+  const seen = owner.data as Int32Array;
+  const worker = new Worker(
+    `const { workerData: { seen, flag } } = require('node:worker_threads');
+    while (Atomics.load(seen, 0) === 0) Atomics.wait(flag, 0, 0, 1);
+    Atomics.store(flag, 0, 1);`,
+    { eval: true, workerData: { seen, flag } },
   );
   const before = memory();
   const a = new Float64Array(2);
-  expect(messageOf(() => fn.with({ timeLimit: 200 })(a, 1e9))).toMatch(/^\(cancelled\)/);
+  expect(messageOf(() => fn.with({ flag, timeLimit: 120_000 })(a, seen, 1e9))).toMatch(/its flag was set/);
   expect(a[1]).toBeGreaterThan(0);
   expect([memory().tensors, memory().bytes]).toEqual([before.tensors, before.bytes]);
+  await worker.terminate();
+  owner.dispose();
 });
 
 test("limits that are none are refused", () => {

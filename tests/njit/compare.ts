@@ -8,7 +8,15 @@ export function outcome(result: unknown, args: readonly unknown[]): unknown[] {
   return [plain(result), ...args.map(plain)];
 }
 
+/** Bits beyond which a 16-bit float is NaN; which NaN it is means nothing. */
+const beyond: Readonly<Record<string, number>> = { f16: 0x7c00, bf16: 0x7f80 };
+
 export function plain(value: unknown): unknown {
+  const most = isTensor(value) ? beyond[(value as Tensor).dtype] : undefined;
+  if (most !== undefined) {
+    const bits = (value as Tensor).toTypedArray() as unknown as Iterable<number>;
+    return Array.from(bits, (b) => ((b & 0x7fff) > most ? Number.NaN : b));
+  }
   if (isTensor(value)) return Array.from((value as Tensor).toTypedArray() as Iterable<unknown>);
   if (ArrayBuffer.isView(value)) return Array.from(value as unknown as Iterable<unknown>);
   return Array.isArray(value) ? value.map(plain) : value;

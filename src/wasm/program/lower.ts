@@ -117,6 +117,7 @@ const pseudo = (op: "pmin" | "pmax"): Row => {
 };
 /** The divisor, or 1 instead of 0. */
 const orOne = (f: FuncBuilder, b: Local) => f.get(b).i64(1).get(b).i64(0).op("i64.ne").select();
+const orOne32 = (f: FuncBuilder, b: Local) => f.get(b).get(b).op("i32.eqz").op("i32.or");
 /** a % b, and 0 for b = 0 because a % 1 is. */
 function remainder(f: FuncBuilder, a: Local, b: Local, sign: "s" | "u"): void {
   f.get(a);
@@ -210,8 +211,16 @@ export const lowering = {
   shr: shift("shr"),
   shru: shift("shru"),
 
-  // Division of 64-bit integers, lane by lane; by 0 it gives 0. Narrower ones and floats were expanded before.
-  rem: bigDivision((f, a, b, sign) => remainder(f, a, b, sign)),
+  // Division of 64-bit integers, lane by lane; by 0 it gives 0. Narrower ones and floats were expanded before, but where
+  // scalar code asked for remainders.
+  rem: {
+    vector: null,
+    scalar: (f, t, a, b) => {
+      if (t.lane === "i32") orOne32(f.get(a), b).op(t.unsigned ? "i32.rem_u" : "i32.rem_s");
+      else if (t.lane === "i64") remainder(f, a, b, t.unsigned ? "u" : "s");
+      else unreachable("a remainder that should have been expanded");
+    },
+  },
   floorMod: bigDivision((f, a, b, sign) => {
     remainder(f, a, b, sign);
     if (sign === "u") return;
