@@ -16,6 +16,7 @@ import { benchIndexing } from "./indexing.ts";
 import { againstC, folds, layouts, matmuls, threads } from "./limits.ts";
 import { linalg } from "./linalg.ts";
 import { sortSection } from "./sort.ts";
+import { benchTraining } from "./training.ts";
 import { elementwiseWorkloads } from "./workloads.ts";
 
 const N = Number(process.env.BENCH_N ?? 4096);
@@ -91,6 +92,7 @@ const parts: Record<string, (how: string) => void | Promise<void>> = {
   convolution: benchConvolution,
   fft: benchFft,
   njit: besideNumba,
+  training: benchTraining,
   files: benchFiles,
 };
 
@@ -138,10 +140,13 @@ function runAll(): void {
   run("njit", 1);
   run("matmul", cores);
   run("matmul", cores, "turbo");
+  run("training", cores);
   const newer = newerNode();
   if (newer !== null) {
     run("njit", 1, "plain", newer);
     run("matmul", cores, "newer turbo", newer);
+    run("training", cores, "plain", newer);
+    run("training", cores, "newer turbo", newer);
   } else
     console.log("\nno newer Node here (npm run bench:setup, or STRIDED_NODE): matmul with turbo is left out");
   console.log(`\none part, with all of its rows: npm run bench -- ${Object.keys(parts).join(" | ")}`);

@@ -1,9 +1,10 @@
-"""tests/nn/torch.json: what torch makes of small numbers, for strided/nn.
+"""tests/nn/torch.json and training.json: what torch makes of small numbers, for strided/nn.
 
     /usr/bin/python3 scripts/fixtures-nn.py
 
 Every optimiser over 20 steps, and layers and losses forwards, in f64 and f32. Inputs are formulas of the index, the same
-on both sides, so that only results are in the file.
+on both sides, so that only results are in the file. training.json has whole models (torch_models.py): gradients of one step,
+a few numbers of each, and the losses of 100 steps.
 """
 import json
 import math
@@ -11,6 +12,7 @@ import os
 
 import torch
 import torch.nn.functional as F
+from torch_models import convnet, gpt, mlp, noise
 
 root = os.path.join(os.path.dirname(__file__), "..")
 
@@ -105,4 +107,46 @@ folder = os.path.join(root, "tests", "nn")
 os.makedirs(folder, exist_ok=True)
 with open(os.path.join(folder, "torch.json"), "w") as f:
     json.dump(out, f, indent=1)
+    f.write("\n")
+
+models = {
+    "mlp": (lambda t: mlp((12, 16, 16, 4), 16, t), lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9)),
+    "convnet": (lambda t: convnet((1, 4, 6), 12, 8, t), lambda p: torch.optim.Adam(p, lr=0.003)),
+    "gpt": (lambda t: gpt(4, 16, 2, 12, 17, 4, t), lambda p: torch.optim.AdamW(p, lr=0.002, weight_decay=0.01)),
+}
+
+
+def summary(g):
+    """Some elements, and two sums that every element has a part in."""
+    flat = g.double().reshape(-1)
+    some = [flat[(k * 7919) % len(flat)].item() for k in range(4)]
+    return some + [(flat * noise((len(flat),), torch.float64, 1)).sum().item(), (flat * flat).sum().item()]
+
+
+def one_step(make):
+    params, loss = make(torch.float64)
+    value = loss()
+    value.backward()
+    return {"loss": value.item(), "grads": {path: summary(p.grad) for path, p in params.items()}}
+
+
+def curve(make, optimiser, dtype):
+    params, loss = make(dtype)
+    o = optimiser(params.values())
+    losses = []
+    for _ in range(100):
+        o.zero_grad()
+        value = loss()
+        value.backward()
+        o.step()
+        losses.append(float(f"{value.item():.10g}"))
+    return losses
+
+
+training = {
+    name: {"step": one_step(make), "losses": {d: curve(make, o, t) for d, t in types.items()}}
+    for name, (make, o) in models.items()
+}
+with open(os.path.join(folder, "training.json"), "w") as f:
+    json.dump(training, f)
     f.write("\n")

@@ -4,9 +4,8 @@
  */
 import type { DType } from "../dtype.ts";
 import { unreachable } from "../errors.ts";
-import { TemplateBuilder } from "../frontend/template.ts";
 import { Builder } from "../ir/build.ts";
-import { type Id, type Program, resultsOf, type Template } from "../ir/node.ts";
+import { type Id, type Program, resultsOf } from "../ir/node.ts";
 import { short } from "../ir/print.ts";
 import { widenHalf } from "../optimize/decompose.ts";
 import type { Early, Fold } from "../optimize/reduce.ts";
@@ -227,50 +226,4 @@ export function foldThen(fold: Fold, then: Program): Fold {
   const [result] = splice(b, atRim(then), [value], fold.finish.params.length);
   const finish = b.finish(result, [carry], [...fold.finish.params, ...then.params]);
   return { ...fold, finish, plain: false };
-}
-
-/* Templates -------------------------------------------------------------------------------------------------------- */
-
-/** What a program says, as a template: every dtype is written down, so that it is the same program again. */
-export function templateOf(
-  { nodes, result, inputs, params }: Program,
-  name: string,
-  source: string,
-): Template {
-  const t = new TemplateBuilder();
-  const flag = (id: Id, dtype: DType) =>
-    dtype === "bool" && t.typeOf(id) !== "boolean" ? t.cast("bool", id) : id;
-  const places: Id[] = [];
-  for (const node of nodes) {
-    const args = node.args.map((a) => places[a]);
-    switch (node.op) {
-      case "input":
-        places.push(flag(t.input(node.index), node.dtype));
-        break;
-      case "param":
-        places.push(t.cast(node.dtype, t.param(node.index)));
-        break;
-      case "const":
-        places.push(
-          node.dtype === "bool" ? t.literal(node.value !== 0) : t.cast(node.dtype, t.literal(node.value)),
-        );
-        break;
-      case "cast":
-        places.push(t.cast(node.dtype, args[0]));
-        break;
-      case "tuple":
-        places.push(t.tuple(args));
-        break;
-      case "bitcast":
-      case "rare":
-      case "loop":
-      case "item":
-      case "read":
-        return unreachable(`${node.op} before anything was lowered`);
-      default:
-        places.push(flag(t.op(node.op, args), node.dtype));
-    }
-  }
-  const about = { inputs: inputs.length, params: params.map((_, i) => `s${i}`), name, source };
-  return t.finish(places[result], about);
 }

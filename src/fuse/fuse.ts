@@ -20,6 +20,7 @@ import { type Schedule, schedule } from "./schedule.ts";
 import { type Ref, Trace } from "./trace.ts";
 import { buildTree, readTree, type Shape } from "./tree.ts";
 
+/** How much may be fused. */
 export interface FuseOptions {
   /**
    * true (the default): sums of floats are grouped as those of the separate operations, to the last bit. false: they may be
@@ -53,6 +54,13 @@ export interface Fused<P extends readonly unknown[], R> {
  *
  * The function is run once for each combination of dtypes and layouts, on tensors that have no elements: what it decides, it
  * decides by shapes. Numbers that it is given, and what it has from outside, are taken as they were then; pass what changes.
+ *
+ * @param fn a function of tensors, and of what else it needs
+ * @param options `exact`: sums have the bits of the separate operations, default true
+ * @returns a function of the same parameters, with `into` and `explain`
+ * @example
+ * const loss = fuse((a, b) => a.sub(b).square().sum());
+ * loss(tensor([1, 2]), tensor([0, 4])); // → f32 5
  */
 export function fuse<P extends readonly Tensor[], R>(
   fn: (...args: P) => R,

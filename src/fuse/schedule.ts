@@ -7,6 +7,7 @@
  * all that is done with it is one operation without other tensors: that is done at the fold's end.
  */
 import { isFloat } from "../dtype.ts";
+import { unreachable } from "../errors.ts";
 import type { Program } from "../ir/node.ts";
 import { Callable, Definition } from "../ops/function.ts";
 import type { Fold } from "../optimize/reduce.ts";
@@ -14,8 +15,9 @@ import { codeSize, inVectors } from "../optimize/size.ts";
 import type { Captured, FoldWork } from "../run/call.ts";
 import { sizeOf } from "../view/layout.ts";
 import { contiguousView, isContiguous, type View } from "../view/view.ts";
-import { type Composed, Composer, foldOfMap, foldThen, foldValues, leafName, templateOf } from "./compose.ts";
+import { type Composed, Composer, foldOfMap, foldThen, foldValues, leafName } from "./compose.ts";
 import { likeStored, type Stored } from "./like.ts";
+import { programTemplate } from "./template.ts";
 import type { FoldNote, Made, MapNote, Note, Ref, WholeNote } from "./trace.ts";
 import { indexMap, sameView } from "./views.ts";
 
@@ -457,7 +459,11 @@ const definitionOf = (program: Program, source: string): Definition =>
   interned(
     definitions,
     `${source}\n${keyOf(program)}`,
-    () => new Definition(templateOf(program, "fuse", source)),
+    () =>
+      new Definition(
+        programTemplate(program, { typed: true, name: "fuse", source }) ??
+          unreachable("a program was lowered before it was fused"),
+      ),
   );
 
 function internedFold(fold: Fold): Fold {

@@ -12,7 +12,7 @@ import { sameLayout } from "../run/plans.ts";
 import { namedOp, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
 import { selfOverlaps } from "../view/overlap.ts";
-import { extent, type View } from "../view/view.ts";
+import { extent, isContiguous, type View } from "../view/view.ts";
 
 interface Buffer {
   readonly dtype: DType;
@@ -54,8 +54,8 @@ export class Buffers {
 
   /** Adds a gradient to a place, of its shape. `isOurs`: nobody else needs it, so it may become the buffer. */
   give(place: Strided, g: Tensor, isOurs = false): void {
-    const { shape, strides } = place.frame;
-    const repeated = shape.flatMap((n, d) => (n > 1 && strides[d] === 0 ? [d] : []));
+    const { shape } = place.frame;
+    const repeated = repeatedAxes(place.frame);
     if (repeated.length > 0) {
       const once = {
         ...place,
@@ -64,7 +64,7 @@ export class Buffers {
       this.give(once, g.sum({ axis: repeated, keepdims: true }), true);
       return;
     }
-    if (selfOverlaps(place.frame)) {
+    if (sharesMemory(place.frame)) {
       this.#giveInTurn(place, g);
       return;
     }
@@ -180,9 +180,23 @@ export class Buffers {
   }
 }
 
+const noAxes: readonly number[] = [];
+
+/** Axes that a view walks without moving: what stands there once is seen many times. */
+export function repeatedAxes({ shape, strides }: View): readonly number[] {
+  for (let d = 0; d < shape.length; d++) {
+    if (shape[d] > 1 && strides[d] === 0)
+      return shape.flatMap((n, e) => (n > 1 && strides[e] === 0 ? [e] : []));
+  }
+  return noAxes;
+}
+
+/** Do elements of a view share memory? */
+export const sharesMemory = (view: View): boolean => !isContiguous(view) && selfOverlaps(view);
+
 const seen = ({ storage, start, dtype }: Buffer, { frame }: Strided): Strided => ({
   dtype,
   storage,
-  frame: { ...frame, offset: frame.offset - start },
+  frame: start === 0 ? frame : { ...frame, offset: frame.offset - start },
   readOnly: false,
 });

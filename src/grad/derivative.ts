@@ -15,6 +15,13 @@ import { derivativeTemplate } from "./tangents.ts";
  *
  * It is symbolic, so it costs about what the function costs, and branches that are not taken have no part in it. Where
  * there is no derivative it is one-sided or 0: see docs/gradients.md.
+ *
+ * @param f a kernel, or a function of numbers
+ * @param i which parameter, from 0
+ * @returns a kernel of the same parameters
+ * @throws TensorError where f cannot be compiled or has no derivative
+ * @example
+ * derivative((x) => x * x * x)(2); // → 12
  */
 export function derivative<P extends readonly unknown[], R>(f: Kernel<P, R>, i?: number): Kernel<P, number>;
 export function derivative<P extends number[]>(

@@ -7,6 +7,7 @@ import { inScope } from "./tape.ts";
 import { vjp } from "./transform.ts";
 import { readTree, rebuilt } from "./tree.ts";
 
+/** How the comparison is made. */
 export interface GradcheckOptions {
   /** How far the arguments are moved; default 1e-4, with the error of two distances cancelled. */
   readonly step?: number;
@@ -21,6 +22,14 @@ export interface GradcheckOptions {
  * more than the tolerance is an error that says where. The arguments are f64; f returns a tensor, or a tree of them.
  *
  *     gradcheck((x, w) => x.matmul(w).tanh(), [x, w], { order: 2 });
+ *
+ * @param f a function of tensors, and of trees of them
+ * @param args where, in f64
+ * @param options `order` 1 or 2, tolerances and more
+ * @returns the largest distance
+ * @throws TensorError where it is more than the tolerance
+ * @example
+ * gradcheck((v) => v.tanh(), [tensor([0.5], { dtype: "f64" })]) < 1e-6; // → true
  */
 export function gradcheck<A extends readonly unknown[]>(
   f: (...args: A) => unknown,

@@ -13,6 +13,7 @@ import { fft, ifft, rfft } from "../library/fft.ts";
 import { scatterAdd, take } from "../library/indexing.ts";
 import { concat } from "../library/join.ts";
 import { eigh } from "../library/linalg/eigh.ts";
+import { pinv } from "../library/linalg/leastsquares.ts";
 import { inv, solve } from "../library/linalg/solve.ts";
 import { svd } from "../library/linalg/svd.ts";
 import { assignMask } from "../library/mask.ts";
@@ -20,7 +21,7 @@ import { gatherTo, scatterTo } from "../library/offsets.ts";
 import { pad } from "../library/pad.ts";
 import { type LineOptions, sortLines } from "../library/sort.ts";
 import type { NormOptions, SoftmaxOptions, SumOptions, VarOptions } from "../ops/reductions.ts";
-import { freedomOf } from "../ops/reductions.ts";
+import { freedomOf } from "../ops/spreads.ts";
 import { allocate, share } from "../ops/strided.ts";
 import type { ConvPlan } from "../routines/convolution.ts";
 import type { Places } from "../routines/index.ts";
@@ -638,6 +639,60 @@ const singularValues: Rule = {
   },
 };
 
+/**
+ * A⁺ moves by -A⁺·dA·A⁺ as an inverse does, and by what of dA lies outside of the rows and columns that A has:
+ * A⁺·A⁺ᵀ·dAᵀ·(1 - A·A⁺) + (1 - A⁺·A)·dAᵀ·A⁺ᵀ·A⁺. Here is what takes a gradient of A⁺ back to A.
+ */
+function pullPinv(a: Tensor, p: Tensor, g: Tensor): Tensor {
+  const [pt, gt] = [T(p), T(g)];
+  const gp = gt.matmul(p);
+  const pg = p.matmul(gt);
+  const inside = pt.matmul(g).matmul(pt);
+  const beyondColumns = gp.sub(a.matmul(p.matmul(gp))).matmul(pt);
+  const beyondRows = pt.matmul(pg.sub(pg.matmul(p).matmul(a)));
+  return beyondColumns.add(beyondRows).sub(inside);
+}
+
+const pseudoInverse: Rule = {
+  keep: atBoth,
+  pull(back) {
+    const [a, p] = [back.value(back.inputs[0]), back.value(back.outs[0])];
+    back.grads.give(back.inputs[0], pullPinv(a.to(p.dtype), p, back.g[0]!), true);
+  },
+};
+
+/** x = A⁺·b; at the least of the squares, they move with b - A·x alone. */
+const leastSquares: Rule = {
+  keep: looking(({ inputs, outs }) => [...inputs, outs[0]]),
+  pull(back) {
+    const [left, right] = back.inputs;
+    const [found] = back.outs;
+    const { rtol } = back.facts as { readonly rtol: number };
+    const isVector = right.frame.shape.length === 1;
+    const asMatrix = (t: Tensor) => (isVector ? column(t) : t);
+    const a = back.value(left).to(found.dtype);
+    const [b, x] = [asMatrix(back.value(right).to(found.dtype)), asMatrix(back.value(found))];
+    const [gx, gr, gs] = back.g;
+    const give = (ga: Tensor, gb: Tensor | null) => {
+      if (back.flows[0]) back.grads.give(left, ga, true);
+      if (back.flows[1] && gb !== null) back.grads.give(right, gb.reshape(right.frame.shape), true);
+    };
+    if (gx !== null) {
+      const p = pinv(a, { rtol });
+      const g = asMatrix(gx);
+      give(pullPinv(a, p, g.matmul(T(b))), T(p).matmul(g));
+    }
+    if (gr !== null && gr.size > 0) {
+      const moved = b.sub(a.matmul(x)).mul(gr.mul(2));
+      give(moved.matmul(T(x)).neg(), moved);
+    }
+    if (gs !== null) {
+      const { u, s, vh } = svd(a, { fullMatrices: false });
+      give(pullSvd(u, s, vh, null, gs, null), null);
+    }
+  },
+};
+
 /* ------------------------------------------------------------------------------------------------------------------------- */
 
 /** The same value under another name. */
@@ -681,6 +736,8 @@ export const namedRules: Readonly<Record<string, Rule>> = {
   eigvalsh: eigenvalues,
   svd: singular,
   svdvals: singularValues,
+  pinv: pseudoInverse,
+  lstsq: leastSquares,
 };
 
 export const ruleNamed = (name: string): Rule | null =>

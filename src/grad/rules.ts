@@ -16,9 +16,9 @@ import type { Call, Captured, Plan, ProductWork, Strided } from "../run/call.ts"
 import { sameLayout, sameShape } from "../run/plans.ts";
 import { stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { normalizeAxes, normalizeAxis, sizeOf } from "../view/layout.ts";
-import { selfOverlaps } from "../view/overlap.ts";
 import { broadcastTo, type View } from "../view/view.ts";
-import { definitionOf, pullOf } from "./tangents.ts";
+import { repeatedAxes, sharesMemory } from "./buffers.ts";
+import { definitionOf, type Pull, pullOf } from "./tangents.ts";
 import { type Back, failRule, type Rule, type Step } from "./tape.ts";
 
 /** Operands that a gradient does not depend on are left out. */
@@ -73,35 +73,34 @@ function pullElements(
   const { shape } = g[0];
   // A function may name fewer operands than it is given; gradients follow those that it names.
   const all = [...operands.slice(0, definition.template.inputs), ...g.map(stridedOf)];
-  // Those that take the gradient as it is come last: one of them may take its memory.
-  const order = targets.map((_, k) => k).sort((a, b) => same(a) - same(b));
-  function same(k: number): number {
-    return targets[k] !== null && pullOf(definition, k, values)?.isSame ? 1 : 0;
-  }
-  for (const k of order) {
-    const target = targets[k];
-    if (target === null) continue;
-    const frame = sameShape(target.frame.shape, shape) ? target.frame : broadcastTo(target.frame, shape);
-    const place = { ...target, frame };
-    const pull = pullOf(definition, k, values);
+  const pulls = targets.map((target, k) => (target === null ? null : pullOf(definition, k, values)));
+  let last = -1;
+  for (let k = 0; k < targets.length; k++) {
+    const pull = pulls[k];
     if (pull === null) continue;
-    if (pull.isSame) {
-      if (given !== undefined && k === order[order.length - 1] && back.grads.hand(given, place)) continue;
-      back.grads.give(place, g[0]);
-      continue;
-    }
-    giveMade(
-      back,
-      place,
-      pull.uses.map((i) => all[i]!),
-      pull.definition,
-      values,
-      () => {
+    // Those that take the gradient as it is come last: one of them may take its memory.
+    if (pull.isSame) last = k;
+    else {
+      const place = placeIn(targets[k]!, shape);
+      const operandsOf = (p: Pull) => p.uses.map((i) => all[i] ?? null);
+      giveMade(back, place, operandsOf(pull) as Strided[], pull.definition, values, () => {
         const adds = pullOf(definition, k, values, true)!;
-        return { definition: adds.definition, uses: adds.uses.map((i) => all[i] ?? null) };
-      },
-    );
+        return { definition: adds.definition, uses: operandsOf(adds) };
+      });
+    }
   }
+  for (let k = 0; k <= last; k++) {
+    if (pulls[k]?.isSame !== true) continue;
+    const place = placeIn(targets[k]!, shape);
+    if (k === last && given !== undefined && back.grads.hand(given, place)) continue;
+    back.grads.give(place, g[0]);
+  }
+}
+
+/** An operand in the shape of a result. */
+function placeIn(target: Strided, shape: readonly number[]): Strided {
+  if (sameShape(target.frame.shape, shape)) return target;
+  return { ...target, frame: broadcastTo(target.frame, shape) };
 }
 
 /** Adds what a function makes of operands to the gradient of a place. */
@@ -113,8 +112,8 @@ function giveMade(
   values: readonly Captured[],
   adding: () => { readonly definition: Definition; readonly uses: readonly (Strided | null)[] },
 ): void {
-  const { shape, strides } = place.frame;
-  const repeated = shape.flatMap((n, d) => (n > 1 && strides[d] === 0 ? [d] : []));
+  const { shape } = place.frame;
+  const repeated = repeatedAxes(place.frame);
   const callable = new Callable(definition, { values });
   if (repeated.length > 0) {
     const options = { reduce: "sum", axis: repeated, keepdims: true } as const;
@@ -123,7 +122,7 @@ function giveMade(
     grads.give({ ...place, frame: { ...place.frame, shape: once } }, sum, true);
     return;
   }
-  if (selfOverlaps(place.frame)) {
+  if (sharesMemory(place.frame)) {
     grads.give(place, wrap(elementwise(operation, callable, operands)), true);
     return;
   }
@@ -270,7 +269,10 @@ function pullSum(back: Back, facts: { readonly callable: Callable }, g: Tensor):
 }
 
 const isChosen = (x: number, y: number) => (x === y ? 1 : 0);
+const alsoChosen = (n: number, x: number, y: number) => (x === y ? n + 1 : n);
 const shareOf = (x: number, y: number, g: number, count: number) => (x === y ? g / count : 0);
+const shareMore = (was: number, x: number, y: number, g: number, count: number) =>
+  x === y ? was + g / count : was;
 
 /** The largest, or the smallest: those that are it share. */
 function pullExtreme(
@@ -284,8 +286,53 @@ function pullExtreme(
   const x = back.value(input);
   const y = back.value(back.outs[0]).to(x.dtype).reshape(kept);
   if (sizeOf(shape) === 0) return;
+  if (isWindows(input, axes, shape)) {
+    pullWindows(back, axes, x, y, g);
+    return;
+  }
   const count = zip([x, y], isChosen).sum({ axis: axes, keepdims: true, dtype: g.dtype as "f64" });
   back.grads.give(input, zip([x, y, g, count], shareOf), true);
+}
+
+/** So many places of a window at the most, and so many windows at the least, are worth a loop for each place. */
+const MOST_PLACES = 32;
+const LEAST_WINDOWS = 4096;
+
+/** Short axes are folded, of many elements: loops along them would take a step or two. */
+function isWindows({ frame }: Strided, axes: readonly number[], shape: readonly number[]): boolean {
+  const places = sizeOf(axes.map((d) => shape[d]));
+  if (places > MOST_PLACES || sizeOf(shape) / places < LEAST_WINDOWS) return false;
+  return sameShape(frame.shape, shape) && !sharesMemory(placesOf(frame, axes)[0]);
+}
+
+/** What a view has at each place of its folded axes: views of the others. */
+function placesOf(frame: View, axes: readonly number[]): View[] {
+  const stays = (_: number, d: number) => !axes.includes(d);
+  const [shape, strides] = [frame.shape.filter(stays), frame.strides.filter(stays)];
+  let offsets = [frame.offset];
+  for (const d of axes) {
+    const steps = Array.from({ length: frame.shape[d] }, (_, i) => i * frame.strides[d]);
+    offsets = offsets.flatMap((at) => steps.map((step) => at + step));
+  }
+  return offsets.map((offset) => ({ ...frame, shape, strides, offset }));
+}
+
+/** The same for windows, as pools have them: one loop over all windows for each of their places. */
+function pullWindows(back: Back, axes: readonly number[], x: Tensor, largest: Tensor, given: Tensor): void {
+  const [input] = back.inputs;
+  const [y, g] = [largest.squeeze(axes), given.squeeze(axes)];
+  const parts = placesOf(stridedOf(x).frame, axes).map((frame) => seenAs(stridedOf(x), frame));
+  const count = zip([parts[0], y], isChosen, { dtype: g.dtype as "f64" });
+  for (const part of parts.slice(1)) zip([count, part, y], alsoChosen, { out: count });
+  // Where windows overlap, their shares add up.
+  const { to, isFresh } = sharesMemory(input.frame)
+    ? { to: back.grads.zeroed(input), isFresh: false }
+    : back.grads.slot(input);
+  placesOf(to.frame, axes).forEach((frame, i) => {
+    const out = seenAs(to, frame);
+    if (isFresh) zip([parts[i], y, g, count], shareOf, { out });
+    else zip([out, parts[i], y, g, count], shareMore, { out });
+  });
 }
 
 /* Any fold --------------------------------------------------------------------------------------------------------- */
@@ -436,8 +483,7 @@ function pullFold(
 
 /** A gradient in the shape that an operand was brought to. */
 function giveSpread(back: Back, input: Strided, g: Tensor, shape: readonly number[]): void {
-  const frame = sameShape(input.frame.shape, shape) ? input.frame : broadcastTo(input.frame, shape);
-  back.grads.give({ ...input, frame }, g, true);
+  back.grads.give(placeIn(input, shape), g, true);
 }
 
 /* Scans ------------------------------------------------------------------------------------------------------------- */
@@ -486,7 +532,9 @@ export const productRule: Rule = {
     const plan = planMatmul(a.frame, b.frame);
     const { batch, m, n } = plan;
     const { sign } = back.facts as unknown as { readonly sign: ProductWork["sign"] };
-    const own = back.g[0]!.reshape([...batch, m, n]);
+    const given = back.g[0]!;
+    const isMatrix = a.frame.shape.length >= 2 && b.frame.shape.length >= 2;
+    const own = isMatrix ? given : given.reshape([...batch, m, n]);
     const g = sign === "-=" ? own.neg() : own;
     if (flows[0]) pullLeft(back, plan, a, seenAs(b, plan.b), g);
     if (flows[1]) pullRight(back, plan, b, seenAs(a, plan.a), g);
@@ -499,6 +547,10 @@ const sharedAxes = (view: View, batch: readonly number[]): number[] =>
 
 /** a's gradient, Σ over shared batches of g·bᵀ: [m, n] by [n, k]. */
 function pullLeft(back: Back, { a: left, batch, m, k }: MatmulPlan, a: Strided, b: Tensor, g: Tensor): void {
+  if (batch.length === 0) {
+    multiplied(back, a, left, batch, g, b.swapAxes(-1, -2));
+    return;
+  }
   const shared = sharedAxes(left, batch);
   const kept = batch.map((_, d) => d).filter((d) => !shared.includes(d));
   const r = batch.length;
@@ -520,6 +572,10 @@ function pullRight(
   a: Tensor,
   g: Tensor,
 ): void {
+  if (batch.length === 0) {
+    multiplied(back, b, right, batch, a.swapAxes(-1, -2), g);
+    return;
+  }
   const shared = sharedAxes(right, batch);
   const kept = batch.map((_, d) => d).filter((d) => !shared.includes(d));
   const r = batch.length;
@@ -544,9 +600,12 @@ function multiplied(
   right: Tensor,
 ): void {
   const stays = (_: number, d: number) => !shared.includes(d);
-  const frame = { ...view, shape: view.shape.filter(stays), strides: view.strides.filter(stays) };
+  const frame =
+    shared.length === 0
+      ? view
+      : { ...view, shape: view.shape.filter(stays), strides: view.strides.filter(stays) };
   const place = { ...of, frame };
-  if (left.dtype !== of.dtype || right.dtype !== of.dtype || selfOverlaps(frame)) {
+  if (left.dtype !== of.dtype || right.dtype !== of.dtype || sharesMemory(frame)) {
     grads.give(place, left.matmul(right), true);
     return;
   }

@@ -4,8 +4,9 @@
  * rows.ts. Nothing has a dtype here: one derivative serves them all.
  */
 import { dtypes } from "../dtype.ts";
-import { fail, unreachable } from "../errors.ts";
+import { fail } from "../errors.ts";
 import { TemplateBuilder } from "../frontend/template.ts";
+import { programTemplate } from "../fuse/template.ts";
 import type { Id, Program, Template, TemplateNode } from "../ir/node.ts";
 import type { OpName } from "../ir/ops.ts";
 import { Definition } from "../ops/function.ts";
@@ -170,7 +171,9 @@ export interface Pull {
   readonly isSame: boolean;
 }
 
-const pulls = new WeakMap<Definition, Map<string, Pull | null>>();
+/** By operand, twice: as they are, and added to what is there. */
+type Pulls = (Pull | null | undefined)[];
+const pulls = new WeakMap<Definition, Map<string, Pulls>>();
 
 /**
  * How the gradients of a function's results reach operand `i`: Σ over results of g·∂result/∂x; with `adds`, added to one
@@ -182,17 +185,23 @@ export function pullOf(
   values: readonly Captured[],
   adds = false,
 ): Pull | null {
-  const flags = values.map((v) => (typeof v === "boolean" ? "b" : "n")).join("");
-  const key = `${i} ${flags} ${adds}`;
   let known = pulls.get(definition);
   if (known === undefined) {
     known = new Map();
     pulls.set(definition, known);
   }
-  let pull = known.get(key);
+  let kind = "";
+  for (let p = 0; p < values.length; p++) kind += typeof values[p] === "boolean" ? "b" : "n";
+  let own = known.get(kind);
+  if (own === undefined) {
+    own = [];
+    known.set(kind, own);
+  }
+  const place = 2 * i + (adds ? 1 : 0);
+  let pull = own[place];
   if (pull === undefined) {
     pull = makePull(definition, i, values, adds);
-    known.set(key, pull);
+    own[place] = pull;
   }
   return pull;
 }
@@ -276,44 +285,9 @@ const ofPrograms = new WeakMap<Program, Definition | null>();
 export function definitionOf(program: Program): Definition | null {
   let definition = ofPrograms.get(program);
   if (definition === undefined) {
-    definition = asTemplate(program);
+    const template = programTemplate(program, { typed: false });
+    definition = template === null ? null : new Definition(template);
     ofPrograms.set(program, definition);
   }
   return definition;
-}
-
-function asTemplate(program: Program): Definition | null {
-  const t = new TemplateBuilder();
-  const ids: Id[] = [];
-  for (const node of program.nodes) {
-    const args = node.args.map((a) => ids[a]);
-    switch (node.op) {
-      case "input":
-        ids.push(t.input(node.index));
-        break;
-      case "param":
-        ids.push(t.param(node.index, node.dtype === "bool" ? "boolean" : "number"));
-        break;
-      case "const":
-        ids.push(t.literal(node.dtype === "bool" ? node.value !== 0 : node.value));
-        break;
-      case "cast":
-        ids.push(t.cast(node.dtype, args[0]));
-        break;
-      case "tuple":
-        ids.push(t.tuple(args));
-        break;
-      case "bitcast":
-      case "rare":
-      case "loop":
-      case "item":
-      case "read":
-        return null;
-      default:
-        ids.push(t.op(node.op, args));
-    }
-  }
-  const params = program.params.map((_, i) => `p${i}`);
-  const result = ids[program.result] ?? unreachable("a program without a result");
-  return new Definition(t.finish(result, { inputs: program.inputs.length, params }));
 }

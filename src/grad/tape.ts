@@ -137,21 +137,15 @@ export class Tape implements Recorder {
   ran(call: Call, plan: Plan, out: Strided): void {
     // Outputs besides the first stand before the inputs.
     const more = plan.more?.length ?? 0;
-    const step = {
-      operation: call.operation,
-      inputs: more === 0 ? call.inputs : call.inputs.slice(more),
-      outs: more === 0 ? [out] : [out, ...call.inputs.slice(0, more)],
-      facts: call,
-      plan,
-    };
-    this.#record(step, () => this.#rules.ofCall(call, plan), true);
+    const inputs = more === 0 ? call.inputs : call.inputs.slice(more);
+    const outs = more === 0 ? [out] : [out, ...call.inputs.slice(0, more)];
+    this.#record(call.operation, inputs, outs, call, plan, null);
     this.#outer?.ran(call, plan, out);
   }
 
   noted(op: Noted): void {
     const { name, operation, inputs, outs, facts } = op;
-    const rule = () => this.#rules.ofName(name);
-    this.#record({ operation, inputs, outs, facts, plan: null }, rule, name !== "alias");
+    this.#record(operation, inputs, outs, facts, null, name);
     this.#outer?.noted?.(op);
   }
 
@@ -203,44 +197,77 @@ export class Tape implements Recorder {
     this.#outer?.touched?.(operation, of);
   }
 
-  #record(step: Omit<Step, "traced">, find: () => Rule | null, writes: boolean): void {
-    const { operation, inputs, outs } = step;
-    const bumps = (s: Storage) => (step.plan === null ? null : outs.filter((o) => o.storage === s).length);
-    const traced = inputs.map((t) => this.#reads(operation, t, bumps(t.storage)));
-    if (writes) for (const out of outs) this.#wrote(operation, out, bumps(out.storage));
-    const floats = outs.some((o) => isFloat(o.dtype));
-    const over = outs.some((o) => this.#traced.has(o.storage));
-    if (!over && !(floats && traced.includes(true))) return;
-    const full: Step = { ...step, traced };
-    const flows = floats && traced.includes(true);
-    const rule = find() ?? (flows ? failRule(operation) : nothing);
-    const kept = flows || rule.clears ? rule.keep(full) : nothing.keep(full);
+  /** A call, or what was noted by a name. */
+  #record(
+    operation: string,
+    inputs: readonly Strided[],
+    outs: readonly Strided[],
+    facts: object,
+    plan: Plan | null,
+    name: string | null,
+  ): void {
+    const traced = new Array<boolean>(inputs.length);
+    let [isTraced, floats, over] = [false, false, false];
+    for (let i = 0; i < inputs.length; i++) {
+      traced[i] = this.#reads(operation, inputs[i], bumpsOf(plan, outs, inputs[i].storage));
+      if (traced[i]) isTraced = true;
+    }
+    for (let k = 0; k < outs.length; k++) {
+      const out = outs[k];
+      if (name !== "alias") this.#wrote(operation, out, bumpsOf(plan, outs, out.storage));
+      if (isFloat(out.dtype)) floats = true;
+      if (this.#traced.has(out.storage)) over = true;
+    }
+    const flows = floats && isTraced;
+    if (!over && !flows) return;
+    const step: Step = { operation, inputs, outs, traced, facts, plan };
+    const found = name === null ? this.#rules.ofCall(facts as Call, plan!) : this.#rules.ofName(name);
+    const rule = found ?? (flows ? failRule(operation) : nothing);
+    const kept = flows || rule.clears ? rule.keep(step) : nothing.keep(step);
     if (!over && !kept.flows.includes(true)) return;
-    this.#append(full, rule, kept, bumps);
+    this.#append(step, rule, kept);
   }
 
-  #append(step: Step, rule: Rule, { flows, saves }: Kept, bumps: (s: Storage) => number | null): void {
+  #append(step: Step, rule: Rule, { flows, saves }: Kept): void {
+    const { operation, inputs, outs, traced, facts, plan } = step;
     const keeps = rule.keeps?.(step) ?? false;
-    const isFirst = step.outs.map((o) => isFloat(o.dtype) && !this.#traced.has(o.storage));
-    const replaces = step.outs.map((out) => {
-      if (!isFloat(out.dtype)) return false;
-      const before = this.#traced.get(out.storage);
+    const isFirst = new Array<boolean>(outs.length);
+    const replaces = new Array<boolean>(outs.length);
+    for (let k = 0; k < outs.length; k++)
+      isFirst[k] = isFloat(outs[k].dtype) && !this.#traced.has(outs[k].storage);
+    for (let k = 0; k < outs.length; k++) {
+      const out = outs[k];
+      replaces[k] = false;
+      if (!isFloat(out.dtype)) continue;
+      const isKnown = this.#traced.has(out.storage);
       const { written } = this.#know(out, null);
       const many = written.length > MOST_WRITES;
-      const isOver = before !== undefined && (many || written.some((v) => overlaps(v, out.frame)));
+      const isOver = isKnown && (many || written.some((v) => overlaps(v, out.frame)));
       if (!many) written.push(out.frame);
-      return isOver && !keeps;
-    });
+      replaces[k] = isOver && !keeps;
+    }
     const saved = saves.map((of) => {
       of.storage.retain();
       const isNew = this.#watch(of.storage);
       // What an operation has read and written over is not what it read.
-      const own = step.inputs.includes(of) ? (bumps(of.storage) ?? 0) : 0;
-      const over = own === 0 || !isNew ? undefined : step.outs.find((o) => o.storage === of.storage);
-      if (over !== undefined) this.#wrote(step.operation, over, 0);
+      const own = inputs.includes(of) ? (bumpsOf(plan, outs, of.storage) ?? 0) : 0;
+      const over = own === 0 || !isNew ? undefined : outs.find((o) => o.storage === of.storage);
+      if (over !== undefined) this.#wrote(operation, over, 0);
       return { of, version: of.storage.version - own };
     });
-    this.#nodes.push({ ...step, rule, flows, saved, isFirst, replaces });
+    this.#nodes.push({
+      operation,
+      inputs,
+      outs,
+      traced,
+      facts,
+      plan,
+      rule,
+      flows,
+      saved,
+      isFirst,
+      replaces,
+    });
   }
 
   #know(of: Strided, leaf: Leaf | null): Traced {
@@ -347,33 +374,43 @@ export class Tape implements Recorder {
   }
 
   #pass(node: Node, grads: Buffers, once: boolean): void {
-    const { outs, isFirst, replaces, flows } = node;
+    const { outs, isFirst } = node;
     if (!outs.some((o) => grads.has(o))) return;
-    // What is recorded of this is for the one around, which must find every gradient as it was.
-    const isLast = once && engine().recorder === null;
-    const isPassed = flows.includes(true) || node.rule.clears === true;
-    inScope(() => {
-      const g = outs.map((out, k) => {
-        const at = isFloat(out.dtype) ? grads.at(out) : null;
-        if (at === null) return null;
-        const own = wrap(share(at, at.frame));
-        if (!replaces[k]) return own;
+    const { scopes, recorder } = engine();
+    scopes.enter();
+    try {
+      // What is recorded of this is for the one around, which must find every gradient as it was.
+      this.#pull(node, grads, once && recorder === null);
+    } finally {
+      scopes.leave(none);
+    }
+    for (let k = 0; k < outs.length; k++) if (isFirst[k]) grads.detach(outs[k])?.release();
+  }
+
+  #pull(node: Node, grads: Buffers, isLast: boolean): void {
+    const { operation, inputs, outs, traced, facts, plan, rule, flows, saved, replaces } = node;
+    const isPassed = flows.includes(true) || rule.clears === true;
+    let some = false;
+    const g = outs.map((out, k) => {
+      const at = isFloat(out.dtype) ? grads.at(out) : null;
+      if (at === null) return null;
+      const own = wrap(share(at, at.frame));
+      if (replaces[k]) {
         const copy = isPassed ? own.clone() : null;
         own.fill(0);
+        if (copy !== null) some = true;
         return copy;
-      });
-      if (!isPassed || g.every((t) => t === null)) return;
-      for (const { of, version } of node.saved) {
-        this.#checkIntact(node.operation, of, version, of.storage.version);
       }
-      const value = (of: Strided): Tensor => {
-        if (!node.saved.some((s) => s.of === of))
-          unreachable(`${node.operation} looks at what it did not save`);
-        return wrap(share(of, of.frame));
-      };
-      node.rule.pull({ ...node, g, grads, value, isLast });
+      some = true;
+      return own;
     });
-    for (const [k, out] of outs.entries()) if (isFirst[k]) grads.detach(out)?.release();
+    if (!isPassed || !some) return;
+    for (const { of, version } of saved) this.#checkIntact(operation, of, version, of.storage.version);
+    const value = (of: Strided): Tensor => {
+      if (!saved.some((s) => s.of === of)) unreachable(`${operation} looks at what it did not save`);
+      return wrap(share(of, of.frame));
+    };
+    rule.pull({ operation, inputs, outs, traced, facts, plan, flows, g, grads, value, isLast });
   }
 
   /** Lets go of all that is retained. */
@@ -390,6 +427,17 @@ export class Tape implements Recorder {
     return this.#operation;
   }
 }
+
+/** So many of a storage's versions are the call's own; null: of what was noted nobody knows. */
+function bumpsOf(plan: Plan | null, outs: readonly Strided[], storage: Storage): number | null {
+  if (plan === null) return null;
+  let count = 0;
+  for (let k = 0; k < outs.length; k++) if (outs[k].storage === storage) count++;
+  return count;
+}
+
+/** Nothing that a step back makes outlives it. */
+const none = (): boolean => false;
 
 function release({ saved }: Node): void {
   for (const { of } of saved) of.storage.release();

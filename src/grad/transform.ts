@@ -148,6 +148,7 @@ function collected(recording: Recording<unknown>, grads: Buffers): Map<number, u
 
 /* Gradients -------------------------------------------------------------------------------------------------------- */
 
+/** Which arguments to derive by. */
 export interface GradOptions<W extends number | readonly number[] = number> {
   /** Of which argument, or of which, counted from 0; default the first. */
   readonly wrt?: W;
@@ -160,6 +161,7 @@ export type GradsOf<A extends readonly unknown[], W> = W extends readonly number
 
 /** What `valueAndGrad`'s functions give. */
 export interface ValueAndGrads<V, G> {
+  /** What the function gave. */
   readonly value: V;
   /** Trees of the same form as the arguments that they are the gradients of. */
   readonly grads: G;
@@ -228,6 +230,17 @@ function scalarOf(operation: string, value: unknown): Tensor {
  *
  * What `f` makes and does not return is freed, as in a scope. With { aux: true } it returns [loss, more], and `more` comes
  * back as `aux`.
+ *
+ * @param f a function of tensors, and of trees of them, that gives one number
+ * @param options `wrt`: which arguments, default the first; `aux`: f gives more than the loss
+ * @returns a function of the same arguments, which gives `value` and `grads`
+ * @throws TensorError where the value has more than one element, or something on the way has no gradient
+ * @example
+ * const x = tensor([1, 2, 3]);
+ * const loss = (v = x) => v.square().sum();
+ * const { value, grads } = valueAndGrad(loss)(x);
+ * value; // → f32 14
+ * grads; // → f32 [2, 4, 6]
  */
 export function valueAndGrad<A extends unknown[], X, const W extends number | readonly number[] = 0>(
   f: (...args: A) => readonly [Tensor, X],
@@ -298,6 +311,14 @@ function pairOf(op: string, result: unknown): readonly [unknown, unknown] {
  * As `valueAndGrad`, the gradients alone.
  *
  *     grad((x) => x.square().sum())(tensor([1, 2, 3])); // 2, 4, 6
+ *
+ * @param f a function of tensors, and of trees of them, that gives one number
+ * @param options `wrt`: which arguments, default the first
+ * @returns a function of the same arguments, which gives gradients
+ * @example
+ * const x = tensor([1, 2, 3]);
+ * const loss = (v = x) => v.square().sum();
+ * grad(loss)(x); // → f32 [2, 4, 6]
  */
 export function grad<A extends unknown[], const W extends number | readonly number[] = 0>(
   f: (...args: A) => Tensor,
@@ -318,6 +339,7 @@ export function grad<A extends unknown[], const W extends number | readonly numb
 
 /** The value of a function, and the way back from it. */
 export interface Vjp<A extends readonly unknown[], R> {
+  /** What the function gave. */
   readonly value: R;
   /** The gradients of the arguments, given one for each tensor of the value; as often as wanted. */
   pull(g: R): A;
@@ -334,6 +356,14 @@ const disposeSymbol: typeof Symbol.dispose = Symbol.dispose ?? (Symbol.for("Symb
  *
  *     using { value, pull } = vjp((a, b) => a.matmul(b), a, b);
  *     const [ga, gb] = pull(ones(value.shape));
+ *
+ * @param f a function of tensors, and of trees of them
+ * @param args what it is called with
+ * @returns `value`, and `pull`; `dispose` lets go of what was kept for it
+ * @example
+ * const { value, pull } = vjp((v) => v.square(), tensor([1, 2]));
+ * const [g] = pull(ones([2]));
+ * g; // → f32 [2, 4]
  */
 export function vjp<A extends unknown[], R>(f: (...args: A) => R, ...args: A): Vjp<A, R> {
   const op = "vjp";
@@ -390,6 +420,15 @@ function shapedAs(operation: string, value: Tensor, g: Tensor): Tensor {
  * The value of f(…primals) and how it moves as the primals move by the tangents: the product of the Jacobian and a vector.
  *
  *     const { value, tangent } = jvp((x) => x.sin(), [x], [ones(x.shape)]);
+ *
+ * @param f a function of tensors, and of trees of them
+ * @param primals where
+ * @param tangents which way
+ * @returns `value` and `tangent`
+ * @example
+ * const x = tensor([3]);
+ * const square = (v = x) => v.square();
+ * jvp(square, [x], [tensor([1])]).tangent; // → f32 [6]
  */
 export function jvp<A extends unknown[], R>(
   f: (...args: A) => R,
@@ -445,6 +484,13 @@ export function jvp<A extends unknown[], R>(
  * along it, at the cost of a few gradients.
  *
  *     hvp((x) => x.pow(3).sum(), [x], v); // 6·x·v
+ *
+ * @param f a function that gives one number
+ * @param args where
+ * @param vector a tree as the first argument
+ * @returns a tree as the first argument
+ * @example
+ * hvp((v) => v.pow(3).sum(), [tensor([2])], tensor([1])); // → f32 [12]
  */
 export function hvp<A extends [unknown, ...unknown[]]>(
   f: (...args: A) => Tensor,
@@ -474,6 +520,13 @@ export function hvp<A extends [unknown, ...unknown[]]>(
  * The same elements as a constant: no gradient flows through it. Of a tensor, or of all tensors in a tree.
  *
  *     const target = stopGradient(network(params, x));
+ *
+ * @param value a tensor, or a tree of them
+ * @returns the same elements
+ * @example
+ * const x = tensor([3]);
+ * const loss = (v = x) => v.mul(stopGradient(v)).sum();
+ * grad(loss)(x); // → f32 [3]
  */
 export function stopGradient<T>(value: T): T {
   const { shape, leaves } = readTree("stopGradient", value);
@@ -577,6 +630,16 @@ function asStep(
  * gradient for each argument (null: none). For functions that are not traced (njit, data), and for better formulas.
  *
  *     const clipped = customGradient((x) => x.clip(-1, 1), (g) => [g]);
+ *
+ * @param f a function of tensors, and of trees of them
+ * @param pull gets the result's gradient, the arguments and the result
+ * @returns a function as f
+ * @example
+ * const x = tensor([5]);
+ * const clipped = (v = x) => v.clip(-1, 1);
+ * const through = customGradient(clipped, (g) => [g]);
+ * const loss = (v = x) => through(v).sum();
+ * grad(loss)(x); // → f32 [1]
  */
 export function customGradient<A extends unknown[], R>(
   f: (...args: A) => R,
@@ -634,6 +697,15 @@ function gradientAt(op: string, grads: readonly unknown[], { path }: Leaf): Tens
  * tensors that it is given.
  *
  *     const block = checkpoint((p, x) => attention(p, x));
+ *
+ * @param f a function of tensors, and of trees of them
+ * @returns a function as f
+ * @example
+ * const x = tensor([3]);
+ * const square = (v = x) => v.square();
+ * const block = checkpoint(square);
+ * const loss = (v = x) => block(v).sum();
+ * grad(loss)(x); // → f32 [6]
  */
 export function checkpoint<A extends unknown[], R>(f: (...args: A) => R): (...args: A) => R {
   const op = "checkpoint";

@@ -8,7 +8,9 @@ import { isTensor, live, type Tensor } from "../tensor.ts";
 
 /** A tensor in a tree, and the path to it. */
 export interface Leaf {
+  /** The way to it: "layers.0.weight". */
   readonly path: string;
+  /** The tensor. */
   readonly tensor: Tensor;
 }
 
@@ -81,7 +83,9 @@ export function rebuilt(shape: Shape, made: readonly unknown[]): unknown {
       const result: Record<string, unknown> = {};
       for (const [key, item] of shape.entries) {
         const value = rebuilt(item, made);
-        Object.defineProperty(result, key, { value, enumerable: true, writable: true, configurable: true });
+        if (key !== "__proto__") result[key] = value;
+        else
+          Object.defineProperty(result, key, { value, enumerable: true, writable: true, configurable: true });
       }
       return result;
     }
@@ -92,6 +96,11 @@ export function rebuilt(shape: Shape, made: readonly unknown[]): unknown {
  * The tensors of a tree with the paths to them, in the order they are written down.
  *
  *     treeLeaves({ layers: [{ weight, bias }] }).map((leaf) => leaf.path); // "layers.0.weight", "layers.0.bias"
+ *
+ * @param tree plain objects and arrays of tensors
+ * @returns a list
+ * @example
+ * treeLeaves({ layers: [{ w: ones([2]) }] }).map((leaf) => leaf.path); // → [layers.0.w]
  */
 export function treeLeaves(tree: unknown): Leaf[] {
   return [...readTree("treeLeaves", tree).leaves];
@@ -101,6 +110,14 @@ export function treeLeaves(tree: unknown): Leaf[] {
  * The same tree with `fn` of each tensor in its place; further trees of the same form give it more tensors.
  *
  *     treeMap((p, g) => p.sub(g.mul(0.1)), params, grads);
+ *
+ * @param fn gets a tensor of each tree
+ * @param tree plain objects and arrays of tensors
+ * @param others trees of the same form
+ * @returns a tree of the same form
+ * @throws TensorError where forms differ
+ * @example
+ * treeMap((p, g) => p.sub(g), { w: tensor([3]) }, { w: tensor([1]) }).w; // → f32 [2]
  */
 export function treeMap<T>(
   fn: (tensor: Tensor, ...others: Tensor[]) => unknown,
@@ -115,7 +132,15 @@ export function treeMap<T>(
   return rebuilt(shape, made) as T;
 }
 
-/** The same tree with other tensors, in the order of `treeLeaves`. */
+/**
+ * The same tree with other tensors, in the order of `treeLeaves`.
+ *
+ * @param tree plain objects and arrays of tensors
+ * @param tensors as many as it has
+ * @returns a tree of the same form
+ * @example
+ * treeUnflatten({ w: tensor([3]) }, [tensor([7])]).w; // → f32 [7]
+ */
 export function treeUnflatten<T>(tree: T, tensors: readonly Tensor[]): T {
   const op = "treeUnflatten";
   const { shape, leaves } = readTree(op, tree);

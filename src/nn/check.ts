@@ -13,6 +13,12 @@ import { type Tensor, wrap } from "../tensor.ts";
  * its operands had is an error that names it. Slow, and for finding out.
  *
  *     checkNumbers(() => valueAndGrad(loss)(params, x, y));
+ *
+ * @param fn the function
+ * @returns what it returns
+ * @throws TensorError where one is made: the operation and the place
+ * @example
+ * checkNumbers(() => tensor([1, 2]).mul(2)); // → f32 [2, 4]
  */
 export function checkNumbers<R>(fn: () => R): R {
   checkThunk("checkNumbers", fn, "checkNumbers(() => loss(params, x))");

@@ -10,6 +10,7 @@ import { readOptions } from "../ops/arguments.ts";
 import type { Tensor } from "../tensor.ts";
 import { mapTree, tensorsOf } from "./tree.ts";
 
+/** The options of `loader`. */
 export interface LoaderOptions {
   /** Samples of a batch. Default 32. */
   readonly batch?: number;
@@ -23,11 +24,13 @@ export interface LoaderOptions {
 
 /** Where samples come from that are not tensors yet. */
 export interface SampleSource<B> {
+  /** How many samples there are. */
   readonly size: number;
   /** The samples of these numbers, as a batch. */
   load(indices: readonly number[]): B | Promise<B>;
 }
 
+/** Batches, epoch by epoch. */
 export interface Loader<B> extends Iterable<B>, AsyncIterable<B> {
   /** Batches of an epoch. */
   readonly length: number;
@@ -46,6 +49,15 @@ function whole(name: string, value: unknown, least: number): number {
  * Batches of a tree of tensors, or of a source. What a batch is made of is whoever asks's to free.
  *
  *     for (const { x, y } of loader({ x: images, y: labels }, { batch: 64, shuffle: 1 })) …
+ *
+ * @param source a tree of tensors with one first axis, or what gives samples by their numbers
+ * @param data the same: a tree of tensors
+ * @param options `batch`, `shuffle`: a seed; `dropLast`, `prefetch`
+ * @returns what can be walked over, again and again
+ * @example
+ * const batches = loader({ x: arange(5) }, { batch: 2 });
+ * batches.length; // → 3
+ * [...batches][2].x; // → f32 [4]
  */
 export function loader<B>(source: SampleSource<B>, options?: LoaderOptions): Loader<B>;
 export function loader<B>(data: B, options?: LoaderOptions): Loader<B>;

@@ -10,17 +10,42 @@ const byName = (operation: string, tree: unknown) =>
     tensorsOf(operation, tree, "the parameters").map(({ path, tensor }) => [path || "tensor", tensor]),
   );
 
-/** Writes a tree of tensors into a file: `await saveTree("model.safetensors", params)`. */
+/**
+ * Writes a tree of tensors into a file: `await saveTree("model.safetensors", params)`.
+ *
+ * @param path where to
+ * @param tree plain objects and arrays of tensors
+ * @example
+ * await saveTree("model.safetensors", { w: tensor([1, 2]) });
+ * (await loadTree("model.safetensors", { w: zeros([2]) })).w; // → f32 [1, 2]
+ */
 export async function saveTree(path: string, tree: unknown): Promise<void> {
   await saveTensors(path, byName("saveTree", tree));
 }
 
-/** The same as bytes. */
+/**
+ * The same as bytes.
+ *
+ * @param tree plain objects and arrays of tensors
+ * @returns a promise of a file's bytes
+ * @example
+ * const bytes = await encodeTree({ w: tensor([1, 2]) });
+ * (await loadTree(bytes, { w: zeros([2]) })).w; // → f32 [1, 2]
+ */
 export const encodeTree = (tree: unknown): Promise<Uint8Array> => encode(byName("encodeTree", tree));
 
 /**
  * Reads a file into a tree that is there, name by name, in place; dtypes are converted. Every tensor of the tree must be in
  * the file, and nothing else, unless `strict` is false.
+ *
+ * @param source a path, a URL or bytes
+ * @param tree the tensors to write to
+ * @param options `strict`: names must be the same, default true
+ * @returns a promise of the tree
+ * @throws TensorError where a name is missing or a shape differs
+ * @example
+ * const bytes = await encodeTree({ w: tensor([1, 2]) });
+ * (await loadTree(bytes, { w: zeros([2]) })).w; // → f32 [1, 2]
  */
 export async function loadTree<P>(
   source: Source,

@@ -14,11 +14,15 @@ import { leavesOf } from "./tree.ts";
 
 /** A loss and its gradients: what `valueAndGrad` of strided/grad gives. */
 export interface Stepped {
+  /** The loss. */
   readonly value: Tensor;
+  /** A tree of gradients. */
   readonly grads: unknown;
 }
 
+/** The options of `fit`. */
 export interface FitOptions<P, B> {
+  /** What changes the parameters. */
   readonly optimiser: Optimiser<P>;
   /** Batches: a loader, or anything that can be walked over again. */
   readonly data: Loader<B> | Iterable<B> | AsyncIterable<B>;
@@ -28,6 +32,7 @@ export interface FitOptions<P, B> {
   readonly epochs?: number;
   /** Steps at the most. */
   readonly steps?: number;
+  /** The step size as a function of the step. */
   readonly schedule?: Schedule;
   /** Gradients that are longer, as one vector, become that long. */
   readonly clip?: number;
@@ -50,10 +55,13 @@ export interface FitOptions<P, B> {
   readonly check?: boolean;
 }
 
+/** How it went. */
 export interface Fitted {
   /** Of each step. */
   readonly losses: readonly number[];
+  /** Steps that were made. */
   readonly steps: number;
+  /** Walks over the data. */
   readonly epochs: number;
   /** Ended by the signal, or by onStep. */
   readonly stopped: boolean;
@@ -73,6 +81,20 @@ function whole(name: string, value: unknown): number {
  *
  *     await fit({ optimiser: adam(params), data: loader({ x, y }, { shuffle: 1 }), epochs: 10,
  *       step: valueAndGrad((p, { x, y }) => mse(model(p, x), y)) });
+ *
+ * @param options `optimiser`, `data`, `step`, `epochs` and more
+ * @returns a promise of the losses, and of how it ended
+ * @example
+ * const params = { w: tensor([0]) };
+ * const x = tensor([1]);
+ * const { losses } = await fit({
+ *   optimiser: sgd(params, { lr: 0.25 }),
+ *   data: [x],
+ *   step: valueAndGrad((p = params, target = x) => mse(p.w, target)),
+ *   epochs: 2,
+ *   progress: false,
+ * });
+ * losses; // → [1, 0.25]
  */
 export async function fit<P, B>(options: FitOptions<P, B>): Promise<Fitted> {
   const read = readOptions("fit", options, "{ optimiser, data, step }", names) as FitOptions<P, B>;

@@ -10,7 +10,14 @@ function above(operation: string, name: string, value: unknown): number {
   return fail("value", operation, `${name} is ${describe(value)}.`, "Use a number above 0.");
 }
 
-/** The length of all gradients as one vector, in f64. */
+/**
+ * The length of all gradients as one vector, in f64.
+ *
+ * @param grads a tree of tensors
+ * @returns a number
+ * @example
+ * gradientNorm({ a: tensor([3]), b: tensor([4]) }); // → 5
+ */
 export function gradientNorm(grads: unknown): number {
   const leaves = tensorsOf("gradientNorm", grads, "the gradients");
   return unrecorded(() =>
@@ -18,7 +25,16 @@ export function gradientNorm(grads: unknown): number {
   );
 }
 
-/** Gradients that are longer, as one vector, become that long. Given back is how long they were. */
+/**
+ * Gradients that are longer, as one vector, become that long. Given back is how long they were.
+ *
+ * @param grads a tree of tensors, changed in place
+ * @param most the length
+ * @returns how long they were
+ * @example
+ * const grads = { w: tensor([3, 4]) };
+ * clipByNorm(grads, 2.5); // → 5
+ */
 export function clipByNorm(grads: unknown, most: number): number {
   above("clipByNorm", "the norm", most);
   const length = gradientNorm(grads);
@@ -30,7 +46,16 @@ export function clipByNorm(grads: unknown, most: number): number {
   return length;
 }
 
-/** No element of a gradient is further from 0 than this. */
+/**
+ * No element of a gradient is further from 0 than this.
+ *
+ * @param grads a tree of tensors, changed in place
+ * @param most the distance
+ * @example
+ * const grads = { w: tensor([3, -4]) };
+ * clipByValue(grads, 1);
+ * grads.w; // → f32 [1, -1]
+ */
 export function clipByValue(grads: unknown, most: number): void {
   above("clipByValue", "the value", most);
   unrecorded(() => {
@@ -39,7 +64,17 @@ export function clipByValue(grads: unknown, most: number): void {
   });
 }
 
-/** sum + grads·share, in place; null: a copy of the first. For batches that are too large for one. */
+/**
+ * sum + grads·share, in place; null: a copy of the first. For batches that are too large for one.
+ *
+ * @param sum what came so far, or null
+ * @param grads a tree of tensors
+ * @param share what they count, default 1
+ * @returns the sum
+ * @example
+ * const first = accumulate(null, { w: tensor([1]) });
+ * accumulate(first, { w: tensor([2]) }).w; // → f32 [3]
+ */
 export function accumulate<G>(sum: G | null, grads: G, share = 1): G {
   return unrecorded(() => {
     if (sum === null) return mapTree("accumulate", grads, (t) => t.mul(share));

@@ -38,6 +38,7 @@ function own<P extends object>(operation: string, params: P, names: readonly str
 const biasOf = (inputs: number): Initialiser => uniform(-1 / Math.sqrt(inputs), 1 / Math.sqrt(inputs));
 const torchs = kaimingUniform(Math.sqrt(5));
 
+/** How a layer's parameters begin. */
 export interface LayerOptions extends InitOptions {
   /** Is there a bias? Default true. */
   readonly bias?: boolean;
@@ -48,7 +49,9 @@ const layerNames = ["bias", "weight", "rng", "dtype"];
 
 /** A weight, and a bias where there is one. */
 export interface Weighted {
+  /** What the input is multiplied with. */
   readonly weight: Tensor;
+  /** What is added; there may be none. */
   readonly bias?: Tensor;
 }
 
@@ -99,8 +102,11 @@ export const linear: {
   },
 );
 
+/** The options of a convolution: those of `conv2d` of strided, without the bias. */
 export type ConvLayerOptions = Omit<ConvOptions, "bias">;
+/** How a convolution's parameters begin. */
 export interface ConvInitOptions extends LayerOptions {
+  /** Channels are split into so many groups; default 1. */
   readonly groups?: number;
 }
 
@@ -196,9 +202,12 @@ export const embedding: {
 
 /** A scale, and a shift where there is one. */
 export interface Scaled {
+  /** The scale. */
   readonly weight: Tensor;
+  /** The shift; there may be none. */
   readonly bias?: Tensor;
 }
+/** The options of normalisations. */
 export interface NormOptions {
   /** Added to the variance. Default 1e-5. */
   readonly eps?: number;
@@ -298,9 +307,12 @@ export const groupNorm: {
 
 /** What batchNorm has seen so far: it belongs to the model, and no gradient flows into it. */
 export interface BatchState {
+  /** The mean of each channel. */
   readonly mean: Tensor;
+  /** The variance of each channel. */
   readonly variance: Tensor;
 }
+/** The options of `batchNorm`. */
 export interface BatchNormOptions extends NormOptions {
   /** true: by this batch, which the state learns from. false (the default): by the state. */
   readonly training?: boolean;
@@ -359,15 +371,25 @@ function remember(state: Tensor, seen: Tensor, momentum: number, scale: number):
 
 /* Chance ------------------------------------------------------------------------------------------------------------ */
 
+/** The options of `dropout`. */
 export interface DropoutOptions {
   /** How many elements become 0, of all. Default 0.5. */
   readonly p?: number;
+  /** Where random numbers come from. */
   readonly rng: RandomGenerator;
   /** false: nothing is done. Default true. */
   readonly training?: boolean;
 }
 
-/** Some elements become 0, the others grow so that the mean stays. */
+/**
+ * Some elements become 0, the others grow so that the mean stays.
+ *
+ * @param x a tensor of any layout
+ * @param options `rng`; `p`: how many become 0, default 0.5; `training`
+ * @returns a new tensor of x's shape; x itself where nothing is done
+ * @example
+ * dropout(ones([3]), { rng: random.generator(1), training: false }); // → f32 [1, 1, 1]
+ */
 export function dropout(x: Tensor, options: DropoutOptions): Tensor {
   const read = readOptions("dropout", options, "{ p: 0.1, rng }", ["p", "rng", "training"]);
   const { p = 0.5, rng, training = true } = read;
@@ -386,13 +408,20 @@ export function dropout(x: Tensor, options: DropoutOptions): Tensor {
 
 /* Attention --------------------------------------------------------------------------------------------------------- */
 
+/** The four matrices of attention. */
 export interface AttentionParams {
+  /** Of what looks. */
   readonly query: Weighted;
+  /** Of what is looked at. */
   readonly key: Weighted;
+  /** Of what is taken from there. */
   readonly value: Weighted;
+  /** Of what is made of it. */
   readonly out: Weighted;
 }
+/** The options of `multiHeadAttention`. */
 export interface AttentionOptions {
+  /** How many; they divide D. */
   readonly heads: number;
   /** Each place sees itself and those before it. Default false. */
   readonly causal?: boolean;

@@ -1,11 +1,12 @@
 /** Losses: how far a prediction is from what was wanted. Each is made of operations that have gradients. */
 import { log1p, logSoftmax, where } from "../api.ts";
-import { isInteger } from "../dtype.ts";
 import { describe, fail, list } from "../errors.ts";
 import { oneHot } from "../library/creation.ts";
 import { readOptions } from "../ops/arguments.ts";
 import { liveTensor, type Tensor } from "../tensor.ts";
+import { hasScores, readClasses } from "./classes.ts";
 
+/** What becomes of the losses of the elements. */
 export interface LossOptions {
   /** What becomes of the losses of the elements: their mean (the default), their sum, or nothing. */
   readonly reduction?: "mean" | "sum" | "none";
@@ -33,24 +34,54 @@ function apart(operation: string, prediction: Tensor, target: Tensor): Tensor {
   return p.sub(t);
 }
 
-/** (prediction - target)². */
+/**
+ * The square of the distance: (prediction - target)².
+ *
+ * @param prediction what a model gave
+ * @param target what was wanted, of the same shape
+ * @param options `reduction`: "mean" (default), "sum" or "none"
+ * @returns a new tensor: one number, or the losses of all elements
+ * @throws TensorError where shapes differ
+ * @example
+ * mse(tensor([1, 2]), tensor([1, 4])); // → f32 2
+ */
 export function mse(prediction: Tensor, target: Tensor, options?: LossOptions): Tensor {
   const { reduction } = readOptions("mse", options, '{ reduction: "sum" }', names);
   return reduced("mse", apart("mse", prediction, target).square(), reduction);
 }
 
-/** |prediction - target|. */
+/**
+ * The distance: |prediction - target|.
+ *
+ * @param prediction what a model gave
+ * @param target what was wanted, of the same shape
+ * @param options `reduction`: "mean" (default), "sum" or "none"
+ * @returns a new tensor: one number, or the losses of all elements
+ * @throws TensorError where shapes differ
+ * @example
+ * l1(tensor([1, 2]), tensor([1, 4])); // → f32 1
+ */
 export function l1(prediction: Tensor, target: Tensor, options?: LossOptions): Tensor {
   const { reduction } = readOptions("l1", options, '{ reduction: "sum" }', names);
   return reduced("l1", apart("l1", prediction, target).abs(), reduction);
 }
 
+/** The options of `huber`. */
 export interface HuberOptions extends LossOptions {
   /** Where squares end and distances begin. Default 1. */
   readonly delta?: number;
 }
 
-/** Half the square of small distances; of large ones, delta times what is beyond half of it. */
+/**
+ * Half the square of small distances; of large ones, delta times what is beyond half of it.
+ *
+ * @param prediction what a model gave
+ * @param target what was wanted, of the same shape
+ * @param options `delta`: where squares end, default 1; `reduction`
+ * @returns a new tensor: one number, or the losses of all elements
+ * @example
+ * huber(tensor([0]), tensor([3])); // → f32 2.5
+ */
 export function huber(prediction: Tensor, target: Tensor, options?: HuberOptions): Tensor {
   const { reduction, delta = 1 } = readOptions("huber", options, "{ delta: 2 }", ["delta", ...names]);
   if (!(typeof delta === "number" && delta > 0))
@@ -64,29 +95,22 @@ export function huber(prediction: Tensor, target: Tensor, options?: HuberOptions
   return reduced("huber", losses, reduction);
 }
 
+/** The options of `crossEntropy`. */
 export interface CrossEntropyOptions extends LossOptions {
   /** So much of the wanted probability is spread over all classes. Default 0. */
   readonly labelSmoothing?: number;
 }
 
-/** Classes as numbers: whole, and of the shape that the others have without the last axis. */
+/** Classes of the shape that the scores have without the last axis. */
 function checkClasses(operation: string, scores: Tensor, classes: Tensor): void {
-  const [s, c] = [liveTensor(operation, scores), liveTensor(operation, classes)];
-  if (!isInteger(c.dtype))
-    fail(
-      "dtype",
-      operation,
-      `the classes are ${c.dtype}.`,
-      'They are whole numbers: convert with to("i32").',
-    );
-  if (s.rank === 0 || s.shape.slice(0, -1).join() !== c.shape.join()) {
-    fail(
-      "shape",
-      operation,
-      `the scores are ${list(s.shape)}, the classes ${list(c.shape)}.`,
-      "Scores have one axis more, the last: a number for each class.",
-    );
-  }
+  const [s, c] = [liveTensor(operation, scores), readClasses(operation, classes)];
+  if (hasScores(s, c)) return;
+  fail(
+    "shape",
+    operation,
+    `the scores are ${list(s.shape)}, the classes ${list(c.shape)}.`,
+    "Scores have one axis more, the last: a number for each class.",
+  );
 }
 
 /** Σ over the last axis of what the classes choose. */
@@ -97,6 +121,14 @@ const chosen = (scores: Tensor, classes: Tensor): Tensor =>
  * -log of the probability that softmax gives to the right class: logits […, C], classes […] as whole numbers.
  *
  *     crossEntropy(logits, tensor([2, 0], { dtype: "i32" }));
+ *
+ * @param logits scores, […, C]
+ * @param classes whole numbers, […]
+ * @param options `labelSmoothing`, `reduction`
+ * @returns a new tensor: one number, or a loss a class
+ * @throws TensorError where a class is out of range
+ * @example
+ * crossEntropy(tensor([[1000, 0]]), tensor([0], { dtype: "i32" })); // → f32 0
  */
 export function crossEntropy(logits: Tensor, classes: Tensor, options?: CrossEntropyOptions): Tensor {
   const op = "crossEntropy";
@@ -114,14 +146,32 @@ export function crossEntropy(logits: Tensor, classes: Tensor, options?: CrossEnt
   return reduced(op, losses, reduction);
 }
 
-/** -log of the probability of the right class, of logarithms that are there: logProbabilities […, C], classes […]. */
+/**
+ * -log of the probability of the right class, of logarithms that are there: logProbabilities […, C], classes […].
+ *
+ * @param logProbabilities logarithms, […, C]
+ * @param classes whole numbers, […]
+ * @param options `reduction`
+ * @returns a new tensor: one number, or a loss a class
+ * @example
+ * nll(tensor([[-1, -2]]), tensor([1], { dtype: "i32" })); // → f32 2
+ */
 export function nll(logProbabilities: Tensor, classes: Tensor, options?: LossOptions): Tensor {
   const { reduction } = readOptions("nll", options, '{ reduction: "sum" }', names);
   checkClasses("nll", logProbabilities, classes);
   return reduced("nll", chosen(logProbabilities, classes).neg(), reduction);
 }
 
-/** Cross entropy of yes and no, by logits: max(x, 0) - x·y + log(1 + exp(-|x|)), which never overflows. */
+/**
+ * Cross entropy of yes and no, by logits: max(x, 0) - x·y + log(1 + exp(-|x|)), which never overflows.
+ *
+ * @param logits scores: yes is positive
+ * @param target 0 or 1, or between them, of the same shape
+ * @param options `reduction`
+ * @returns a new tensor: one number, or the losses of all elements
+ * @example
+ * binaryCrossEntropy(tensor([1000]), tensor([1])); // → f32 0
+ */
 export function binaryCrossEntropy(logits: Tensor, target: Tensor, options?: LossOptions): Tensor {
   const op = "binaryCrossEntropy";
   const { reduction } = readOptions(op, options, '{ reduction: "sum" }', names);

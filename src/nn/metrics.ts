@@ -5,19 +5,13 @@ import { describe, fail, list } from "../errors.ts";
 import { scatterAdd } from "../library/indexing.ts";
 import { liveTensor, type Tensor } from "../tensor.ts";
 import { unrecorded } from "./aside.ts";
+import { hasScores, readClasses } from "./classes.ts";
 
 /** Classes of scores, the likeliest of the last axis; classes themselves stay what they are. */
 function classesOf(operation: string, predicted: Tensor, classes: Tensor): Tensor {
-  const [p, c] = [liveTensor(operation, predicted), liveTensor(operation, classes)];
-  if (!isInteger(c.dtype))
-    fail(
-      "dtype",
-      operation,
-      `the classes are ${c.dtype}.`,
-      'They are whole numbers: convert with to("i32").',
-    );
+  const [p, c] = [liveTensor(operation, predicted), readClasses(operation, classes)];
   if (p.shape.join() === c.shape.join() && isInteger(p.dtype)) return p;
-  if (p.shape.slice(0, -1).join() === c.shape.join()) return p.argmax({ axis: -1 });
+  if (hasScores(p, c)) return p.argmax({ axis: -1 });
   return fail(
     "shape",
     operation,
@@ -28,14 +22,32 @@ function classesOf(operation: string, predicted: Tensor, classes: Tensor): Tenso
 
 const quietly = <R>(fn: () => R): R => unrecorded(() => scope(fn));
 
-/** How many predictions are right, of all: of scores […, C] or of classes […]. */
+/**
+ * How many predictions are right, of all: of scores […, C] or of classes […].
+ *
+ * @param predicted scores […, C], or classes […]
+ * @param classes the right ones
+ * @returns from 0 to 1
+ * @example
+ * accuracy(tensor([[1, 9], [9, 1]]), tensor([1, 1], { dtype: "i32" })); // → 0.5
+ */
 export function accuracy(predicted: Tensor, classes: Tensor): number {
   return quietly(
     () => classesOf("accuracy", predicted, classes).equal(classes).mean({ dtype: "f64" }).item() as number,
   );
 }
 
-/** How often class i was taken for class j: [classes, classes], i64. */
+/**
+ * How often class i was taken for class j: [classes, classes], i64.
+ *
+ * @param predicted scores […, C], or classes […]
+ * @param classes the right ones
+ * @param count how many classes there are
+ * @returns a new matrix: rows are the right ones
+ * @example
+ * const [a, b] = [tensor([1, 1], { dtype: "i32" }), tensor([0, 1], { dtype: "i32" })];
+ * confusion(a, b, 2); // → i64 [[0n, 1n], [0n, 1n]]
+ */
 export function confusion(predicted: Tensor, classes: Tensor, count: number): Tensor<"i64"> {
   if (!(Number.isSafeInteger(count) && count > 0))
     fail("value", "confusion", `the number of classes is ${describe(count)}.`, "Use a whole number from 1.");
@@ -48,7 +60,15 @@ export function confusion(predicted: Tensor, classes: Tensor, count: number): Te
   });
 }
 
-/** How much of the variance is explained: 1 is all of it, 0 what the mean would do. */
+/**
+ * How much of the variance is explained: 1 is all of it, 0 what the mean would do.
+ *
+ * @param prediction what a model gave
+ * @param target what was wanted, of the same shape
+ * @returns 1 at the most
+ * @example
+ * r2(tensor([1, 2]), tensor([1, 2])); // → 1
+ */
 export function r2(prediction: Tensor, target: Tensor): number {
   return quietly(() => {
     const [p, t] = [liveTensor("r2", prediction).to("f64"), liveTensor("r2", target).to("f64")];
@@ -65,7 +85,15 @@ export function r2(prediction: Tensor, target: Tensor): number {
   });
 }
 
-/** The mean distance. */
+/**
+ * The mean distance.
+ *
+ * @param prediction what a model gave
+ * @param target what was wanted, of the same shape
+ * @returns a number
+ * @example
+ * meanAbsoluteError(tensor([1, 2]), tensor([1, 4])); // → 1
+ */
 export function meanAbsoluteError(prediction: Tensor, target: Tensor): number {
   return quietly(
     () =>
@@ -73,7 +101,15 @@ export function meanAbsoluteError(prediction: Tensor, target: Tensor): number {
   );
 }
 
-/** Of the ones that were taken for class 1, how many are; of those that are, how many were taken so; and both in one. */
+/**
+ * Of the ones that were taken for class 1, how many are; of those that are, how many were taken so; and both in one.
+ *
+ * @param predicted scores […, 2], or 0 and 1
+ * @param classes the right ones
+ * @returns `precision`, `recall` and `f1`
+ * @example
+ * precisionRecall(tensor([1, 1], { dtype: "i32" }), tensor([0, 1], { dtype: "i32" })).precision; // → 0.5
+ */
 export function precisionRecall(
   predicted: Tensor,
   classes: Tensor,

@@ -15,6 +15,7 @@ import { chooser, leavesOf, tensorsOf, type Which } from "./tree.ts";
 
 /** Changes parameters in place. */
 export interface Optimiser<P = unknown> {
+  /** What it changes. */
   readonly params: P;
   /** The step size; a schedule sets it. */
   lr: number;
@@ -28,6 +29,7 @@ export interface Optimiser<P = unknown> {
   restore(saved: { readonly steps: number; readonly state: Optimiser["state"] }): void;
 }
 
+/** What all optimisers take. */
 export interface OptimiserOptions {
   /** Parameters that stay as they are: paths, or a question about a path. */
   readonly frozen?: Which;
@@ -160,7 +162,9 @@ function callableFor({ name, update: fn, slots, values }: Kind): Callable {
 
 /* Kinds -------------------------------------------------------------------------------------------------------------- */
 
+/** The options of `sgd`. */
 export interface SgdOptions extends OptimiserOptions {
+  /** The step size. */
   readonly lr: number;
   /** How much of the last direction is kept. Default 0. */
   readonly momentum?: number;
@@ -193,6 +197,14 @@ const heavySgd = (p: number, g: number, b: number, { lr, decay, keep, take, firs
  *
  *     const optimiser = sgd(params, { lr: 0.1, momentum: 0.9 });
  *     optimiser.step(grads);
+ *
+ * @param params a tree of tensors, changed in place
+ * @param options `lr`, `momentum`, `dampening`, `nesterov`, `weightDecay`, `frozen`
+ * @returns an optimiser
+ * @example
+ * const params = { w: tensor([1]) };
+ * sgd(params, { lr: 0.5 }).step({ w: tensor([1]) });
+ * params.w; // → f32 [0.5]
  */
 export function sgd<P>(params: P, options: SgdOptions): Optimiser<P> {
   const names = ["lr", "momentum", "dampening", "nesterov", "weightDecay", "frozen"];
@@ -224,6 +236,7 @@ export function sgd<P>(params: P, options: SgdOptions): Optimiser<P> {
   return optimiser(kind, params, lr, frozen);
 }
 
+/** The options of `adam` and `adamw`. */
 export interface AdamOptions extends OptimiserOptions {
   /** Default 0.001. */
   readonly lr?: number;
@@ -281,13 +294,34 @@ function adamLike<P>(name: "adam" | "adamw", params: P, options: AdamOptions): O
   return optimiser(kind, params, lr, read.frozen);
 }
 
-/** Steps by the mean of gradients over the root of their mean square. */
+/**
+ * Steps by the mean of gradients over the root of their mean square.
+ *
+ * @param params a tree of tensors, changed in place
+ * @param options `lr`, `betas`, `eps`, `weightDecay`, `frozen`
+ * @returns an optimiser
+ * @example
+ * const params = { w: tensor([1]) };
+ * adam(params, { lr: 0.5 }).step({ w: tensor([1]) });
+ * params.w; // → f32 [0.5]
+ */
 export const adam = <P>(params: P, options: AdamOptions = {}): Optimiser<P> =>
   adamLike("adam", params, options);
-/** Adam whose parameters shrink by themselves, and not by their gradients. */
+/**
+ * Adam whose parameters shrink by themselves, and not by their gradients.
+ *
+ * @param params a tree of tensors, changed in place
+ * @param options `lr`, `betas`, `eps`, `weightDecay`, `frozen`
+ * @returns an optimiser
+ * @example
+ * const params = { w: tensor([1]) };
+ * adamw(params, { lr: 0.5, weightDecay: 0 }).step({ w: tensor([1]) });
+ * params.w; // → f32 [0.5]
+ */
 export const adamw = <P>(params: P, options: AdamOptions = {}): Optimiser<P> =>
   adamLike("adamw", params, options);
 
+/** The options of `rmsprop`. */
 export interface RmspropOptions extends OptimiserOptions {
   /** Default 0.01. */
   readonly lr?: number;
@@ -295,7 +329,9 @@ export interface RmspropOptions extends OptimiserOptions {
   readonly alpha?: number;
   /** Default 1e-8. */
   readonly eps?: number;
+  /** So much of the parameter is added to its gradient. Default 0. */
   readonly weightDecay?: number;
+  /** How much of the last direction is kept. Default 0. */
   readonly momentum?: number;
   /** By the variance of gradients instead of their mean square. Default false. */
   readonly centered?: boolean;
@@ -331,7 +367,17 @@ const fullRms = (
   return [p - lr * next, square, mean, next];
 };
 
-/** Steps by gradients over the root of their mean square. */
+/**
+ * Steps by gradients over the root of their mean square.
+ *
+ * @param params a tree of tensors, changed in place
+ * @param options `lr`, `alpha`, `eps`, `momentum`, `weightDecay`, `centered`, `frozen`
+ * @returns an optimiser
+ * @example
+ * const optimiser = rmsprop({ w: tensor([1]) });
+ * optimiser.step({ w: tensor([1]) });
+ * optimiser.steps; // → 1
+ */
 export function rmsprop<P>(params: P, options: RmspropOptions = {}): Optimiser<P> {
   const names = ["lr", "alpha", "eps", "weightDecay", "momentum", "centered", "frozen"];
   const read = readOptions("rmsprop", options, "{ lr: 0.01 }", names);

@@ -2,9 +2,11 @@
 
 /** Who writes it. */
 export interface Progress {
+  /** Writes some text. */
   write(text: string): void;
   /** A terminal's line can be rewritten. */
   readonly isTTY?: boolean | undefined;
+  /** Characters of a line. */
   readonly columns?: number | undefined;
 }
 

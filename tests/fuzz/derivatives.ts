@@ -110,6 +110,8 @@ function slopeOf(f: F, at: readonly [number, number], i: number): { slope: numbe
   const scale = Math.max(1, Math.abs(slope), Math.abs(y));
   if (Math.abs(better[1] - better[0]) > 1e-8 * scale) return null;
   if (Math.abs(sides[0] - sides[1]) > 1e-3 * scale) return null;
+  // A staircase looks like a slope from afar.
+  if (sides.some((side) => Math.abs(side - slope) > 1e-2 * scale)) return null;
   // Steps in step with the distances are seen by others.
   const others = [1.37e-4, -0.83e-4, 3.1e-5, -7.3e-4];
   if (others.some((h) => !(Math.abs(moved(h) - y - slope * h) <= 1e-3 * scale))) return null;

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { grad, gradcheck, vjp } from "../../src/grad.ts";
-import { matmul, scope, softmax, sort, type Tensor, take, zeros } from "../../src/index.ts";
+import { matmul, maxPool2d, scope, softmax, sort, type Tensor, take, zeros } from "../../src/index.ts";
 import { calls } from "../fuzz/calls.ts";
 import { constant, differentiable, drawn, layouts, leaving, refused } from "./operations.ts";
 
@@ -59,6 +59,24 @@ describe("gradients of operations", () => {
     expect(grad((t: Tensor) => t.max())(x).toArray()).toEqual([1 / 3, 1 / 3, 1 / 3]);
     expect(grad((t: Tensor) => t.prod())(zeros([2], { dtype: "f64" })).toArray()).toEqual([0, 0]);
     expect(grad((t: Tensor) => t.pow(3).sum())(x).toArray()).toEqual([3, 3, 3]);
+  });
+
+  it("of pools with many windows are those of a few, with overlaps and ties", () => {
+    const few = drawn({ shape: [1, 1, 12, 12], low: -2, high: 2 }, 3, "dense");
+    const tied = few.mul(2).round();
+    for (const options of [{}, { stride: 1 }, { stride: 3 }, { padding: 1 }]) {
+      for (const one of [few, tied]) {
+        const weights = drawn({ shape: maxPool2d(one, 2, options).shape, low: 1, high: 2 }, 5, "dense");
+        const f = (t: Tensor) => maxPool2d(t, 2, options).mul(weights).sum();
+        const alone = grad(f)(one);
+        const many = grad(f)(one.broadcastTo([200, 2, 12, 12]).clone());
+        expect(many.sub(alone).abs().max().item(), JSON.stringify(options)).toBe(0);
+      }
+    }
+    const slope = (t: Tensor) => grad((u: Tensor) => maxPool2d(u, 2).pow(3).sum())(t).sum();
+    const [one, many] = [few, few.broadcastTo([200, 2, 12, 12]).clone()].map((t) => grad(slope)(t));
+    expect(many.sub(one).abs().max().item()).toBe(0);
+    expect(one.abs().max().item()).toBeGreaterThan(0);
   });
 });
 

@@ -269,6 +269,11 @@ export const differentiable: Readonly<Record<string, Row>> = {
     return [eigenvalues, eigenvectors.abs()];
   }),
   "linalg.eigvalsh": row([square], (a) => linalg.eigvalsh(positive(a))),
+  "linalg.pinv": row([x, plain(2, 3, 2)], (wide, tall) => [linalg.pinv(wide), linalg.pinv(tall)]),
+  "linalg.lstsq": row([plain(4, 2), plain(4), x, plain(2, 2)], (tall, b, wide, c) => {
+    const { x: found, residuals, s } = linalg.lstsq(tall, b);
+    return [found, residuals, s, linalg.lstsq(wide, c).x];
+  }),
   "linalg.matrixPower": row([square], (a) => linalg.matrixPower(positive(a), -2)),
   "linalg.matrixNorm": row([x], (a) => linalg.matrixNorm(a)),
   "linalg.vectorNorm": row([x], (a) => linalg.vectorNorm(a, { ord: 3 })),
@@ -302,8 +307,6 @@ export const refused: Readonly<Record<string, Row>> = {
       return y;
     })(a),
   ),
-  "linalg.pinv": row([x], (a) => linalg.pinv(a)),
-  "linalg.lstsq": row([plain(3, 2), plain(3)], (a, b) => linalg.lstsq(a, b).x),
   njit: row([plain(3)], (a) => {
     lib.njit((t) => t.get(0))(a);
     return a;

@@ -6,7 +6,7 @@ import { axisList, readOptions } from "../../ops/arguments.ts";
 import { isTensor, liveTensor, type Tensor } from "../../tensor.ts";
 import { broadcastShapes } from "../../view/broadcast.ts";
 import { normalizeAxes } from "../../view/layout.ts";
-import { scoped } from "../scoped.ts";
+import { scoped, scopedAs } from "../scoped.ts";
 import {
   batchOf,
   epsilonOf,
@@ -59,22 +59,32 @@ function relativeLimit(
 
 const standardLimit = (t: Tensor, dtype: LinalgDType) => Math.max(...t.shape.slice(-2)) * epsilonOf(dtype);
 
+/** Which singular values count as zero. */
 export interface RelativeOptions {
   /** Singular values up to rtol × the largest count as zero. Default: max(m, n) × the dtype's epsilon. */
   readonly rtol?: number;
 }
+/** Which singular values count as zero. */
 export interface ToleranceOptions {
   /** As in the array API also a tensor, one for each matrix of a batch. Default: max(m, n) × the dtype's epsilon. */
   readonly rtol?: number | Tensor;
 }
 
-/** The Moore-Penrose inverse. */
+/**
+ * The Moore-Penrose inverse, also of matrices that have no other.
+ *
+ * @param a a matrix [..., m, n]
+ * @param options `rtol`: which singular values count as zero
+ * @returns a new tensor [..., n, m], f32 or f64
+ * @example
+ * linalg.pinv(tensor([[2, 0], [0, 0]])); // → f32 [[0.5, 0], [0, 0]]
+ */
 export function pinv<D extends DType>(a: Tensor<D>, options: ToleranceOptions = {}): Tensor<LinalgOf<D>> {
   options = readOptions("pinv", options, "{ rtol: 1e-10 }", ["rtol"]);
   const t = matrixArgument("pinv", a);
   const dtype = linalgDType("pinv", [t]);
   const rtol = relativeLimit("pinv", options.rtol, standardLimit(t, dtype), batchOf(t));
-  return scoped("pinv", () => {
+  return scopedAs("pinv", [t], {}, () => {
     const [m, n] = t.shape.slice(-2);
     if (t.size === 0) return zeros([...batchOf(t), n, m], { dtype });
     const { near, factors } = broughtNearOne("pinv", t.to(dtype), batchOf(t));
@@ -95,7 +105,15 @@ const countsOf = (s: Tensor, rtol: number | Tensor): Tensor<"bool"> =>
 /** t/s where s counts, 0 elsewhere. */
 const divideBy = (s: Tensor, counts: Tensor<"bool">, t: Tensor): Tensor => where(counts, t.div(s), 0);
 
-/** How many singular values are larger than rtol × the largest. */
+/**
+ * How many singular values are larger than rtol × the largest.
+ *
+ * @param a a matrix [..., m, n]
+ * @param options `rtol`: relative to the largest, default max(m, n) × the dtype's epsilon
+ * @returns a new i64 tensor without the last two axes
+ * @example
+ * linalg.matrixRank(tensor([[1, 2], [2, 4]])).item(); // → 1
+ */
 export function matrixRank(a: Tensor, options: ToleranceOptions = {}): Tensor<"i64"> {
   options = readOptions("matrixRank", options, "{ rtol: 1e-10 }", ["rtol"]);
   const live = liveTensor("matrixRank", a);
@@ -113,17 +131,28 @@ export function matrixRank(a: Tensor, options: ToleranceOptions = {}): Tensor<"i
   });
 }
 
+/** What least squares give. */
 export interface LstsqResult<T extends Tensor = Tensor> {
   /** The x of least |b - a·x|, and of least |x| among those. */
   readonly x: T;
   /** Sums of squares of b - a·x, a column each; without elements unless a has full rank and more rows than columns. */
   readonly residuals: T;
+  /** How many singular values count. */
   readonly rank: number;
   /** Singular values of a. */
   readonly s: T;
 }
 
-/** Least squares for one matrix a (m × n) and b (m, or m × k). */
+/**
+ * The x of least |b - a·x|, for one matrix.
+ *
+ * @param a a matrix [m, n]
+ * @param b a vector [m], or a matrix [m, k]
+ * @param options `rtol`: which singular values count as zero
+ * @returns x, the residuals, the rank and the singular values
+ * @example
+ * linalg.lstsq(tensor([[1], [1]]), tensor([1, 3])).rank; // → 1
+ */
 export function lstsq<A extends DType, B extends DType>(
   a: Tensor<A>,
   b: Tensor<B>,
@@ -142,7 +171,7 @@ export function lstsq<A extends DType, B extends DType>(
     );
   }
   const rtol = relativeLimit("lstsq", options.rtol, standardLimit(left, dtype));
-  return scoped("lstsq", () => {
+  return scopedAs("lstsq", [left, right], { rtol }, () => {
     const [m, n] = left.shape;
     const vector = right.rank === 1;
     const columns = (vector ? right.expandDims(1) : right).to(dtype);
@@ -173,17 +202,29 @@ export function lstsq<A extends DType, B extends DType>(
 
 /* Norms -------------------------------------------------------------------------------------------------------- */
 
+/** Which norm of a matrix. */
 export type MatrixNorm = "fro" | "nuc" | 1 | -1 | 2 | -2 | number;
 
+/** The options of `matrixNorm`. */
 export interface MatrixNormOptions {
   /**
    * "fro" (default): root of the sum of squares. "nuc": sum of singular values. 1, -1: largest, smallest column sum of
    * magnitudes. Infinity, -Infinity: of rows. 2, -2: largest, smallest singular value.
    */
   readonly ord?: MatrixNorm;
+  /** The two axes stay, with size 1. */
   readonly keepdims?: boolean;
 }
 
+/**
+ * A norm of the matrices in the last two axes.
+ *
+ * @param a a matrix [..., m, n]
+ * @param options `ord`: which, default "fro"; `keepdims`
+ * @returns a new tensor without the last two axes, f32 or f64
+ * @example
+ * linalg.matrixNorm(tensor([[3, 0], [0, 4]])); // → f32 5
+ */
 export function matrixNorm<D extends DType>(
   a: Tensor<D>,
   options: MatrixNormOptions = {},
@@ -231,14 +272,25 @@ function normOf(operation: string, t: Tensor, ord: MatrixNorm): Tensor {
 /** Of magnitudes along the last axis; 0 where there are none. */
 const largest = (t: Tensor): Tensor => (t.size === 0 ? sum : max)(t, { axis: -1 });
 
+/** The options of `vectorNorm`. */
 export interface VectorNormOptions {
   /** The p of (Σ |x|ᵖ)^(1/p); ±Infinity: largest, smallest magnitude; 0: how many are not 0. Default 2. */
   readonly ord?: number;
   /** Default: all axes, as one vector. */
   readonly axis?: number | readonly number[];
+  /** Folded axes stay, with size 1. */
   readonly keepdims?: boolean;
 }
 
+/**
+ * A norm of vectors along axes, or of all elements as one vector.
+ *
+ * @param a a tensor of any layout
+ * @param options `ord`: the p of (Σ |x|ᵖ)^(1/p), default 2; `axis`; `keepdims`
+ * @returns a new tensor without the folded axes; integers give f64
+ * @example
+ * linalg.vectorNorm(tensor([[3, 4], [6, 8]]), { axis: 1 }); // → f32 [5, 10]
+ */
 export function vectorNorm<D extends DType>(
   a: Tensor<D>,
   options: VectorNormOptions = {},
@@ -316,7 +368,15 @@ const powered = (t: Tensor, ord: number, how: Along): Tensor =>
     .sum(how)
     .pow(1 / ord);
 
-/** The condition number: norm(a) · norm(a⁻¹); Infinity for singular matrices. `ord` as in matrixNorm, default 2. */
+/**
+ * The condition number: norm(a) · norm(a⁻¹); Infinity for singular matrices. `ord` as in matrixNorm, default 2.
+ *
+ * @param a a matrix [..., m, n]
+ * @param options `ord`: which norm, default 2
+ * @returns a new tensor without the last two axes, f32 or f64
+ * @example
+ * linalg.cond(tensor([[1, 0], [0, 0.5]]), { ord: 1 }); // → f32 2
+ */
 export function cond<D extends DType>(
   a: Tensor<D>,
   options: { readonly ord?: MatrixNorm } = {},
