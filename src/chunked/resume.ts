@@ -1,0 +1,121 @@
+/**
+ * What is there already. A chunk appears under its name when all of it is written, so a task whose chunks are there is done; and
+ * every array that a plan writes says which plan that is.
+ */
+import { fail } from "../errors.ts";
+import { create, openArray as openZarr } from "../io/zarr-group.ts";
+import { blockRegion, gridOf, placeIn } from "./expr.ts";
+import { openArray, pathOf, sourceOf, specOf } from "./stores.ts";
+import type { OperationSpec, Plan, PrepareOptions, RunContext } from "./types.ts";
+
+const OPERATION = "chunked";
+
+export function operationOf(plan: Plan, id: string): OperationSpec {
+  return (
+    plan.operations.find((op) => op.id === id) ??
+    fail("value", OPERATION, `the plan has no operation ${JSON.stringify(id)}.`)
+  );
+}
+
+/** Chunks that a task writes, as indices of the array. */
+export function* chunksOfTask(
+  shape: readonly number[],
+  chunks: readonly number[],
+  block: readonly number[],
+  index: number,
+): Iterable<readonly number[]> {
+  const region = blockRegion(shape, block, placeIn(gridOf(shape, block), index));
+  const counts = region.map((r, d) => Math.ceil(r.count / chunks[d]));
+  const first = region.map((r, d) => r.start / chunks[d]);
+  const total = counts.reduce((a, b) => a * b, 1);
+  for (let k = 0; k < total; k++) yield placeIn(counts, k).map((i, d) => first[d] + i);
+}
+
+/** Chunks that are asked for at the same time. */
+const SIDE_BY_SIDE = 16;
+
+/** Indices of the tasks of an operation of which some chunk is not there, ascending. */
+export async function pendingTasks(
+  plan: Plan,
+  operation: string,
+  context: RunContext,
+): Promise<readonly number[]> {
+  const op = operationOf(plan, operation);
+  const { shape, chunks } = specOf(plan, op.output);
+  const array = await openArray(plan, op.output, context);
+  const pending: number[] = [];
+  let next = 0;
+  const lane = async () => {
+    for (;;) {
+      const index = next++;
+      if (index >= op.tasks) return;
+      context.signal?.throwIfAborted();
+      for (const at of chunksOfTask(shape, chunks, op.block, index)) {
+        if (await array.hasChunk(at)) continue;
+        pending.push(index);
+        break;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: SIDE_BY_SIDE }, lane));
+  return pending.sort((a, b) => a - b);
+}
+
+interface Mark {
+  readonly strided?: { readonly plan?: unknown };
+}
+
+/** Makes the arrays that a plan writes. With `resume` those that are there stay, if they are this plan's. */
+export async function prepare(plan: Plan, context: RunContext, options: PrepareOptions = {}): Promise<void> {
+  const { resume = false, overwrite = false } = options;
+  // The result first: a run that is refused there has changed nothing.
+  const order = { output: 0, input: 1, work: 2 } as const;
+  const all = Object.entries(plan.arrays).sort(([, a], [, b]) => order[a.role] - order[b.role]);
+  for (const [name, spec] of all) {
+    if (spec.role === "input") {
+      await openArray(plan, name, context);
+      continue;
+    }
+    const source = sourceOf(plan, name, context.allow);
+    const path = pathOf(plan, name);
+    const at = path === "" ? {} : { path };
+    const there = await openZarr(source, at).catch((error: unknown) => {
+      if (error instanceof Error && /nothing of Zarr lies at|lies a group/.test(error.message)) return null;
+      throw error;
+    });
+    const owner = (there?.attributes as Mark | undefined)?.strided?.plan;
+    if (there !== null && spec.role === "output" && !overwrite) {
+      if (!resume) {
+        fail(
+          "value",
+          OPERATION,
+          "an array lies already where the result would be written.",
+          "Go on with { resume: true }, write over it with { overwrite: true }, or give another { to }.",
+        );
+      }
+      if (owner !== plan.hash) {
+        fail(
+          "value",
+          OPERATION,
+          `the array that is there was written by ${typeof owner === "string" ? `plan ${owner.slice(0, 12)}` : "no plan"}, this is plan ${plan.hash.slice(0, 12)}.`,
+          "A run goes on with the plan that it began with. Give another { to }, or { overwrite: true }.",
+        );
+      }
+    }
+    if (there !== null && resume && !overwrite && owner === plan.hash) continue;
+    const { shape, dtype, chunks, compressor } = spec;
+    await create(source, {
+      ...at,
+      shape: [...shape],
+      dtype,
+      chunks: [...chunks],
+      attributes: { strided: { plan: plan.hash } },
+      ...(compressor == null ? {} : { compressor: compressor as "gzip" }),
+      ...(there === null ? {} : { overwrite: true }),
+    }).catch(async (error: unknown) => {
+      // Somebody else who joins the same run may have made it meanwhile.
+      const made = resume ? await openZarr(source, at).catch(() => null) : null;
+      if ((made?.attributes as Mark | undefined)?.strided?.plan !== plan.hash) throw error;
+    });
+  }
+}

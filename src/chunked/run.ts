@@ -1,0 +1,250 @@
+/** A plan as users hold it: shown, bound to where it writes, and run. */
+import { describe, fail } from "../errors.ts";
+import { checkSignal } from "../io/source.ts";
+import { openArray as openZarr, type ZarrSource } from "../io/zarr-group.ts";
+import { memoryStore } from "../io/zarr-store.ts";
+import { checkFlag, readOptions } from "../ops/arguments.ts";
+import type { Tensor } from "../tensor.ts";
+import { explainPlan } from "./explain.ts";
+import { local } from "./local.ts";
+import type { Draft } from "./plan.ts";
+import { hashOf } from "./plan-file.ts";
+import { type ProgressLine, progressPrinter } from "./progress.ts";
+import { prepare } from "./resume.ts";
+import { absolutePath, allowPlan, pathOf, sourceOf } from "./stores.ts";
+import {
+  type ArraySpec,
+  type Executor,
+  type OnProgress,
+  PLAN_VERSION,
+  type Plan,
+  type ProgressEvent,
+  type RunReport,
+  type StoreSpec,
+} from "./types.ts";
+
+export interface BindOptions {
+  /** Where the result is written: a folder, or any store that can be written to. */
+  readonly to: ZarrSource;
+  /** Where arrays between operations are kept; default a folder beside the result, or memory beside a result in memory. */
+  readonly work?: ZarrSource;
+  /** How chunks of the result are packed: "gzip", "zlib" or none (default). */
+  readonly compressor?: string | null;
+}
+
+export interface RunOptions extends BindOptions {
+  /** What runs it; default `local()`. */
+  readonly on?: Executor;
+  /** Goes on with a run that was cut off: only tasks with missing chunks run. */
+  readonly resume?: boolean;
+  /** Writes over what lies at `to`. */
+  readonly overwrite?: boolean;
+  /** Keeps the arrays between operations; default false: they are removed at the end. */
+  readonly keep?: boolean;
+  /** true: a line on the terminal's error output; or a function that is told of everything. */
+  readonly progress?: boolean | OnProgress;
+  readonly signal?: AbortSignal;
+}
+
+/** What a bound plan needs beside its JSON: objects that only this process has. */
+export interface Bound {
+  readonly plan: Plan;
+  readonly given: ReadonlyMap<string, ZarrSource>;
+}
+
+/**
+ * What would be done, operation after operation, and what each task needs. It has read nothing but metadata.
+ *
+ *     const plan = z.plan({ memory: "1 GiB", workers: 2 });
+ *     console.log(plan.explain());
+ *     await plan.run({ to: "z.zarr" });
+ */
+export class ChunkedPlan {
+  readonly #draft: Draft;
+
+  constructor(draft: Draft) {
+    this.#draft = draft;
+  }
+
+  /** Operations in their order, each with its tasks and what one of them needs. */
+  get operations(): Draft["operations"] {
+    return this.#draft.operations;
+  }
+  /** Bytes that one process may use. */
+  get memory(): number {
+    return this.#draft.memory;
+  }
+  get workers(): number {
+    return this.#draft.workers;
+  }
+  /** Bytes that a process needs at its worst, as far as can be told before: the largest task, and the process itself. */
+  get projected(): number {
+    return this.#draft.reserved + Math.max(0, ...this.#draft.operations.map((op) => op.projected));
+  }
+
+  /** A table of the operations: what was fused, tasks, bytes, memory a task. */
+  explain(): string {
+    return explainPlan(this.#draft);
+  }
+  toString(): string {
+    return this.explain();
+  }
+
+  /**
+   * The plan as JSON, with where it writes and its hash: what workers of other processes load.
+   *
+   *     await writeFile("plan.json", JSON.stringify(await plan.toPlan({ to: "z.zarr", work: "work" })));
+   */
+  async toPlan(options: BindOptions): Promise<Plan> {
+    const { to, work, compressor } = readOptions("toPlan", options, '{ to: "z.zarr" }', [
+      "to",
+      "work",
+      "compressor",
+    ]);
+    return (
+      await bind("toPlan", this.#draft, { to, ...(work && { work }), ...(compressor && { compressor }) })
+    ).plan;
+  }
+
+  /** Runs it, and settles when the result is there. */
+  async run(options: RunOptions): Promise<RunReport> {
+    const operation = "run";
+    const read = readOptions(operation, options, '{ to: "z.zarr" }', [
+      "to",
+      "work",
+      "compressor",
+      "on",
+      "resume",
+      "overwrite",
+      "keep",
+      "progress",
+      "signal",
+    ]);
+    const { to, work, compressor, on = local(), signal, progress } = read;
+    for (const name of ["resume", "overwrite", "keep"] as const) checkFlag(operation, name, read[name]);
+    checkSignal(operation, signal);
+    if (typeof on !== "object" || on === null || typeof on.run !== "function") {
+      fail("value", operation, `on is ${describe(on)}.`, "Give an executor: local({ workers: 2 }).");
+    }
+    const bound = await bind(operation, this.#draft, {
+      to,
+      ...(work !== undefined && { work }),
+      ...(compressor !== undefined && { compressor }),
+    });
+    return runBound(operation, bound, on, {
+      resume: read.resume === true,
+      overwrite: read.overwrite === true,
+      keep: read.keep === true,
+      ...(signal === undefined ? {} : { signal }),
+      ...(progress === undefined ? {} : { progress }),
+    });
+  }
+}
+
+async function runBound(
+  operation: string,
+  { plan, given }: Bound,
+  on: Executor,
+  options: Pick<RunOptions, "resume" | "overwrite" | "keep" | "signal" | "progress">,
+): Promise<RunReport> {
+  const names = Object.values(plan.stores).flatMap((s) => (s.kind === "given" ? [s.name] : []));
+  if (names.length > 0 && on.inProcess !== true) {
+    fail(
+      "value",
+      operation,
+      `${names.join(", ")} ${names.length === 1 ? "is an object" : "are objects"} of this process, which ${on.name} cannot reach.`,
+      "Use local(), or stores in folders.",
+    );
+  }
+  const { signal, resume = false, overwrite = false } = options;
+  const context = { allow: allowPlan(plan, given), ...(signal === undefined ? {} : { signal }) };
+  await prepare(plan, context, { resume, overwrite });
+  const line: ProgressLine | null = options.progress === true ? progressPrinter(plan) : null;
+  const told = typeof options.progress === "function" ? options.progress : line?.tell;
+  let report: RunReport;
+  try {
+    report = await on.run(plan, context, (event: ProgressEvent) => told?.(event));
+  } finally {
+    line?.end();
+  }
+  if (options.keep !== true) await removeWork(plan, context.allow);
+  return report;
+}
+
+/** Removes the arrays between operations: those of this plan alone. */
+async function removeWork(plan: Plan, allow: ReturnType<typeof allowPlan>): Promise<void> {
+  const names = Object.keys(plan.arrays).filter((name) => plan.arrays[name].role === "work");
+  for (const name of names) {
+    const { create } = await import("../io/zarr-group.ts");
+    // An array of no elements in its place: whatever it had is removed with it.
+    const source = sourceOf(plan, name, allow);
+    const { dtype } = plan.arrays[name];
+    await create(source, { path: pathOf(plan, name), shape: [0], dtype, chunks: [1], overwrite: true });
+  }
+}
+
+async function bind(operation: string, draft: Draft, options: BindOptions): Promise<Bound> {
+  const { to, work, compressor } = options;
+  if (to === undefined) {
+    fail("value", operation, "there is no { to }.", 'Say where the result is written: { to: "z.zarr" }.');
+  }
+  const given = new Map<string, ZarrSource>();
+  const stores: Record<string, StoreSpec> = {};
+  draft.sources.forEach((source, k) => {
+    stores[`source${k}`] = storeSpec(operation, source, `source${k}`, given);
+  });
+  stores.output = storeSpec(operation, to, "output", given);
+  const needsWork = Object.values(draft.arrays).some((array) => array.role === "work");
+  if (needsWork) {
+    const beside =
+      stores.output.kind === "folder" ? `${stores.output.path.replace(/[/\\]+$/, "")}.work` : memoryStore();
+    stores.work = storeSpec(operation, work ?? beside, "work", given);
+  }
+  const arrays: Record<string, ArraySpec> = {};
+  for (const [name, spec] of Object.entries(draft.arrays)) {
+    const store = spec.role === "input" ? `source${spec.store}` : spec.role;
+    const packed = spec.role === "output" && compressor != null ? { compressor } : {};
+    arrays[name] = { ...spec, store, ...packed };
+  }
+  const { memory, reserved, workers, operations, result } = draft;
+  const rest = {
+    version: PLAN_VERSION,
+    memory,
+    reserved,
+    workers,
+    stores,
+    arrays,
+    operations,
+    result,
+  } as const;
+  // As JSON says it, so that what was hashed is what is read back.
+  const plain = JSON.parse(JSON.stringify(rest)) as Omit<Plan, "hash">;
+  return { plan: { ...plain, hash: await hashOf(plain) }, given };
+}
+
+function storeSpec(
+  operation: string,
+  source: ZarrSource,
+  name: string,
+  given: Map<string, ZarrSource>,
+): StoreSpec {
+  const text = source instanceof URL ? source.href : source;
+  if (typeof text !== "string") {
+    if (typeof text !== "object" || text === null)
+      fail("value", operation, `${name} is ${describe(source)}.`);
+    given.set(name, text);
+    return { kind: "given", name };
+  }
+  if (/^https?:/i.test(text)) return { kind: "http", url: text };
+  const path = /^file:/i.test(text) ? decodeURIComponent(new URL(text).pathname) : text;
+  return { kind: "folder", path: absolutePath(path) };
+}
+
+/** The result of a draft as a tensor, with everything in between kept in memory. */
+export async function computeDraft(draft: Draft, signal: AbortSignal | undefined): Promise<Tensor> {
+  const store = memoryStore();
+  const bound = await bind("compute", draft, { to: store });
+  await runBound("compute", bound, local(), { keep: true, ...(signal === undefined ? {} : { signal }) });
+  const array = await openZarr(store);
+  return array.read(null);
+}

@@ -1,0 +1,176 @@
+/**
+ * What the parts of `strided/chunked` say to each other: a plan as plain JSON, what a task is and reports, what a run is
+ * given, and what an executor does. Nothing here runs. A task is (plan, operation, index) and may be run any number of times:
+ * it reads whole chunks and writes whole chunks under their final names, so that presence is proof.
+ */
+import type { DType } from "../dtype.ts";
+import type { ZarrSource } from "../io/zarr-group.ts";
+
+/** The version of the plan's format: others are refused. */
+export const PLAN_VERSION = 1;
+
+/* The plan ---------------------------------------------------------------------------------------------- */
+
+/** Where arrays lie. Folders are absolute paths; `given` are objects of this process that only an in-process run can reach. */
+export type StoreSpec =
+  | { readonly kind: "folder"; readonly path: string }
+  | { readonly kind: "http"; readonly url: string }
+  | { readonly kind: "given"; readonly name: string };
+
+export interface ArraySpec {
+  /** A key of `Plan.stores`. */
+  readonly store: string;
+  /** Within the store. Those of the work store lie below the plan's hash: ask `pathOf(plan, array)` (stores.ts). */
+  readonly path: string;
+  readonly role: "input" | "work" | "output";
+  readonly shape: readonly number[];
+  readonly dtype: DType;
+  readonly chunks: readonly number[];
+  readonly compressor?: string | null;
+}
+
+export type OperationKind =
+  | "blockwise"
+  | "fold"
+  | "combine"
+  | "rechunk"
+  | "matmul"
+  | "scan"
+  | "blocks"
+  | "histogram"
+  | "quantile";
+
+export interface OperationSpec {
+  /** Unique in the plan, such as "3-fold"; messages of a queue name it. */
+  readonly id: string;
+  readonly kind: OperationKind;
+  /** For people: what was fused into it. */
+  readonly label: string;
+  /** Names of arrays (keys of `Plan.arrays`) that it reads. */
+  readonly inputs: readonly string[];
+  /** The one array that it writes. */
+  readonly output: string;
+  /** What one task writes of the output, an axis at a time: multiples of its chunks (or all of an axis). */
+  readonly block: readonly number[];
+  /** Tasks are 0 … tasks - 1, the blocks of the output in row-major order. */
+  readonly tasks: number;
+  /** Bytes that one task may need at its worst, without what a process needs before it has done anything. */
+  readonly projected: number;
+  /** Bytes that all tasks read and write, chunks as they are without compression. */
+  readonly reads: number;
+  readonly writes: number;
+  /** Ids of operations that must be complete before a task of this one begins. */
+  readonly after: readonly string[];
+  /** What a task computes: the business of task.ts alone. */
+  readonly work: unknown;
+}
+
+/** All of it is JSON: `JSON.parse(JSON.stringify(plan))` is the same plan. `checkPlan` (plan-file.ts) reads one that came from outside. */
+export interface Plan {
+  readonly version: typeof PLAN_VERSION;
+  /** SHA-256 of the canonical JSON of all other fields, 64 hexadecimal digits. */
+  readonly hash: string;
+  /** Bytes that one process may use, reserved ones included. */
+  readonly memory: number;
+  /** Bytes of it that a process needs before it has done anything. */
+  readonly reserved: number;
+  readonly workers: number;
+  readonly stores: Readonly<Record<string, StoreSpec>>;
+  readonly arrays: Readonly<Record<string, ArraySpec>>;
+  /** In an order in which they can run. */
+  readonly operations: readonly OperationSpec[];
+  /** The array that is the result. */
+  readonly result: string;
+}
+
+/* A run ------------------------------------------------------------------------------------------------- */
+
+/** What a process may open, whatever a plan says. */
+export interface AllowList {
+  /** Folders: a store lies in one of them or is one of them. */
+  readonly folders: readonly string[];
+  /** Beginnings of URLs, each ending with a slash or being the whole address. */
+  readonly urls: readonly string[];
+  /** Stores that only this process knows, by the names that the plan uses. */
+  readonly given?: ReadonlyMap<string, ZarrSource>;
+}
+
+export interface RunContext {
+  readonly allow: AllowList;
+  /** Bytes that this process may use; default the plan's. The heap is held to it. */
+  readonly memory?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface TaskReport {
+  readonly operation: string;
+  readonly index: number;
+  /** Bytes of chunks, unpacked. */
+  readonly read: number;
+  readonly written: number;
+  /** The most bytes of the heap that were in use at one time, beyond those in use when it began. */
+  readonly peak: number;
+  readonly milliseconds: number;
+}
+
+/** `runTask(plan, operation, index, context)` in task.ts: an operation's id and a task's index. */
+export type RunTask = (
+  plan: Plan,
+  operation: string,
+  index: number,
+  context: RunContext,
+) => Promise<TaskReport>;
+
+/** `pendingTasks(plan, operation, context)` in resume.ts: indices of tasks of which some chunk is not there, ascending. */
+export type PendingTasks = (plan: Plan, operation: string, context: RunContext) => Promise<readonly number[]>;
+
+/** `prepare(plan, context, { resume, overwrite })` in resume.ts makes the arrays that are not there; with `resume` it may be called by
+ * many processes at once, and refuses an output that belongs to another plan. */
+export interface PrepareOptions {
+  readonly resume?: boolean;
+  readonly overwrite?: boolean;
+}
+
+/* Progress ---------------------------------------------------------------------------------------------- */
+
+export type ProgressEvent =
+  /** An operation begins; `pending` of its `tasks` have still to be run. */
+  | {
+      readonly kind: "operation";
+      readonly operation: string;
+      readonly tasks: number;
+      readonly pending: number;
+    }
+  | { readonly kind: "task"; readonly report: TaskReport; readonly worker?: string }
+  | {
+      readonly kind: "retry";
+      readonly operation: string;
+      readonly index: number;
+      readonly attempt: number;
+      readonly reason: string;
+    }
+  | { readonly kind: "worker"; readonly worker: string; readonly state: "joined" | "left" }
+  | { readonly kind: "end"; readonly report: RunReport };
+
+export type OnProgress = (event: ProgressEvent) => void;
+
+export interface RunReport {
+  readonly plan: string;
+  /** Tasks that were run now, and those whose chunks were there already. */
+  readonly ran: number;
+  readonly skipped: number;
+  readonly retries: number;
+  readonly read: number;
+  readonly written: number;
+  /** The largest peak of a task. */
+  readonly peak: number;
+  readonly milliseconds: number;
+}
+
+/** Runs what is pending of a plan that was prepared, operation after operation, and settles when all of it is there. */
+export interface Executor {
+  readonly name: string;
+  /** Can stores of kind "given" be reached? True only where tasks run in this very process. */
+  readonly inProcess?: boolean;
+  run(plan: Plan, context: RunContext, onProgress: OnProgress): Promise<RunReport>;
+}

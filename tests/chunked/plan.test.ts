@@ -1,0 +1,195 @@
+/** Plans: what they say before anything is read, what they refuse, and runs that go on where they were cut off. */
+import { mkdtempSync, readFileSync, rmSync, statSync, unlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { progressOf } from "../../src/chunked/progress.ts";
+import { pendingTasks, prepare } from "../../src/chunked/resume.ts";
+import { allowPlan } from "../../src/chunked/stores.ts";
+import { runTask } from "../../src/chunked/task.ts";
+import { checkPlan, chunked, local, type ProgressEvent } from "../../src/chunked.ts";
+import { allclose, random, type Tensor } from "../../src/index.ts";
+import { zarr } from "../../src/io.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "strided-chunked-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+let made = 0;
+const fresh = () => join(folder, `array${made++}.zarr`);
+
+async function stored(shape: number[], chunks: number[]): Promise<[path: string, x: Tensor]> {
+  const path = fresh();
+  const x = random.generator(7).normal(shape, { dtype: "f32" }) as Tensor;
+  await zarr.save(path, x, { chunks });
+  return [path, x];
+}
+
+describe("plans", () => {
+  it("mean and deviation share one pass over the elements", async () => {
+    const [path] = await stored([40, 30], [10, 10]);
+    const a = await chunked.open(path);
+    const plan = a
+      .sub(a.mean({ axis: 0 }))
+      .div(a.std({ axis: 0 }))
+      .plan();
+    expect(plan.operations.map((op) => op.kind)).toEqual(["fold", "combine", "blockwise"]);
+    expect(plan.explain()).toMatch(/div\(sub\(input0/);
+  });
+
+  it("what cannot fit is refused before anything is read, and what would fit does", async () => {
+    const [path] = await stored([400, 1000], [400, 1000]);
+    const a = await chunked.open(path);
+    const lazy = a.add(1);
+    let message = "";
+    try {
+      lazy.plan({ memory: "4 MiB", reserved: 0 });
+    } catch (error) {
+      message = (error as Error).message;
+    }
+    expect(message).toMatch(/needs .* for one task .* may be used/);
+    const [, enough] = /memory: "([^"]+)"/.exec(message)!;
+    expect(() => lazy.plan({ memory: enough, reserved: 0 })).not.toThrow();
+  });
+
+  it("tasks stay within what was projected", async () => {
+    const [path] = await stored([500, 300], [100, 100]);
+    const a = await chunked.open(path);
+    for (const lazy of [
+      a.mul(2),
+      a.std({ axis: 0 }),
+      a.matmul(a.transpose()),
+      a.rechunk([500, 20]),
+      a.cumsum({ axis: 1 }),
+    ]) {
+      const plan = lazy.plan({ memory: "64 MiB", workers: 1 });
+      const report = await plan.run({ to: fresh(), on: local({ workers: 1 }) });
+      expect(report.peak).toBeLessThanOrEqual(Math.max(...plan.operations.map((op) => op.projected)));
+      expect(report.ran).toBe(plan.operations.reduce((n, op) => n + op.tasks, 0));
+    }
+  });
+
+  it("functions that do not compile are refused when they are given", async () => {
+    const [path] = await stored([4], [2]);
+    const a = await chunked.open(path);
+    const outside = { k: 1 };
+    expect(() => a.map((x) => x + outside.k)).toThrow(/cannot compile|outside/);
+    expect(() => a.map((x) => x, { with: { k: {} as never } })).toThrow(/Only numbers/);
+  });
+});
+
+describe("runs that go on", () => {
+  it("only tasks with missing chunks run again, and the bytes are the same", async () => {
+    const [path, x] = await stored([64, 64], [8, 64]);
+    const a = await chunked.open(path);
+    const plan = a.sub(a.mean({ axis: 0 })).plan({ workers: 1 });
+    const to = fresh();
+    const first = await plan.run({ to, keep: true });
+    const keys = ["c/3/0", "c/5/0"].map((key) => join(to, key));
+    const before = keys.map((key) => readFileSync(key));
+    for (const key of keys) unlinkSync(key);
+    const untouched = statSync(join(to, "c/0/0")).mtimeMs;
+    await expect(plan.run({ to, keep: true })).rejects.toThrow(/resume: true/);
+    const events: ProgressEvent[] = [];
+    const second = await plan.run({ to, resume: true, progress: (e) => events.push(e) });
+    expect(second.ran).toBe(2);
+    expect(second.skipped).toBe(first.ran - 2);
+    expect(keys.map((key) => readFileSync(key))).toEqual(before);
+    expect(statSync(join(to, "c/0/0")).mtimeMs).toBe(untouched);
+    expect(events.at(-1)?.kind).toBe("end");
+    const got = await (await zarr.openArray(to)).read();
+    expect(allclose(got, x.sub(x.mean({ axis: 0 })), { atol: 1e-6 })).toBe(true);
+  });
+
+  it("another plan does not go on with somebody else's output", async () => {
+    const [path] = await stored([8], [4]);
+    const a = await chunked.open(path);
+    const to = fresh();
+    await a.add(1).plan().run({ to });
+    await expect(a.add(2).plan().run({ to, resume: true })).rejects.toThrow(/was written by plan/);
+    await a.add(2).plan().run({ to, overwrite: true });
+  });
+
+  it("a run that is called off stops, and goes on later", async () => {
+    const [path] = await stored([64], [2]);
+    const plan = (await chunked.open(path)).mul(3).plan({ workers: 1 });
+    const to = fresh();
+    const stop = new AbortController();
+    let seen = 0;
+    const progress = (e: ProgressEvent) => {
+      if (e.kind === "task" && ++seen === 3) stop.abort();
+    };
+    await expect(plan.run({ to, signal: stop.signal, progress, on: local({ workers: 1 }) })).rejects.toThrow(
+      /abort/i,
+    );
+    const { ran, skipped } = await plan.run({ to, resume: true });
+    expect(skipped).toBeGreaterThanOrEqual(3);
+    expect(ran).toBeGreaterThan(0);
+  });
+});
+
+describe("plans from outside", () => {
+  const planFor = async () => {
+    const [path] = await stored([8, 8], [4, 4]);
+    const lazy = (await chunked.open(path)).map((x) => x * 2);
+    return lazy.plan({ workers: 1 }).toPlan({ to: fresh() });
+  };
+
+  it("are what they were, and their tasks can be run one by one", async () => {
+    const plan = await checkPlan(JSON.parse(JSON.stringify(await planFor())));
+    const context = { allow: allowPlan(plan) };
+    await prepare(plan, context, { resume: true });
+    const [{ id, tasks }] = plan.operations;
+    expect(await pendingTasks(plan, id, context)).toHaveLength(tasks);
+    await runTask(plan, id, 0, context);
+    expect(await pendingTasks(plan, id, context)).toHaveLength(tasks - 1);
+    await expect(runTask(plan, id, tasks, context)).rejects.toThrow(/has no task/);
+    await expect(runTask(plan, "7-fold", 0, context)).rejects.toThrow(/no operation/);
+  });
+
+  it("whose contents were changed are refused", async () => {
+    const plan = await planFor();
+    await expect(checkPlan({ ...plan, memory: 1 })).rejects.toThrow(/hash was made of/);
+    await expect(checkPlan(plan, "0".repeat(64))).rejects.toThrow(/another one/);
+    for (const bad of [
+      null,
+      1,
+      [],
+      {},
+      { ...plan, version: 9 },
+      { ...plan, operations: [{}] },
+      { ...plan, arrays: { a: 1 } },
+    ]) {
+      await expect(checkPlan(bad)).rejects.toThrow(/this is no plan/);
+    }
+  });
+
+  it("open nothing that is not on the list", async () => {
+    const plan = await planFor();
+    const context = { allow: { folders: [join(folder, "elsewhere")], urls: [] } };
+    await expect(prepare(plan, context)).rejects.toThrow(/is not one that this process may open/);
+    await expect(runTask(plan, plan.operations[0].id, 0, context)).rejects.toThrow(/may open/);
+  });
+
+  it("functions in them are read, never evaluated", async () => {
+    const plan = await planFor();
+    const text = JSON.stringify(plan).replace("(x) => x * 2", "(x) => globalThis.process.exit(3)");
+    expect(text).not.toBe(JSON.stringify(plan));
+    const forged = JSON.parse(text) as typeof plan;
+    const context = { allow: allowPlan(forged) };
+    await prepare(forged, context);
+    await expect(runTask(forged, forged.operations[0].id, 0, context)).rejects.toThrow(
+      /there is no globalThis.process/,
+    );
+  });
+});
+
+it("progress says how far, how fast and how long", async () => {
+  const [path] = await stored([8], [2]);
+  const plan = await (await chunked.open(path)).mul(3).plan({ workers: 1 }).toPlan({ to: fresh() });
+  const sum = progressOf(plan);
+  sum.line(0);
+  const { id, tasks } = plan.operations[0];
+  sum.tell({ kind: "operation", operation: id, tasks, pending: tasks });
+  const report = { operation: id, index: 0, read: 1 << 20, written: 0, peak: 0, milliseconds: 1 };
+  sum.tell({ kind: "task", report });
+  expect(sum.line(1000)).toBe(`1/${tasks} tasks  0-blockwise  1.0 tasks/s  1 MiB/s  ${tasks - 1} s left`);
+});
