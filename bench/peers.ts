@@ -57,6 +57,8 @@ async function main(): Promise<void> {
   const folder = outFolder(values.out, partial);
 
   console.log("building");
+  // What is built now is what runs, whatever happens to the files meanwhile.
+  const commit = describeCommit();
   const builds = await buildAll();
   const busy = await busyCores(1000);
   if (busy !== null && busy > 0.1) {
@@ -68,7 +70,7 @@ async function main(): Promise<void> {
   const started = performance.now();
   const reportOf = (result: RunResult): Report => ({
     date: new Date().toISOString().slice(0, 16).replace("T", " "),
-    commit: describeCommit(),
+    commit,
     version: version(),
     machine: describeMachine(),
     limits,
