@@ -14,4 +14,5 @@ import type { FloatDType } from "./dtype.ts";
 // biome-ignore lint/suspicious/noEmptyInterface: users add to it
 export interface Defaults {}
 
+/** The dtype of numbers where none is given: f32, or what `Defaults` says. */
 export type DefaultDType = Defaults extends { readonly dtype: infer D extends FloatDType } ? D : "f32";

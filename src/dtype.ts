@@ -13,6 +13,7 @@ export type Kind = "bool" | "uint" | "int" | "float";
 /** The WebAssembly type a dtype computes in: narrow integers widen to i32, f16 and bf16 to f32. */
 export type Lane = "i32" | "i64" | "f32" | "f64";
 
+/** The kinds of elements there are: a boolean, integers of 8 to 64 bits without and with sign, and floats. */
 export type DType =
   | "bool"
   | "u8"
@@ -27,6 +28,7 @@ export type DType =
   | "bf16"
   | "f32"
   | "f64";
+/** The floats among the dtypes. */
 export type FloatDType = "f16" | "bf16" | "f32" | "f64";
 
 interface Arrays {
@@ -61,6 +63,7 @@ interface OwnArrays {
   f32: ReturnType<typeof Float32Array.of>;
   f64: ReturnType<typeof Float64Array.of>;
 }
+/** The typed array that holds a dtype; f16 and bf16 as their bits. */
 export type ArrayOf<D extends DType> = Arrays[D];
 export type OwnArrayOf<D extends DType> = OwnArrays[D];
 /** What `get` and `item` give: 64-bit integers leave as numbers, exactly or not at all. */
@@ -270,6 +273,7 @@ const rows = {
 } as const satisfies { readonly [D in DType]: DTypeRow<D> };
 
 export const dtypes: { readonly [D in DType]: DTypeRow<D> } = rows;
+/** The names of all dtypes, in the order of their table. */
 export const dtypeNames = Object.keys(rows) as readonly DType[];
 
 export function isDType(name: unknown): name is DType {
@@ -515,7 +519,16 @@ export function promoteAll(all: readonly DType[]): DType {
   return all.map((d) => promote(float, d)).reduce(promote);
 }
 
-/** As `promote`, for callers: unknown names are an error. */
+/**
+ * As `promote`, for callers: unknown names are an error.
+ *
+ * @param a a dtype
+ * @param b another one
+ * @returns the dtype that both are converted to where they meet, as in NumPy 2
+ * @example
+ * promote("i32", "f32"); // → f64
+ * promote("u8", "i8"); // → i16
+ */
 export function promoted(a: DType, b: DType): DType {
   return promote(checkDType("promote", a), checkDType("promote", b));
 }

@@ -24,7 +24,9 @@ export type ErrorCode =
   | "cancelled"
   | "internal";
 
+/** What every mistake throws: the message names the operation, the fact, the values and the remedy. */
 export class TensorError extends Error {
+  /** Which kind of mistake it is, for programs. */
   readonly code: ErrorCode;
 
   constructor(code: ErrorCode, message: string) {

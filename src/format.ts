@@ -10,6 +10,7 @@ import { describe, fail, list } from "./errors.ts";
 import { readOptions } from "./ops/arguments.ts";
 import { isContiguous, type View } from "./view/view.ts";
 
+/** How a tensor prints. */
 export interface FormatOptions {
   /** More elements than this are elided. Default 1000. */
   readonly threshold?: number;

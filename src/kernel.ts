@@ -39,6 +39,7 @@ import {
 
 type NoCaptures = Readonly<Record<string, never>>;
 
+/** How a kernel is compiled. */
 export interface KernelOptions<C extends DType = DType> {
   /**
    * Allows algebra that may change the last bits, lose a NaN or the sign of a zero: a constant divisor becomes a
@@ -98,8 +99,11 @@ export interface Kernel<P extends readonly unknown[] = number[], R = unknown> {
   ): <const T extends TensorsFor<P>>(
     ...tensors: T
   ) => Tensor<[E] extends [never] ? Folded<N, Q, Returned<R, [C] extends [never] ? DTypesOf<T> : C>> : E>;
+  /** What it computes, before dtypes are known. */
   readonly template: Template;
+  /** The captured values, by name. */
   readonly captures: Readonly<Record<string, unknown>>;
+  /** The function's text. */
   toString(): string;
 }
 
@@ -113,6 +117,15 @@ type Result = Scalar | readonly [Scalar, ...Scalar[]];
  *     blend(x, y); // one tensor a parameter
  *
  * Captured values are passed by name: `kernel((x, { k }) => x > 0 ? x : k * x, { k: 0.01 })`.
+ *
+ * @param fn takes one number a tensor, then the captured values; several results as an array
+ * @param captures values the function is given by name
+ * @param options `fastMath`, `compute`
+ * @returns a function of tensors (or of plain numbers), with `into`, `as` and `reduce`
+ * @throws TensorError where the function cannot be compiled: the place, the reason and a remedy
+ * @example
+ * const leaky = kernel((x, { k }) => (x > 0 ? x : k * x), { k: 0.5 });
+ * leaky(tensor([-2, 3])); // → f32 [-1, 3]
  */
 export function kernel<P extends number[], R extends Result, C extends DType = never>(
   fn: (...values: P) => R,

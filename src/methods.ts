@@ -183,6 +183,7 @@ interface OfDType<D extends DType> extends OfFloats<D> {
   ): Tensor<NoInfer<F>>;
 }
 type Others = Omit<typeof methods, keyof OfDType<DType>>;
+/** What `import "strided/methods"` adds to every tensor: the functions of the same names, with the tensor first. */
 export type TensorMethods<D extends DType = DType> = OfDType<D> & {
   [Name in keyof Others]: Method<Others[Name]>;
 };

@@ -34,6 +34,7 @@ function image(t: Tensor, options?: SvgOptions): Tensor<"u8"> {
   return fromBuffer(rgb, { dtype: "u8", shape: [height, width, 3] });
 }
 
+/** What prints and draws tensors. */
 export interface Plot {
   /** Prints the plot, with what the terminal can: its width, its colours. */
   (t: Tensor, options?: PlotOptions): void;

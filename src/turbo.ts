@@ -9,9 +9,13 @@
 import { ModuleBuilder } from "./wasm/assembler/assembler.ts";
 import { detectFeatures, featuresInUse, switches } from "./wasm/assembler/features.ts";
 
+/** A feature of V8, and whether it is on. */
 export interface TurboFeature {
+  /** What it is. */
   readonly name: "relaxed SIMD" | "revectorisation";
+  /** Whether kernels use it. */
   readonly on: boolean;
+  /** Why it is on, or not. */
   readonly why: string;
 }
 

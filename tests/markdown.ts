@@ -14,6 +14,7 @@
 import { readFileSync } from "node:fs";
 import { type Comment, type ModuleDeclaration, parse, type Statement } from "acorn";
 import { transformSync } from "esbuild";
+import * as chunked from "../src/chunked.ts";
 import * as grad from "../src/grad.ts";
 import * as strided from "../src/index.ts";
 import * as interop from "../src/interop.ts";
@@ -25,6 +26,7 @@ import * as quantised from "../src/quantised.ts";
 /** What the documents may import, and the folder of src it comes from. */
 export const entries: Readonly<Record<string, { readonly module: object; readonly file: string }>> = {
   strided: { module: strided, file: "index.ts" },
+  "strided/chunked": { module: chunked, file: "chunked.ts" },
   "strided/grad": { module: grad, file: "grad.ts" },
   "strided/interop": { module: interop, file: "interop.ts" },
   "strided/io": { module: io, file: "io.ts" },

@@ -18,6 +18,7 @@ export type { Access, Iteration, IterationOperand, IterationRow, RowOptions } fr
 export type { CopyStep, FallbackStep, KernelStep, NjitStep, RoutineStep, Step } from "./steps.ts";
 export type { TableOptions } from "./table.ts";
 
+/** What ran inside a function, for people and for programs. */
 export class Report<R = unknown> {
   /** What happened, in order. */
   readonly steps: readonly Step[];
@@ -107,6 +108,7 @@ export class Report<R = unknown> {
     return `── as asked for, steps in elements\n${nestText(before, names)}\n── as walked\n${nestText(after, names)}`;
   }
 
+  /** Every step in a few lines. */
   toString(): string {
     const ran = this.steps.length === 0 ? NO_STEPS : stepsText(this.steps);
     return this.result instanceof Promise ? `${ran}\n\n${PROMISE}` : ran;
@@ -124,6 +126,7 @@ export class Report<R = unknown> {
   }
 }
 
+/** The options of `toJSON`. */
 export interface ReportJSONOptions {
   /** With the WebAssembly of each step as text; default true. */
   readonly wat?: boolean;
@@ -154,7 +157,17 @@ function summary(result: unknown, depth = 0): unknown {
 /** Who records now: an explain inside an explain takes its part of the same record. */
 let current: { readonly recorder: Recorder; readonly listener: Listener } | null = null;
 
-/** Runs `fn`, on these arguments if it takes some, and reports what ran inside. */
+/**
+ * Runs `fn`, on these arguments if it takes some, and reports what ran inside.
+ *
+ * @param fn the function
+ * @param args what it is called with
+ * @returns a report: the function's result, and every kernel, copy and fallback on the way
+ * @example
+ * const report = explain(() => tensor([1, 2]).map((x) => x + 1));
+ * report.kernels.length; // → 1
+ * report.result; // → f32 [2, 3]
+ */
 export function explain<A extends readonly unknown[], R>(fn: (...args: A) => R, ...args: A): Report<R> {
   checkThunk("explain", fn, "explain(() => a.map(x => x + 1))");
   const e = engine();

@@ -32,13 +32,19 @@ export interface Trace {
   readonly axes: readonly number[];
 }
 
+/** An operand as it was when the kernel ran. */
 export interface IterationOperand {
+  /** As the table names it. */
   readonly name: string;
+  /** The kind of its elements. */
   readonly dtype: DType;
+  /** The sizes of its axes. */
   readonly shape: readonly number[];
   /** In elements, as the offset. */
   readonly strides: readonly number[];
+  /** Position of its first element. */
   readonly offset: number;
+  /** Bytes of an element. */
   readonly itemBytes: number;
   /** Whose memory it is: operands of one storage have one address. */
   readonly address: number;
@@ -54,17 +60,23 @@ export interface IterationOperand {
 export interface Access {
   /** Which operand; 0 is the output. */
   readonly operand: number;
+  /** The operand's index. */
   readonly index: readonly number[];
+  /** Its position in the storage, in elements. */
   readonly position: number;
   /** "?" where the value was not kept. */
   readonly value: string;
 }
 
+/** One element of the output, and what was read for it. */
 export interface IterationRow {
+  /** Which row it is, from 0. */
   readonly ordinal: number;
   /** The output's index, its position, and what was written there. */
   readonly index: readonly number[];
+  /** Position in the output's storage, in elements. */
   readonly position: number;
+  /** What was written there, as text. */
   readonly written: string;
   /** reduce and matmul: where the walk starts in each input. */
   readonly bases: readonly number[];
@@ -84,7 +96,9 @@ export interface RowOptions {
 const MOST_READS = 256;
 const MOST_ROWS = 24;
 
+/** What a kernel did, element by element. */
 export interface Iteration {
+  /** Which kind of call it was: "elementwise", "reduce", "matmul" …. */
   readonly form: string;
   /** How many rows there are: one for each element of the output. */
   readonly count: number;

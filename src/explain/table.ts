@@ -3,6 +3,7 @@ import { describe, fail, list } from "../errors.ts";
 import { readOptions } from "../ops/arguments.ts";
 import type { Iteration, IterationRow } from "./iteration.ts";
 
+/** The options of `table`. */
 export interface TableOptions {
   /** Rows shown at the most; the middle is left out. Default 24. */
   readonly rows?: number;

@@ -14,7 +14,9 @@ import { checkElements } from "./reach.ts";
 
 /** Memory with a shape, as scijs ndarray and zarrita have it: strides and offset count elements. */
 export interface StridedArray {
+  /** The elements' memory. */
   readonly data: ArrayBufferView | readonly unknown[];
+  /** The sizes of the axes. */
   readonly shape: readonly number[];
   /** Elements from one index to the next, per axis; default: dense, row-major. */
   readonly stride?: readonly number[];
@@ -48,6 +50,14 @@ const example = "{ data: new Float32Array(6), shape: [2, 3] }";
  *     const data = new Float32Array(6);
  *     copyStrided({ data, shape: [3, 2] }, { data: Float32Array.of(1, 2, 3, 4, 5, 6), shape: [3, 2], stride: [1, 3] });
  *     data; // 1 4 2 5 3 6
+ *
+ * @param to what is written
+ * @param from what is read
+ * @throws TensorError where shapes differ, or an element would lie outside
+ * @example
+ * const data = new Float32Array(4);
+ * copyStrided({ data, shape: [2, 2] }, { data: [1, 2, 3, 4], shape: [2, 2], stride: [1, 2] });
+ * data; // → [1, 3, 2, 4]
  */
 export function copyStrided(to: StridedArray, from: StridedArray): void {
   const op = "copyStrided";

@@ -14,6 +14,7 @@ import { call, type Facts, factsOf, isFunction, isObject } from "./facts.ts";
 import { isGiven, viewOfGiven } from "./live.ts";
 import { checkElements } from "./reach.ts";
 
+/** The options of `from`. */
 export interface FromOptions<D extends DType = DType> {
   /** Elements are converted to it; a Uint16Array asked for as f16 or bf16 is taken as bits. Default: what they are. */
   readonly dtype?: D;
@@ -31,6 +32,13 @@ export interface FromOptions<D extends DType = DType> {
  *     from(await zarr.get(array, [0, null])); // a chunk, with its strides
  *     from(session.outputs.logits); // onnxruntime
  *     from(canvas); // u8 [height, width, 4]
+ *
+ * @param x what another library holds
+ * @param options `dtype` of the result; `nulls`: what stands for one
+ * @returns a new tensor, or a view of the one whose memory was lent
+ * @throws TensorError where it is nothing that is known
+ * @example
+ * from({ data: new Float32Array([1, 2, 3, 4]), shape: [2, 2], stride: [1, 2], offset: 0 }); // → f32 [[1, 3], [2, 4]]
  */
 export function from<D extends DType>(x: unknown, options: FromOptions<D> & { readonly dtype: D }): Tensor<D>;
 export function from(x: unknown, options?: FromOptions): Tensor;

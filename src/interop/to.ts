@@ -13,6 +13,7 @@ import { rowMajorStrides } from "../view/layout.ts";
 import { call, construct, factsOf, guarded, isFunction, isObject } from "./facts.ts";
 import { liveParts } from "./live.ts";
 
+/** Whether memory is lent. */
 export interface CopyOption {
   /** true: memory of the receiver's own. false: the tensor's, as long as it lives. */
   readonly copy?: boolean;
@@ -20,9 +21,13 @@ export interface CopyOption {
 
 /** Memory with a shape, as scijs ndarray has it: stride and offset count elements of `data`. */
 export interface NdarrayParts<D extends DType = DType> {
+  /** The elements' memory. */
   readonly data: ArrayOf<D>;
+  /** The sizes of the axes. */
   readonly shape: number[];
+  /** Elements from one index to the next, per axis. */
   readonly stride: number[];
+  /** Element at index [0, …, 0]. */
   readonly offset: number;
 }
 
@@ -35,6 +40,12 @@ type NdarrayConstructor<R> = (data: never, shape: number[], stride: number[], of
  *     import ndarray from "ndarray";
  *     to.ndarray(t, { ndarray }).set(0, 1, 7); // t.get(0, 1) is 7
  *     const { data, shape, stride, offset } = to.ndarray(t);
+ *
+ * @param t a tensor of any layout
+ * @param options `copy`: its own memory; `ndarray`: the package's function
+ * @returns its parts, or what the function makes of them; over t's memory unless copied
+ * @example
+ * to.ndarray(zeros([2, 3]).T).stride; // → [1, 3]
  */
 export function ndarray<R>(t: Tensor, options: CopyOption & { readonly ndarray: NdarrayConstructor<R> }): R;
 export function ndarray<D extends DType>(t: Tensor<D>, options?: CopyOption): NdarrayParts<D>;
@@ -57,8 +68,11 @@ export function ndarray(
 
 /** A chunk as zarrita has it. */
 export interface ZarritaChunk<D extends DType = DType> {
+  /** The elements' memory. */
   readonly data: ArrayOf<D>;
+  /** The sizes of the axes. */
   readonly shape: number[];
+  /** Elements from one index to the next, per axis. */
   readonly stride: number[];
 }
 
@@ -67,6 +81,12 @@ export interface ZarritaChunk<D extends DType = DType> {
  * where its first element is the first in memory.
  *
  *     await zarr.set(array, [0, null], to.zarrita(t));
+ *
+ * @param t a tensor of any layout
+ * @param options `copy`: false lends t's memory
+ * @returns a chunk
+ * @example
+ * to.zarrita(tensor([[1, 2], [3, 4]]).T).data; // → [1, 3, 2, 4]
  */
 export function zarrita<D extends DType>(t: Tensor<D>, options: CopyOption = {}): ZarritaChunk<D> {
   const op = "to.zarrita";
@@ -91,6 +111,7 @@ export function zarrita<D extends DType>(t: Tensor<D>, options: CopyOption = {})
 
 /** What of tfjs is needed: the module, or its core. */
 export interface Tfjs<R> {
+  /** What makes a tensor there. */
   tensor(values: never, shape: never, dtype: never): R;
 }
 
@@ -113,6 +134,14 @@ const tfjsTypes: Readonly<Partial<Record<DType, readonly [string, DType]>>> = {
  *
  *     import * as tf from "@tensorflow/tfjs-core";
  *     to.tfjs(t, tf);
+ *
+ * @param t a tensor of any layout
+ * @param tf the module, or what else has `tensor`
+ * @param options `copy`: false lends t's memory
+ * @returns what `tf.tensor` makes
+ * @throws TensorError for dtypes that tfjs has not
+ * @example
+ * to.tfjs(tensor([1, 2]), { tensor: (values) => values }); // → [1, 2]
  */
 export function tfjs<R>(t: Tensor, tf: Tfjs<R>, options: CopyOption = {}): R {
   const op = "to.tfjs";
@@ -168,6 +197,18 @@ const onnxTypes: Readonly<Partial<Record<DType, string>>> = {
  *
  *     import * as ort from "onnxruntime-web";
  *     await session.run({ input: to.onnx(t, ort) });
+ *
+ * @param t a tensor of any layout
+ * @param library the module, or its class Tensor
+ * @param options `copy`: false lends t's memory
+ * @returns a tensor of onnxruntime's
+ * @example
+ * class OnnxTensor {
+ *   constructor(type = "", data = {}, dims = {}) {
+ *     Object.assign(this, { type, data, dims });
+ *   }
+ * }
+ * to.onnx(tensor([1, 2]), OnnxTensor); // → { type: float32, data: [1, 2], dims: [2] }
  */
 export function onnx<R>(
   t: Tensor,
@@ -200,6 +241,12 @@ export type ArrowLibrary =
  *
  *     import * as arrow from "@uwdata/flechette";
  *     arrow.tableFromColumns({ score: to.arrow(t, arrow) });
+ *
+ * @param t a vector, or a matrix
+ * @param library the module of @uwdata/flechette or apache-arrow
+ * @returns a column of the library's
+ * @example
+ * to.arrow(tensor([1, 2]), { makeVector: Array.from }); // → [1, 2]
  */
 export function arrow(t: Tensor, library: ArrowLibrary): unknown {
   const op = "to.arrow";
@@ -276,6 +323,15 @@ type ImageDataClass = new (data: Uint8ClampedArray<ArrayBuffer>, width: number, 
  * refuses shared memory. Where the host has no such class (Node), pass one.
  *
  *     context.putImageData(to.imageData(picture), 0, 0);
+ *
+ * @param t a picture
+ * @param options `ImageData`: the class, where the host has none
+ * @returns ImageData of its own
+ * @throws TensorError where the host has no ImageData and none is given
+ * @example
+ * to.imageData(tensor([[1]]));
+ * // ✗ to.imageData: this host has no ImageData.
+ * //     Pass a class, { ImageData }, or use image.toRGBA(t), which gives the bytes.
  */
 export function imageData(t: Tensor, options: { readonly ImageData?: ImageDataClass } = {}): ImageData {
   const op = "to.imageData";
@@ -295,8 +351,11 @@ export function imageData(t: Tensor, options: { readonly ImageData?: ImageDataCl
 
 /** What a canvas needs: those of pages, OffscreenCanvas, and the packages that draw in Node. */
 export interface CanvasLike {
+  /** In pixels. */
   width: number;
+  /** In pixels. */
   height: number;
+  /** What draws. */
   getContext(kind: "2d"): unknown;
 }
 
@@ -304,6 +363,14 @@ export interface CanvasLike {
  * Draws a picture on a canvas, which takes the picture's size.
  *
  *     to.canvas(image.resize(picture, [240, 320]), document.querySelector("canvas"));
+ *
+ * @param t a picture
+ * @param onto the canvas
+ * @throws TensorError where it has no 2d context
+ * @example
+ * to.canvas(tensor([[1]]), { width: 0, height: 0, getContext: () => null });
+ * // ✗ to.canvas: this canvas has no 2d context.
+ * //     Give one that has no WebGL or WebGPU context yet.
  */
 export function canvas(t: Tensor, onto: CanvasLike): void {
   const op = "to.canvas";
@@ -331,7 +398,14 @@ export function canvas(t: Tensor, onto: CanvasLike): void {
 
 /* Plain things ------------------------------------------------------------------------------------------------- */
 
-/** The elements' bytes in row-major order, a copy, little-endian: for files, hashes and sockets. */
+/**
+ * The elements' bytes in row-major order, a copy, little-endian: for files, hashes and sockets.
+ *
+ * @param t a tensor of any layout
+ * @returns a new array
+ * @example
+ * to.bytes(tensor([1, 256], { dtype: "u16" })); // → [1, 0, 0, 1]
+ */
 export function bytes(t: Tensor): Uint8Array<ArrayBuffer> {
   liveTensor("to.bytes", t);
   const { buffer, byteOffset, byteLength } = t.toTypedArray() as Uint8Array<ArrayBuffer>;
@@ -342,7 +416,14 @@ interface BufferClass {
   from(buffer: ArrayBuffer, byteOffset: number, length: number): Uint8Array;
 }
 
-/** The same as a Buffer of Node's. */
+/**
+ * The same as a Buffer of Node's.
+ *
+ * @param t a tensor of any layout
+ * @returns a new Buffer
+ * @example
+ * to.buffer(tensor([1, 256], { dtype: "u16" })).length; // → 4
+ */
 export function buffer(t: Tensor): Uint8Array {
   const all = bytes(t);
   const { Buffer: Class } = globalThis as { Buffer?: BufferClass };
@@ -352,7 +433,14 @@ export function buffer(t: Tensor): Uint8Array {
   return Class.from(all.buffer, all.byteOffset, all.byteLength);
 }
 
-/** Nested arrays: what `t.toArray()` gives. */
+/**
+ * Nested arrays: what `t.toArray()` gives.
+ *
+ * @param t a tensor of any layout
+ * @returns arrays of numbers, bigints or booleans: a copy
+ * @example
+ * to.nested(tensor([[1, 2], [3, 4]])); // → [[1, 2], [3, 4]]
+ */
 export function nested<D extends DType>(t: Tensor<D>): Elements<ScalarOf<D>> {
   liveTensor("to.nested", t);
   return t.toArray();

@@ -16,6 +16,7 @@ import { checkSignal, type Input, type Reader, type ReadOptions } from "./source
 
 /** One tensor of a file, as its header describes it. */
 export interface Entry {
+  /** As the file calls it. */
   readonly name: string;
   /** The format's own name of its element type: "<f4", "BF16", "Q4_K". */
   readonly type: string;
@@ -41,6 +42,7 @@ export interface Entry {
 export interface Archive {
   /** "npy", "npz", "safetensors", … */
   readonly format: string;
+  /** What is in it. */
   readonly entries: readonly Entry[];
   /** What the file says about itself. */
   readonly meta: Readonly<Record<string, unknown>>;

@@ -48,11 +48,13 @@ import { readTensors } from "./tensors.ts";
 export { isArrow } from "./arrow-meta.ts";
 export type { NullValue } from "./nulls.ts";
 
+/** What nulls become, and where packages come from. */
 export interface OpenOptions extends SourceOptions {
   /** What nulls become. Without it a column that has any is refused. */
   readonly nulls?: NullValue;
 }
 
+/** What to read. */
 export interface LoadOptions extends OpenOptions {
   /** Reads only these columns. */
   readonly names?: readonly string[];
@@ -67,6 +69,14 @@ const openNames = [...sourceNames, "nulls"];
  *
  *     const table = await arrow.open("flights.arrow");
  *     const delay = await table.read("delay", ["0:1000"]);
+ *
+ * @param source a path, a URL, bytes, a Blob, or an object with `size` and `read`
+ * @param options `signal`, `headers`, `files`, `followSymlinks`, `peers`
+ * @returns a promise of the open file: its entries, and `read`
+ * @throws TensorError where the file is not what it says
+ * @example
+ * const table = await arrow.open(await arrow.encode({ x: tensor([1, 2]) }));
+ * table.entries[0].name; // → x
  */
 export async function open(source: Source, options?: OpenOptions): Promise<Archive> {
   const { nulls, ...rest } = readOptions("arrow.open", options, "{ nulls: NaN }", openNames);
@@ -323,6 +333,14 @@ interface Zstd {
  * dictionaries) are left out unless they are named.
  *
  *     const { delay, distance } = await arrow.load("flights.arrow", { nulls: NaN });
+ *
+ * @param source a path, a URL, bytes, a Blob, or an object with `size` and `read`
+ * @param options `names`: only these; `nulls`: what stands for one; `signal`, `headers`, `peers`
+ * @returns a promise of the columns by name
+ * @throws TensorError where the file is not what it says
+ * @example
+ * const { x } = await arrow.load(await arrow.encode({ x: tensor([1, 2]) }));
+ * x; // → f32 [1, 2]
  */
 export async function load(source: Source, options?: LoadOptions): Promise<Record<string, Tensor>> {
   const operation = "arrow.load";
@@ -338,6 +356,7 @@ export async function load(source: Source, options?: LoadOptions): Promise<Recor
 
 /* Writing ---------------------------------------------------------------------------------------------- */
 
+/** How to write. */
 export interface SaveOptions extends ReadOptions {
   /** Default "file", or "stream" where the path ends in .arrows. */
   readonly kind?: "file" | "stream";
@@ -505,7 +524,15 @@ function readSave(operation: string, options: SaveOptions | undefined, otherwise
   return { signal, kind: kind ?? otherwise, meta: texts };
 }
 
-/** The bytes of an Arrow file with these columns: vectors of one length, or tensors with one first axis. */
+/**
+ * The bytes of an Arrow file with these columns: vectors of one length, or tensors with one first axis.
+ *
+ * @param tensors by name
+ * @param options `signal` and more
+ * @returns a promise of the file's bytes
+ * @example
+ * (await arrow.load(await arrow.encode({ x: tensor([1, 2]) }))).x; // → f32 [1, 2]
+ */
 export async function encode(
   tensors: Readonly<Record<string, Tensor>>,
   options?: SaveOptions,
@@ -518,6 +545,13 @@ export async function encode(
  * Writes an Arrow file (or a stream): wholly, or not at all.
  *
  *     await arrow.save("points.arrow", { id, position }); // position: [n, 3] becomes lists of 3
+ *
+ * @param path where to; a file that is there is replaced
+ * @param tensors by name
+ * @param options `signal` and more
+ * @example
+ * await arrow.save("x.arrow", { x: tensor([1, 2]) });
+ * (await arrow.load("x.arrow")).x; // → f32 [1, 2]
  */
 export async function save(
   path: string | URL,

@@ -21,6 +21,7 @@ import {
 } from "./source.ts";
 import { readPath, toBytes, toFile, type Writing } from "./target.ts";
 
+/** What to read. */
 export interface LoadOptions extends SourceOptions {
   /** Between cells, one ASCII character. Default: the one of , tab and ; that is most often in the first line. */
   readonly delimiter?: string;
@@ -36,7 +37,9 @@ export interface LoadOptions extends SourceOptions {
 
 /** What a table holds: a matrix of its numbers, and the names of its columns where it has any. */
 export interface Table {
+  /** The numbers: rows × columns. */
   readonly data: Tensor;
+  /** The columns' names; null where the file has none. */
   readonly names: readonly string[] | null;
 }
 
@@ -49,6 +52,16 @@ const [TAB, LF, CR, SPACE, QUOTE, PLUS, MINUS, DOT] = [9, 10, 13, 32, 34, 43, 45
  * The numbers of a CSV file as a matrix. An empty cell is NaN; what is no number is an error that says where it is.
  *
  *     const { data, names } = await csv.load("prices.csv", { columns: ["open", "close"] });
+ *
+ * @param source a path, a URL, bytes, a Blob, or an object with `size` and `read`
+ * @param options `columns`, `dtype`, `delimiter` and more
+ * @returns a promise of the numbers and the columns' names
+ * @throws TensorError where the file is not what it says
+ * @example
+ * const bytes = new TextEncoder().encode("a,b\n1,2\n3,4\n");
+ * const { data, names } = await csv.load(bytes, { dtype: "f32" });
+ * data; // → f32 [[1, 2], [3, 4]]
+ * names; // → [a, b]
  */
 export async function load(source: Source, options?: LoadOptions): Promise<Table> {
   const operation = "csv.load";
@@ -473,6 +486,7 @@ function mostOften(b: Uint8Array, from: number, end: number): number {
 
 /* Writing ---------------------------------------------------------------------------------------------- */
 
+/** How to write. */
 export interface SaveOptions extends ReadOptions {
   /** Between cells. Default a comma, or a tab where the path ends in .tsv. */
   readonly delimiter?: string;
@@ -546,7 +560,15 @@ function written(x: Value, dtype: DType): string {
   return String(x);
 }
 
-/** The text of a table, as UTF-8. */
+/**
+ * The text of a table, as UTF-8.
+ *
+ * @param t a tensor of any layout
+ * @param options `names`, `delimiter` and more
+ * @returns a promise of the file's bytes
+ * @example
+ * new TextDecoder().decode(await csv.encode(tensor([[1, 2]]))).trim(); // → 1,2
+ */
 export async function encode(t: Tensor, options?: SaveOptions): Promise<Uint8Array<ArrayBuffer>> {
   const read = readOptions("csv.encode", options, "{ names }", saveNames);
   const signal = checkSignal("csv.encode", read.signal);
@@ -557,6 +579,13 @@ export async function encode(t: Tensor, options?: SaveOptions): Promise<Uint8Arr
  * Writes a table: wholly, or not at all.
  *
  *     await csv.save("points.csv", points, { names: ["x", "y"] });
+ *
+ * @param path where to; a file that is there is replaced
+ * @param t a tensor of any layout
+ * @param options `names`, `delimiter` and more
+ * @example
+ * await csv.save("points.csv", tensor([[1, 2]]), { names: ["x", "y"] });
+ * (await csv.load("points.csv")).names; // → [x, y]
  */
 export async function save(path: string | URL, t: Tensor, options?: SaveOptions): Promise<void> {
   const read = readOptions("csv.save", options, "{ names }", saveNames);

@@ -38,7 +38,9 @@ export type { MetaValue } from "./gguf-meta.ts";
 
 /** An open GGUF file: `meta` has plain values, `metaTypes` says how each was written. */
 export interface GgufArchive extends Archive {
+  /** The format's: 2 or 3. */
   readonly version: number;
+  /** What the file says about itself: plain values by key. */
   readonly meta: Readonly<Record<string, MetaValue>>;
   /** "u32", "f32", "string", "i32[]", … by key. */
   readonly metaTypes: Readonly<Record<string, string>>;
@@ -58,6 +60,14 @@ export const isGguf = (head: Uint8Array): boolean =>
  *     const model = await gguf.open("model.gguf");
  *     model.meta["general.architecture"]; // "llama"
  *     model.entries.filter((e) => e.dtype === null).map((e) => e.type); // ["Q4_K", …]
+ *
+ * @param source a path, a URL, bytes, a Blob, or an object with `size` and `read`
+ * @param options `signal`, `headers`, `files`, `followSymlinks`, `peers`
+ * @returns a promise of the open file: its entries, and `read`
+ * @throws TensorError where the file is not what it says
+ * @example
+ * const file = await gguf.open(await gguf.encode({ w: tensor([1, 2]) }));
+ * file.entries[0].type; // → F32
  */
 export async function open(source: Source, options?: SourceOptions): Promise<GgufArchive> {
   const { input, signal } = await inputOf("gguf.open", source, options);
@@ -217,6 +227,7 @@ function itemOf(
   return { ...base, dtype: type.dtype, byteStrides: denseStrides(shape, dtypes[type.dtype].bytes) };
 }
 
+/** What to read. */
 export interface LoadOptions extends SourceOptions {
   /** Reads only these. */
   readonly names?: readonly string[];
@@ -226,6 +237,14 @@ export interface LoadOptions extends SourceOptions {
  * All tensors of a GGUF file (or those of some names), by name.
  *
  *     const { "output_norm.weight": norm } = await gguf.load(url, { names: ["output_norm.weight"] });
+ *
+ * @param source a path, a URL, bytes, a Blob, or an object with `size` and `read`
+ * @param options `names`: only these; `signal`, `headers`
+ * @returns a promise of the tensors by name
+ * @throws TensorError where the file is not what it says
+ * @example
+ * const { w } = await gguf.load(await gguf.encode({ w: tensor([1, 2]) }));
+ * w; // → f32 [1, 2]
  */
 export async function load(source: Source, options?: LoadOptions): Promise<Record<string, Tensor>> {
   const operation = "gguf.load";
@@ -237,6 +256,7 @@ export async function load(source: Source, options?: LoadOptions): Promise<Recor
 
 /* Writing ---------------------------------------------------------------------------------------------- */
 
+/** How to write. */
 export interface SaveOptions extends ReadOptions {
   /** Texts, numbers, bigints, booleans, and lists of one kind; "general.alignment" is obeyed. */
   readonly meta?: Readonly<Record<string, MetaValue>>;
@@ -367,7 +387,16 @@ function readMeta<V>(operation: string, given: Readonly<Record<string, V>> | und
 
 const saveNames = ["signal", "meta", "metaTypes"];
 
-/** The bytes of a GGUF file (version 3) with these tensors in it. */
+/**
+ * The bytes of a GGUF file (version 3) with these tensors in it.
+ *
+ * @param tensors by name
+ * @param options `meta`: values by key; `signal`
+ * @returns a promise of the file's bytes
+ * @example
+ * const bytes = await gguf.encode({ w: tensor([1, 2]) }, { meta: { "general.name": "mine" } });
+ * (await gguf.open(bytes)).meta["general.name"]; // → mine
+ */
 export async function encode(
   tensors: Readonly<Record<string, GgufTensor>>,
   options?: SaveOptions,
@@ -381,6 +410,13 @@ export async function encode(
  * Writes a GGUF file (version 3): wholly, or not at all.
  *
  *     await gguf.save("out.gguf", { "blk.0.weight": w }, { meta: { "general.name": "mine" } });
+ *
+ * @param path where to; a file that is there is replaced
+ * @param tensors by name
+ * @param options `meta`: values by key; `signal`
+ * @example
+ * await gguf.save("w.gguf", { w: tensor([1, 2]) });
+ * (await gguf.load("w.gguf")).w; // → f32 [1, 2]
  */
 export async function save(
   path: string | URL,

@@ -24,6 +24,7 @@ import { type Input, inputOf, type Source, type SourceOptions, sourceNames } fro
 export const isHdf5 = (head: Uint8Array): boolean =>
   [0x89, 0x48, 0x44, 0x46, 0x0d, 0x0a, 0x1a, 0x0a].every((x, i) => head[i] === x);
 
+/** Where the package comes from. */
 export interface OpenOptions extends SourceOptions {
   /** Bytes that the file may have, and a dataset that is read. Default 1 GiB. */
   readonly limit?: number;
@@ -34,6 +35,7 @@ export interface OpenOptions extends SourceOptions {
   readonly milliseconds?: number;
 }
 
+/** What to read. */
 export interface LoadOptions extends OpenOptions {
   /** Reads only these datasets. */
   readonly names?: readonly string[];
@@ -185,6 +187,14 @@ function wordsOf(error: unknown): string {
  *     const file = await hdf5.open("run.h5");
  *     file.entries.map((e) => e.name); // ["detector/counts", …]
  *     const corner = await file.read("detector/counts", ["0:10", "0:10"]);
+ *
+ * @param source a path, a URL, bytes, a Blob, or an object with `size` and `read`
+ * @param options `signal`, `headers`, `peers`, `limit`, `milliseconds`
+ * @returns a promise of the open file: its entries, and `read`
+ * @throws TensorError where the file is not what it says
+ * @example
+ * await hdf5.open(new Uint8Array(8));
+ * // ✗ hdf5.open: the bytes: it does not begin as an HDF5 file.
  */
 export async function open(source: Source, options?: OpenOptions): Promise<Archive> {
   const { limit, milliseconds, ...rest } = readOptions("hdf5.open", options, "{ limit: 4e9 }", openNames);
@@ -436,6 +446,14 @@ function boxOf(
  * All datasets of numbers of an HDF5 file (or those of some paths), by path. Needs the package h5wasm.
  *
  *     const { "detector/counts": counts } = await hdf5.load("run.h5");
+ *
+ * @param source a path, a URL, bytes, a Blob, or an object with `size` and `read`
+ * @param options `names`: only these; `signal`, `headers`, `peers`
+ * @returns a promise of the tensors by path
+ * @throws TensorError where the file is not what it says
+ * @example
+ * await hdf5.load(new Uint8Array(8));
+ * // ✗ hdf5.load: the bytes: it does not begin as an HDF5 file.
  */
 export async function load(source: Source, options?: LoadOptions): Promise<Record<string, Tensor>> {
   const operation = "hdf5.load";

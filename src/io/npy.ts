@@ -27,6 +27,14 @@ const NAME = "array";
  *     const file = await npy.open("big.npy");
  *     file.entries[0].shape; // [1000000, 128]
  *     const some = await file.read("array", ["10:20"]);
+ *
+ * @param source a path, a URL, bytes, a Blob, or an object with `size` and `read`
+ * @param options `signal`, `headers`, `files`, `followSymlinks`, `peers`
+ * @returns a promise of the open file: its entries, and `read`
+ * @throws TensorError where the file is not what it says
+ * @example
+ * const file = await npy.open(await npy.encode(zeros([2, 3])));
+ * file.entries[0].shape; // → [2, 3]
  */
 export async function open(source: Source, options?: SourceOptions): Promise<Archive> {
   const { input, signal } = await inputOf("npy.open", source, options);
@@ -75,6 +83,7 @@ export async function openInput(
   }
 }
 
+/** What to read. */
 export interface LoadOptions extends SourceOptions {
   /** Reads only this part of it, as `slice` takes it. */
   readonly slice?: readonly SliceItem[];
@@ -85,6 +94,13 @@ export interface LoadOptions extends SourceOptions {
  *
  *     const x = await npy.load("x.npy");
  *     const few = await npy.load("x.npy", { slice: ["0:10", ":", "::2"] });
+ *
+ * @param source a path, a URL, bytes, a Blob, or an object with `size` and `read`
+ * @param options `slice`: only this part; `signal`, `headers`
+ * @returns a promise of the tensor
+ * @throws TensorError where the file is not what it says
+ * @example
+ * await npy.load(await npy.encode(tensor([1, 2]))); // → f32 [1, 2]
  */
 export async function load(source: Source, options?: LoadOptions): Promise<Tensor> {
   const read = readOptions("npy.load", options, "{ slice }", [...sourceNames, "slice"]);
@@ -122,7 +138,15 @@ function writing(operation: string, t: Tensor): Writing {
   };
 }
 
-/** The bytes of an npy file with this tensor in it. */
+/**
+ * The bytes of an npy file with this tensor in it.
+ *
+ * @param t a tensor of any layout
+ * @param options `signal`
+ * @returns a promise of the file's bytes
+ * @example
+ * (await npy.encode(tensor([1, 2]))).length; // → 136
+ */
 export async function encode(t: Tensor, options?: ReadOptions): Promise<Uint8Array<ArrayBuffer>> {
   const { signal } = readOptions("npy.encode", options, "{ signal }", ["signal"]);
   checkSignal("npy.encode", signal);
@@ -133,6 +157,13 @@ export async function encode(t: Tensor, options?: ReadOptions): Promise<Uint8Arr
  * Writes an npy file: wholly, or not at all.
  *
  *     await npy.save("x.npy", x);
+ *
+ * @param path where to; a file that is there is replaced
+ * @param t a tensor of any layout
+ * @param options `signal`
+ * @example
+ * await npy.save("x.npy", tensor([1, 2]));
+ * await npy.load("x.npy"); // → f32 [1, 2]
  */
 export async function save(path: string | URL, t: Tensor, options?: ReadOptions): Promise<void> {
   const { signal } = readOptions("npy.save", options, "{ signal }", ["signal"]);

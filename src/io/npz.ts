@@ -37,6 +37,14 @@ import {
  *     const file = await npz.open("arrays.npz");
  *     file.entries.map((e) => e.name); // ["x", "y"]
  *     const x = await file.read("x");
+ *
+ * @param source a path, a URL, bytes, a Blob, or an object with `size` and `read`
+ * @param options `signal`, `headers`, `files`, `followSymlinks`, `peers`
+ * @returns a promise of the open file: its entries, and `read`
+ * @throws TensorError where the file is not what it says
+ * @example
+ * const file = await npz.open(await npz.encode({ x: tensor([1, 2]) }));
+ * file.entries.map((e) => e.name); // → [x]
  */
 export async function open(source: Source, options?: SourceOptions): Promise<Archive> {
   const { input, signal } = await inputOf("npz.open", source, options);
@@ -158,6 +166,7 @@ const ahead = (reader: Reader, at: number, known: Uint8Array): Reader => ({
       : reader.bytes(from, length),
 });
 
+/** What to read. */
 export interface LoadOptions extends SourceOptions {
   /** Reads only these. */
   readonly names?: readonly string[];
@@ -167,6 +176,14 @@ export interface LoadOptions extends SourceOptions {
  * All tensors of an npz file (or those of some names), by name.
  *
  *     const { x, y } = await npz.load("arrays.npz");
+ *
+ * @param source a path, a URL, bytes, a Blob, or an object with `size` and `read`
+ * @param options `names`: only these; `signal`, `headers`
+ * @returns a promise of the tensors by name
+ * @throws TensorError where the file is not what it says
+ * @example
+ * const { x } = await npz.load(await npz.encode({ x: tensor([1, 2]) }));
+ * x; // → f32 [1, 2]
  */
 export async function load(source: Source, options?: LoadOptions): Promise<Record<string, Tensor>> {
   const operation = "npz.load";
@@ -178,6 +195,7 @@ export async function load(source: Source, options?: LoadOptions): Promise<Recor
 
 /* Writing ---------------------------------------------------------------------------------------------- */
 
+/** How to write. */
 export interface SaveOptions extends ReadOptions {
   /** Deflates the arrays, as np.savez_compressed does. Default false. */
   readonly compress?: boolean;
@@ -258,7 +276,16 @@ function readSave(operation: string, options: SaveOptions | undefined) {
   return { signal, compress: compress === true };
 }
 
-/** The bytes of an npz file with these tensors in it. */
+/**
+ * The bytes of an npz file with these tensors in it.
+ *
+ * @param tensors by name
+ * @param options `compress`, `signal`
+ * @returns a promise of the file's bytes
+ * @example
+ * const bytes = await npz.encode({ x: tensor([1, 2]) }, { compress: true });
+ * (await npz.load(bytes)).x; // → f32 [1, 2]
+ */
 export async function encode(
   tensors: Readonly<Record<string, Tensor>>,
   options?: SaveOptions,
@@ -271,6 +298,13 @@ export async function encode(
  * Writes an npz file: wholly, or not at all.
  *
  *     await npz.save("arrays.npz", { x, y }, { compress: true });
+ *
+ * @param path where to; a file that is there is replaced
+ * @param tensors by name
+ * @param options `compress`, `signal`
+ * @example
+ * await npz.save("both.npz", { x: tensor([1]), y: tensor([2]) });
+ * (await npz.load("both.npz")).y; // → f32 [2]
  */
 export async function save(
   path: string | URL,

@@ -88,6 +88,16 @@ export function isOnnx(head: Uint8Array): boolean {
  *
  *     const model = await onnx.open("model.onnx");
  *     const kernel = await model.read("conv1.weight");
+ *
+ * @param source a path, a URL, bytes, a Blob, or an object with `size` and `read`
+ * @param options `signal`, `headers`, `files`, `followSymlinks`, `peers`
+ * @returns a promise of the open file: its entries, and `read`
+ * @throws TensorError where the file is not what it says
+ * @example
+ * // Two floats, called w.
+ * const model = [8, 8, 58, 19, 42, 17, 8, 2, 16, 1, 66, 1, 119, 74, 8, 0, 0, 128, 63, 0, 0, 0, 64];
+ * const file = await onnx.open(new Uint8Array(model));
+ * file.entries[0].name; // → w
  */
 export async function open(source: Source, options?: SourceOptions): Promise<Archive> {
   const { input, signal } = await inputOf("onnx.open", source, options);
@@ -402,6 +412,7 @@ async function typedPieces(
   return pieces;
 }
 
+/** What to read. */
 export interface LoadOptions extends SourceOptions {
   /** Reads only these. */
   readonly names?: readonly string[];
@@ -411,6 +422,15 @@ export interface LoadOptions extends SourceOptions {
  * All initializers of an ONNX model (or those of some names), by name.
  *
  *     const { "fc.weight": w, "fc.bias": b } = await onnx.load("model.onnx");
+ *
+ * @param source a path, a URL, bytes, a Blob, or an object with `size` and `read`
+ * @param options `names`: only these; `signal`, `headers`, `files`
+ * @returns a promise of the tensors by name
+ * @throws TensorError where the file is not what it says
+ * @example
+ * // Two floats, called w.
+ * const model = [8, 8, 58, 19, 42, 17, 8, 2, 16, 1, 66, 1, 119, 74, 8, 0, 0, 128, 63, 0, 0, 0, 64];
+ * (await onnx.load(new Uint8Array(model))).w; // → f32 [1, 2]
  */
 export async function load(source: Source, options?: LoadOptions): Promise<Record<string, Tensor>> {
   const operation = "onnx.load";

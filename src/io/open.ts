@@ -137,6 +137,14 @@ async function folderOf(source: unknown): Promise<string | URL | null> {
  *     file.format; // "safetensors"
  *     for (const { name, dtype, shape } of file.entries) console.log(name, dtype, shape);
  *     const w = await file.read("weight", ["0:10"]);
+ *
+ * @param source a path, a URL, bytes, a Blob, or an object with `size` and `read`
+ * @param options `signal`, `headers`, `files`, `followSymlinks`, `peers`
+ * @returns a promise of the open file: its format, its entries, and `read`
+ * @throws TensorError where no format knows it
+ * @example
+ * const file = await open(await npy.encode(tensor([1, 2])));
+ * file.format; // → npy
  */
 export async function open(source: Source, options?: SourceOptions): Promise<Archive> {
   const read = readOptions("open", options, "{ signal }", sourceNames);
@@ -173,6 +181,14 @@ export async function open(source: Source, options?: SourceOptions): Promise<Arc
  *
  *     await save("x.npy", x);
  *     await save("both.npz", { x, y });
+ *
+ * @param path where to; a file that is there is replaced
+ * @param what a tensor, or several by name
+ * @param options `signal`
+ * @throws TensorError where no format has this ending
+ * @example
+ * await save("x.npy", tensor([1, 2]));
+ * await npy.load("x.npy"); // → f32 [1, 2]
  */
 export async function save(
   path: string | URL,

@@ -48,6 +48,7 @@ const MOST_RATIO = 4096;
 export const isParquet = (head: Uint8Array, size: number): boolean =>
   size >= 12 && [0x50, 0x41, 0x52, 0x31].every((x, i) => head[i] === x);
 
+/** What nulls become, and where packages come from. */
 export interface OpenOptions extends SourceOptions {
   /** What nulls become. Without it a column that has any is refused. */
   readonly nulls?: NullValue;
@@ -55,6 +56,7 @@ export interface OpenOptions extends SourceOptions {
   readonly limit?: number;
 }
 
+/** What to read. */
 export interface LoadOptions extends OpenOptions {
   /** Reads only these columns. */
   readonly names?: readonly string[];
@@ -77,6 +79,14 @@ interface Settings {
  *
  *     const table = await parquet.open("trips.parquet");
  *     const some = await table.read("distance", ["1000:2000"]); // reads the row groups that hold them
+ *
+ * @param source a path, a URL, bytes, a Blob, or an object with `size` and `read`
+ * @param options `signal`, `headers`, `files`, `followSymlinks`, `peers`
+ * @returns a promise of the open file: its entries, and `read`
+ * @throws TensorError where the file is not what it says
+ * @example
+ * const table = await parquet.open(await parquet.encode({ x: tensor([1, 2]) }));
+ * table.entries[0].name; // → x
  */
 export async function open(source: Source, options?: OpenOptions): Promise<Archive> {
   const operation = "parquet.open";
@@ -443,6 +453,14 @@ function put(
  * All columns of numbers of a Parquet file (or those of some names), by name; all rows, or a range of them.
  *
  *     const { price } = await parquet.load("trips.parquet", { names: ["price"], rows: [0, 1000] });
+ *
+ * @param source a path, a URL, bytes, a Blob, or an object with `size` and `read`
+ * @param options `names`: only these; `nulls`: what stands for one; `signal`, `headers`, `peers`
+ * @returns a promise of the columns by name
+ * @throws TensorError where the file is not what it says
+ * @example
+ * const { x } = await parquet.load(await parquet.encode({ x: tensor([1, 2]) }));
+ * x; // → f32 [1, 2]
  */
 export async function load(source: Source, options?: LoadOptions): Promise<Record<string, Tensor>> {
   const operation = "parquet.load";
@@ -639,7 +657,15 @@ async function* pagePieces(held: Held, width: number): AsyncGenerator<{ count: n
   }
 }
 
-/** The bytes of a Parquet file with these columns, vectors of one length; nothing is packed. */
+/**
+ * The bytes of a Parquet file with these columns, vectors of one length; nothing is packed.
+ *
+ * @param tensors by name
+ * @param options `signal` and more
+ * @returns a promise of the file's bytes
+ * @example
+ * (await parquet.load(await parquet.encode({ x: tensor([1, 2]) }))).x; // → f32 [1, 2]
+ */
 export async function encode(
   tensors: Readonly<Record<string, Tensor>>,
   options?: ReadOptions,
@@ -653,6 +679,13 @@ export async function encode(
  * Writes a Parquet file: wholly, or not at all. Values are plain and not packed.
  *
  *     await parquet.save("points.parquet", { x, y });
+ *
+ * @param path where to; a file that is there is replaced
+ * @param tensors by name
+ * @param options `signal` and more
+ * @example
+ * await parquet.save("x.parquet", { x: tensor([1, 2]) });
+ * (await parquet.load("x.parquet")).x; // → f32 [1, 2]
  */
 export async function save(
   path: string | URL,

@@ -99,6 +99,14 @@ const rowBytes = (pixels: number, { bits, colour }: Header): number =>
  *
  *     const picture = await png.open("photo.png");
  *     picture.entries[0].shape; // [480, 640, 3]
+ *
+ * @param source a path, a URL, bytes, a Blob, or an object with `size` and `read`
+ * @param options `signal`, `headers`, `files`, `followSymlinks`, `peers`
+ * @returns a promise of the open file: its entries, and `read`
+ * @throws TensorError where the file is not what it says
+ * @example
+ * const file = await png.open(await png.encode(zeros([2, 3, 3], { dtype: "u8" })));
+ * file.entries[0].shape; // → [2, 3, 3]
  */
 export async function open(source: Source, options?: SourceOptions): Promise<Archive> {
   const { input, signal } = await inputOf("png.open", source, options);
@@ -460,6 +468,7 @@ function nearest(left: number, above: number, corner: number): number {
   return p <= q && p <= r ? left : q <= r ? above : corner;
 }
 
+/** What to read. */
 export interface LoadOptions extends SourceOptions {
   /** Gives only this part of it. */
   readonly slice?: readonly SliceItem[];
@@ -469,6 +478,14 @@ export interface LoadOptions extends SourceOptions {
  * The pixels of a picture: u8, or u16 where it has 16 bits, of shape [height, width] or [height, width, channels].
  *
  *     const photo = await png.load("photo.png"); // u8 [height, width, 3]
+ *
+ * @param source a path, a URL, bytes, a Blob, or an object with `size` and `read`
+ * @param options `slice`: only this part; `signal`, `headers`
+ * @returns a promise of the pixels
+ * @throws TensorError where the file is not what it says
+ * @example
+ * const picture = tensor([[0, 255]], { dtype: "u8" });
+ * await png.load(await png.encode(picture)); // → u8 [[0, 255]]
  */
 export async function load(source: Source, options?: LoadOptions): Promise<Tensor> {
   const { slice, ...rest } = readOptions("png.load", options, "{ slice }", [...sourceNames, "slice"]);
@@ -579,7 +596,16 @@ function bestFilter(row: Uint8Array, above: Uint8Array, step: number, tries: rea
   return best;
 }
 
-/** The bytes of a PNG picture. */
+/**
+ * The bytes of a PNG picture.
+ *
+ * @param t a tensor of any layout
+ * @param options `signal`
+ * @returns a promise of the file's bytes
+ * @example
+ * const bytes = await png.encode(zeros([2, 3, 3], { dtype: "u8" }));
+ * (await png.load(bytes)).shape; // → [2, 3, 3]
+ */
 export async function encode(t: Tensor, options?: ReadOptions): Promise<Uint8Array<ArrayBuffer>> {
   const { signal } = readOptions("png.encode", options, "{ signal }", ["signal"]);
   checkSignal("png.encode", signal);
@@ -590,6 +616,13 @@ export async function encode(t: Tensor, options?: ReadOptions): Promise<Uint8Arr
  * Writes a PNG picture: wholly, or not at all.
  *
  *     await png.save("photo.png", photo);
+ *
+ * @param path where to; a file that is there is replaced
+ * @param t a tensor of any layout
+ * @param options `signal`
+ * @example
+ * await png.save("dot.png", tensor([[0, 255]], { dtype: "u8" }));
+ * await png.load("dot.png"); // → u8 [[0, 255]]
  */
 export async function save(path: string | URL, t: Tensor, options?: ReadOptions): Promise<void> {
   const { signal } = readOptions("png.save", options, "{ signal }", ["signal"]);

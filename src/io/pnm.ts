@@ -31,6 +31,14 @@ export const isPnm = (head: Uint8Array): boolean =>
  *
  *     const picture = await pnm.open("photo.ppm");
  *     const corner = await picture.read("image", ["0:100", "0:100"]);
+ *
+ * @param source a path, a URL, bytes, a Blob, or an object with `size` and `read`
+ * @param options `signal`, `headers`, `files`, `followSymlinks`, `peers`
+ * @returns a promise of the open file: its entries, and `read`
+ * @throws TensorError where the file is not what it says
+ * @example
+ * const file = await pnm.open(await pnm.encode(zeros([2, 3, 3], { dtype: "u8" })));
+ * file.entries[0].shape; // → [2, 3, 3]
  */
 export async function open(source: Source, options?: SourceOptions): Promise<Archive> {
   const { input, signal } = await inputOf("pnm.open", source, options);
@@ -196,6 +204,7 @@ async function fromText(
   }
 }
 
+/** What to read. */
 export interface LoadOptions extends SourceOptions {
   /** Reads only this part of it. */
   readonly slice?: readonly SliceItem[];
@@ -205,6 +214,14 @@ export interface LoadOptions extends SourceOptions {
  * The pixels of a picture: u8, u16 where it has more than 256 values, bool for bitmaps (true is white).
  *
  *     const photo = await pnm.load("photo.ppm"); // u8 [height, width, 3]
+ *
+ * @param source a path, a URL, bytes, a Blob, or an object with `size` and `read`
+ * @param options `slice`: only this part; `signal`, `headers`
+ * @returns a promise of the pixels
+ * @throws TensorError where the file is not what it says
+ * @example
+ * const picture = tensor([[0, 255]], { dtype: "u8" });
+ * await pnm.load(await pnm.encode(picture)); // → u8 [[0, 255]]
  */
 export async function load(source: Source, options?: LoadOptions): Promise<Tensor> {
   const { slice, ...rest } = readOptions("pnm.load", options, "{ slice }", [...sourceNames, "slice"]);
@@ -254,7 +271,16 @@ function writing(operation: string, t: Tensor): Writing {
   };
 }
 
-/** The bytes of a picture: PGM, PPM, or PAM for other numbers of channels. */
+/**
+ * The bytes of a picture: PGM, PPM, or PAM for other numbers of channels.
+ *
+ * @param t a tensor of any layout
+ * @param options `signal`
+ * @returns a promise of the file's bytes
+ * @example
+ * const bytes = await pnm.encode(zeros([2, 3, 3], { dtype: "u8" }));
+ * (await pnm.load(bytes)).shape; // → [2, 3, 3]
+ */
 export async function encode(t: Tensor, options?: ReadOptions): Promise<Uint8Array<ArrayBuffer>> {
   const { signal } = readOptions("pnm.encode", options, "{ signal }", ["signal"]);
   checkSignal("pnm.encode", signal);
@@ -265,6 +291,13 @@ export async function encode(t: Tensor, options?: ReadOptions): Promise<Uint8Arr
  * Writes a picture: wholly, or not at all.
  *
  *     await pnm.save("photo.ppm", photo);
+ *
+ * @param path where to; a file that is there is replaced
+ * @param t a tensor of any layout
+ * @param options `signal`
+ * @example
+ * await pnm.save("dot.ppm", tensor([[0, 255]], { dtype: "u8" }));
+ * await pnm.load("dot.ppm"); // → u8 [[0, 255]]
  */
 export async function save(path: string | URL, t: Tensor, options?: ReadOptions): Promise<void> {
   const { signal } = readOptions("pnm.save", options, "{ signal }", ["signal"]);

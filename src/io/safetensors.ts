@@ -70,6 +70,14 @@ const nameOf = (dtype: DType): string => dtype.toUpperCase();
  *     const model = await safetensors.open("model.safetensors");
  *     model.entries.map((e) => `${e.name} ${e.type} ${e.shape}`);
  *     const w = await model.read("lm_head.weight");
+ *
+ * @param source a path, a URL, bytes, a Blob, or an object with `size` and `read`
+ * @param options `signal`, `headers`, `files`, `followSymlinks`, `peers`
+ * @returns a promise of the open file: its entries, and `read`
+ * @throws TensorError where the file is not what it says
+ * @example
+ * const file = await safetensors.open(await safetensors.encode({ w: tensor([1, 2]) }));
+ * file.entries[0].type; // → F32
  */
 export async function open(source: Source, options?: SourceOptions): Promise<Archive> {
   const { input, signal } = await inputOf("safetensors.open", source, options);
@@ -268,6 +276,7 @@ function plainOf(map: ReadonlyMap<string, Json>): Record<string, unknown> {
   return plain;
 }
 
+/** What to read. */
 export interface LoadOptions extends SourceOptions {
   /** Reads only these. */
   readonly names?: readonly string[];
@@ -277,6 +286,14 @@ export interface LoadOptions extends SourceOptions {
  * All tensors of a safetensors file (or those of some names), by name.
  *
  *     const { weight, bias } = await safetensors.load("layer.safetensors");
+ *
+ * @param source a path, a URL, bytes, a Blob, or an object with `size` and `read`
+ * @param options `names`: only these; `signal`, `headers`, `files`
+ * @returns a promise of the tensors by name
+ * @throws TensorError where the file is not what it says
+ * @example
+ * const { w } = await safetensors.load(await safetensors.encode({ w: tensor([1, 2]) }));
+ * w; // → f32 [1, 2]
  */
 export async function load(source: Source, options?: LoadOptions): Promise<Record<string, Tensor>> {
   const operation = "safetensors.load";
@@ -288,11 +305,13 @@ export async function load(source: Source, options?: LoadOptions): Promise<Recor
 
 /* Writing ---------------------------------------------------------------------------------------------- */
 
+/** How to write. */
 export interface SaveOptions extends ReadOptions {
   /** Texts about the file, in its header. */
   readonly meta?: Readonly<Record<string, string>>;
 }
 
+/** How to write a file. */
 export interface SaveFileOptions extends SaveOptions {
   /**
    * Writes several files of about so many bytes and an index that names them. The path is the index's and ends in
@@ -368,7 +387,15 @@ function writing(parts: readonly Part[], meta: Readonly<Record<string, string>>)
 
 const saveNames = ["signal", "meta"];
 
-/** The bytes of a safetensors file with these tensors in it. */
+/**
+ * The bytes of a safetensors file with these tensors in it.
+ *
+ * @param tensors by name
+ * @param options `meta`: texts by name; `signal`
+ * @returns a promise of the file's bytes
+ * @example
+ * (await safetensors.encode({ w: tensor([1, 2]) })).length; // → 72
+ */
 export async function encode(
   tensors: Readonly<Record<string, Tensor>>,
   options?: SaveOptions,
@@ -384,6 +411,13 @@ export async function encode(
  * Writes a safetensors file: wholly, or not at all.
  *
  *     await safetensors.save("layer.safetensors", { weight, bias }, { meta: { format: "pt" } });
+ *
+ * @param path where to; a file that is there is replaced
+ * @param tensors by name
+ * @param options `meta`: texts by name; `signal`
+ * @example
+ * await safetensors.save("w.safetensors", { w: tensor([1, 2]) });
+ * (await safetensors.load("w.safetensors")).w; // → f32 [1, 2]
  */
 export async function save(
   path: string | URL,

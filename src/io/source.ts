@@ -33,6 +33,7 @@ export interface ReadOptions {
   readonly signal?: AbortSignal;
 }
 
+/** How a source is read. */
 export interface SourceOptions extends ReadOptions {
   /** Sent with every request over HTTP, to the origin that was asked for and to no other. */
   readonly headers?: Readonly<Record<string, string>>;

@@ -48,6 +48,14 @@ const types: Readonly<Record<string, DType>> = {
  *
  *     const file = await wav.open("long.wav");
  *     const second = await file.read("audio", [[0, file.meta.sampleRate]]);
+ *
+ * @param source a path, a URL, bytes, a Blob, or an object with `size` and `read`
+ * @param options `signal`, `headers`, `files`, `followSymlinks`, `peers`
+ * @returns a promise of the open file: its entries, and `read`
+ * @throws TensorError where the file is not what it says
+ * @example
+ * const file = await wav.open(await wav.encode(tensor([0, 0.5]), { sampleRate: 8000 }));
+ * file.meta.sampleRate; // → 8000
  */
 export async function open(source: Source, options?: SourceOptions): Promise<Archive> {
   const { input, signal } = await inputOf("wav.open", source, options);
@@ -172,6 +180,7 @@ async function widened(reader: Reader, from: number, count: number) {
   }
 }
 
+/** What to read. */
 export interface LoadOptions extends SourceOptions {
   /** Reads only this part of it: frames, then channels. */
   readonly slice?: readonly SliceItem[];
@@ -179,7 +188,9 @@ export interface LoadOptions extends SourceOptions {
 
 /** Sound: frames × channels, and frames a second. */
 export interface Sound {
+  /** Samples: frames × channels. */
   readonly data: Tensor;
+  /** Frames a second. */
   readonly sampleRate: number;
 }
 
@@ -187,6 +198,14 @@ export interface Sound {
  * The samples of a WAV file.
  *
  *     const { data, sampleRate } = await wav.load("speech.wav");
+ *
+ * @param source a path, a URL, bytes, a Blob, or an object with `size` and `read`
+ * @param options `slice`: only this part; `signal`, `headers`
+ * @returns a promise of samples and their rate
+ * @throws TensorError where the file is not what it says
+ * @example
+ * const { data } = await wav.load(await wav.encode(tensor([0, 0.5]), { sampleRate: 8000 }));
+ * data; // → f32 [[0], [0.5]]
  */
 export async function load(source: Source, options?: LoadOptions): Promise<Sound> {
   const { slice, ...rest } = readOptions("wav.load", options, "{ slice }", [...sourceNames, "slice"]);
@@ -198,6 +217,7 @@ export async function load(source: Source, options?: LoadOptions): Promise<Sound
 
 /* Writing ---------------------------------------------------------------------------------------------- */
 
+/** How to write. */
 export interface SaveOptions extends ReadOptions {
   /** Frames a second. Default 44100. */
   readonly sampleRate?: number;
@@ -250,7 +270,16 @@ function writing(operation: string, t: Tensor, sampleRate: unknown = 44100): Wri
   };
 }
 
-/** The bytes of a WAV file with these samples: frames, or frames × channels. */
+/**
+ * The bytes of a WAV file with these samples: frames, or frames × channels.
+ *
+ * @param t a tensor of any layout
+ * @param options `sampleRate`; `signal`
+ * @returns a promise of the file's bytes
+ * @example
+ * const bytes = await wav.encode(tensor([0, 0.5]), { sampleRate: 8000 });
+ * (await wav.load(bytes)).sampleRate; // → 8000
+ */
 export async function encode(t: Tensor, options?: SaveOptions): Promise<Uint8Array<ArrayBuffer>> {
   const { signal, sampleRate } = readOptions("wav.encode", options, "{ sampleRate }", [
     "signal",
@@ -264,6 +293,13 @@ export async function encode(t: Tensor, options?: SaveOptions): Promise<Uint8Arr
  * Writes a WAV file: wholly, or not at all.
  *
  *     await wav.save("tone.wav", samples, { sampleRate: 48000 });
+ *
+ * @param path where to; a file that is there is replaced
+ * @param t a tensor of any layout
+ * @param options `sampleRate`; `signal`
+ * @example
+ * await wav.save("tone.wav", tensor([0, 0.5]), { sampleRate: 8000 });
+ * (await wav.load("tone.wav")).data.shape; // → [2, 1]
  */
 export async function save(path: string | URL, t: Tensor, options?: SaveOptions): Promise<void> {
   const { signal, sampleRate } = readOptions("wav.save", options, "{ sampleRate }", ["signal", "sampleRate"]);

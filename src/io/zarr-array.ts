@@ -33,6 +33,7 @@ import { openShard, type Shard, shardBytes } from "./zarr-shards.ts";
 import { failAt, type Shelf } from "./zarr-store.ts";
 import { fillShown, type ZarrFill } from "./zarr-types.ts";
 
+/** How much is read at a time. */
 export interface ZarrReadOptions extends ReadOptions {
   /** Is told how many chunks are done, and of how many. */
   readonly progress?: (done: number, total: number) => void;
@@ -42,10 +43,13 @@ export interface ZarrReadOptions extends ReadOptions {
 
 /** A chunked array in a store. */
 export interface ZarrArray {
+  /** Which of the two this is. */
   readonly kind: "array";
+  /** Of the format. */
   readonly version: 2 | 3;
   /** Where it lies in its store; "" is the root. */
   readonly path: string;
+  /** The kind of the elements, as they are read. */
   readonly dtype: DType;
   /** The format's own name of its elements: "<f4", "float32". */
   readonly type: string;
@@ -59,7 +63,9 @@ export interface ZarrArray {
   readonly grid: readonly number[];
   /** What lies where nothing was written. */
   readonly fill: ZarrFill;
+  /** What its maker wrote down about it. */
   readonly attributes: Readonly<Record<string, unknown>>;
+  /** Names of the axes, where they have any. */
   readonly dimensionNames: readonly (string | null)[] | null;
   /**
    * All of it, or a slice, as `slice` of a tensor takes it: only the chunks that it touches are read.

@@ -24,10 +24,14 @@ export type Bad = (fact: string, remedy?: string) => never;
 
 /** A codec as numcodecs has it: a class that makes one of a configuration. */
 export interface ZarrCodec {
+  /** Bytes, packed. */
   encode(bytes: Uint8Array): Uint8Array | Promise<Uint8Array>;
+  /** Packed bytes, unpacked. */
   decode(bytes: Uint8Array): Uint8Array | Promise<Uint8Array>;
 }
+/** A class of codecs, as numcodecs has them. */
 export interface ZarrCodecClass {
+  /** A codec of a configuration, as metadata have it. */
   fromConfig(config: Record<string, unknown>): ZarrCodec;
 }
 /** Loads a codec: `() => import("numcodecs/blosc")`, for bundlers that have to see the import, and for codecs of your own. */

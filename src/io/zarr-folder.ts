@@ -10,6 +10,7 @@ import { failSystem } from "./source.ts";
 import { flushFolder, readPath } from "./target.ts";
 import { failAt, type Shelf, storeOf, type ZarrRange, type ZarrStore } from "./zarr-store.ts";
 
+/** How a folder is written and read. */
 export interface FolderStoreOptions {
   /** Waits until every key has reached the disk: it survives a power cut, too, and takes milliseconds a key. Default false. */
   readonly flush?: boolean;
@@ -23,6 +24,13 @@ export interface FolderStoreOptions {
  *     const array = await zarr.open(zarr.folderStore("measured.zarr"));
  *
  * A path does the same where no options are needed: `zarr.open("measured.zarr")`.
+ *
+ * @param path the folder
+ * @param options `flush`, `followSymlinks`
+ * @returns a store
+ * @example
+ * await zarr.save(zarr.folderStore("x.zarr"), tensor([1, 2]));
+ * (await zarr.load("x.zarr")).array; // → f32 [1, 2]
  */
 export function folderStore(path: string | URL, options?: FolderStoreOptions): ZarrStore {
   const operation = "zarr.folderStore";

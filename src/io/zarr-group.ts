@@ -34,6 +34,7 @@ import { fillFrom, fillText, nameInV2, nameInV3 } from "./zarr-types.ts";
 /** Where a hierarchy lies: a folder's path, a URL, a Map of keys and bytes, or a store. */
 export type ZarrSource = string | URL | ZarrStore | Map<string, Uint8Array>;
 
+/** Where in a store, and how it is read. */
 export interface ZarrOpenOptions extends Pick<SourceOptions, "signal" | "headers" | "followSymlinks"> {
   /** Opens what lies here in the store; default its root. */
   readonly path?: string;
@@ -45,15 +46,21 @@ export interface ZarrOpenOptions extends Pick<SourceOptions, "signal" | "headers
 
 /** A member of a group. */
 export interface ZarrMember {
+  /** As its group calls it. */
   readonly name: string;
+  /** Which of the two it is. */
   readonly kind: "array" | "group";
 }
 
+/** Arrays and groups by name. */
 export interface ZarrGroup {
+  /** Which of the two this is. */
   readonly kind: "group";
+  /** Of the format. */
   readonly version: 2 | 3;
   /** Where it lies in its store; "" is the root. */
   readonly path: string;
+  /** What its maker wrote down about it. */
   readonly attributes: Readonly<Record<string, unknown>>;
   /** What is in it, by name. A server cannot list: there the group needs consolidated metadata. */
   members(options?: { readonly signal?: AbortSignal }): Promise<readonly ZarrMember[]>;
@@ -161,13 +168,33 @@ type Known = ReadonlyMap<string, Node>;
  *     const array = await zarr.open("measured.zarr");
  *     if (array.kind === "array") console.log(array.shape, array.chunks);
  *     const group = await zarr.open("https://host/data.zarr", { signal: AbortSignal.timeout(5000) });
+ *
+ * @param source a folder, a URL, a Map of keys and bytes, or a store
+ * @param options `path`, `version`, `signal`, `headers`, `loaders`
+ * @returns a promise of an array or a group
+ * @throws TensorError where nothing lies there, or metadata are wrong
+ * @example
+ * const store = zarr.memoryStore();
+ * await zarr.save(store, zeros([4, 4]));
+ * (await zarr.open(store)).kind; // → array
  */
 export async function open(source: ZarrSource, options?: ZarrOpenOptions): Promise<ZarrArray | ZarrGroup> {
   const read = readOptions("zarr.open", options, "{ path, signal }", openNames);
   return openAt("zarr.open", readSource("zarr.open", source, read));
 }
 
-/** The same where an array is expected. */
+/**
+ * The same where an array is expected.
+ *
+ * @param source a folder, a URL, a Map of keys and bytes, or a store
+ * @param options `path`, `version`, `signal`, `headers`, `loaders`
+ * @returns a promise of an array
+ * @throws TensorError where none lies there
+ * @example
+ * const store = zarr.memoryStore();
+ * await zarr.save(store, zeros([4, 4]));
+ * (await zarr.openArray(store)).shape; // → [4, 4]
+ */
 export async function openArray(source: ZarrSource, options?: ZarrOpenOptions): Promise<ZarrArray> {
   const operation = "zarr.openArray";
   const opened = readSource(
@@ -185,7 +212,18 @@ export async function openArray(source: ZarrSource, options?: ZarrOpenOptions): 
   );
 }
 
-/** The same where a group is expected. */
+/**
+ * The same where a group is expected.
+ *
+ * @param source a folder, a URL, a Map of keys and bytes, or a store
+ * @param options `path`, `version`, `signal`, `headers`, `loaders`
+ * @returns a promise of a group
+ * @throws TensorError where none lies there
+ * @example
+ * const store = zarr.memoryStore();
+ * await zarr.save(store, { x: zeros([4]) });
+ * (await (await zarr.openGroup(store)).members()).map((m) => m.name); // → [x]
+ */
 export async function openGroup(source: ZarrSource, options?: ZarrOpenOptions): Promise<ZarrGroup> {
   const operation = "zarr.openGroup";
   const opened = readSource(
@@ -476,6 +514,14 @@ export async function arraysAt(
  * changed afterwards is not in it.
  *
  *     await zarr.consolidate("data.zarr");
+ *
+ * @param source a folder, a URL, a Map of keys and bytes, or a store
+ * @param options `path`, `version`, `signal`, `headers`, `loaders`
+ * @example
+ * const store = new Map();
+ * await zarr.save(store, { x: zeros([4]) }, { version: 2 });
+ * await zarr.consolidate(store);
+ * store.has(".zmetadata"); // → true
  */
 export async function consolidate(source: ZarrSource, options?: ZarrOpenOptions): Promise<void> {
   const operation = "zarr.consolidate";
@@ -524,8 +570,11 @@ export async function consolidate(source: ZarrSource, options?: ZarrOpenOptions)
 /** A compressor by its name, or with its configuration: { name: "gzip", level: 9 }. */
 export type ZarrCompressor = string | ({ readonly name: string } & Readonly<Record<string, unknown>>);
 
+/** What a new array is. */
 export interface ZarrCreateOptions extends ZarrOpenOptions {
+  /** Sizes of the axes. */
   readonly shape: readonly number[];
+  /** The kind of the elements. */
   readonly dtype: DType;
   /** Sizes of a chunk; default: such that a chunk has 1 MiB or a little less. */
   readonly chunks?: readonly number[];
@@ -541,6 +590,7 @@ export interface ZarrCreateOptions extends ZarrOpenOptions {
   readonly endian?: "little" | "big";
   /** A checksum with every chunk. Version 3 only. Default false. */
   readonly checksum?: boolean;
+  /** What is to be written down about it. */
   readonly attributes?: Readonly<Record<string, unknown>>;
   /** Names of axes; in version 2 they are the attribute _ARRAY_DIMENSIONS, as xarray has them. */
   readonly dimensionNames?: readonly (string | null)[];
@@ -577,6 +627,14 @@ const createNames = [
  *
  *     const array = await zarr.create("out.zarr", { shape: [10000, 10000], dtype: "f32", chunks: [256, 256], compressor: "gzip" });
  *     await array.write(["0:256"], rows);
+ *
+ * @param source a folder, a Map of keys and bytes, or a store
+ * @param options `shape`, `dtype`, `chunks`, `compressor`, `attributes` and more
+ * @returns a promise of the array
+ * @throws TensorError where something is there already
+ * @example
+ * const array = await zarr.create(zarr.memoryStore(), { shape: [4], dtype: "f32", chunks: [2] });
+ * array.chunks; // → [2]
  */
 export async function create(source: ZarrSource, options: ZarrCreateOptions): Promise<ZarrArray> {
   const operation = "zarr.create";
@@ -606,8 +664,11 @@ export async function create(source: ZarrSource, options: ZarrCreateOptions): Pr
   return makeArray(shelf, path, layout, plainOf(attributes) as Record<string, unknown>);
 }
 
+/** What a new group is. */
 export interface ZarrGroupOptions extends ZarrOpenOptions {
+  /** What is to be written down about it. */
   readonly attributes?: Readonly<Record<string, unknown>>;
+  /** Remove what is there. Default false: an error. */
   readonly overwrite?: boolean;
 }
 
@@ -615,6 +676,13 @@ export interface ZarrGroupOptions extends ZarrOpenOptions {
  * Makes a group, and those above it.
  *
  *     const group = await zarr.createGroup("out.zarr", { attributes: { title: "measured" } });
+ *
+ * @param source a folder, a Map of keys and bytes, or a store
+ * @param options `attributes`, `overwrite`, `version`, `path`
+ * @returns a promise of the group
+ * @example
+ * const group = await zarr.createGroup(zarr.memoryStore(), { attributes: { title: "measured" } });
+ * group.attributes.title; // → measured
  */
 export async function createGroup(source: ZarrSource, options?: ZarrGroupOptions): Promise<ZarrGroup> {
   const operation = "zarr.createGroup";

@@ -8,6 +8,7 @@ import { quoted } from "./names.ts";
 import { ask, bodyInto, failStatus, isReal, rangeOf, readHeaders, type Site, urlOf } from "./source.ts";
 import { failAt, partOf, type Shelf, storeOf, type ZarrRange, type ZarrStore } from "./zarr-store.ts";
 
+/** What is sent with each request. */
 export interface HttpStoreOptions {
   /** Sent with every request, to the origin that was asked for and to no other. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -19,6 +20,12 @@ export interface HttpStoreOptions {
  *     const array = await zarr.open(zarr.httpStore("https://host/data.zarr", { headers: { authorization: "Bearer …" } }));
  *
  * A URL does the same: `zarr.open("https://host/data.zarr")`.
+ *
+ * @param url where the hierarchy lies
+ * @param options `headers`
+ * @returns a store, to be read
+ * @example
+ * typeof zarr.httpStore("https://host/data.zarr").get; // → function
  */
 export function httpStore(url: string | URL, options?: HttpStoreOptions): ZarrStore {
   const operation = "zarr.httpStore";

@@ -10,9 +10,13 @@ import { failStatus, isReal, messageOf, urlOf } from "./source.ts";
 import { bytesOfAnswer, rangeText } from "./zarr-http.ts";
 import { failAt, type Shelf, storeOf, type ZarrStore } from "./zarr-store.ts";
 
+/** Who asks, and where in the bucket. */
 export interface S3StoreOptions {
+  /** Of who asks. */
   readonly accessKeyId?: string;
+  /** Of who asks. */
   readonly secretAccessKey?: string;
+  /** Of who asks, for a while. */
   readonly sessionToken?: string;
   /** Default: what aws4fetch finds in the address. */
   readonly region?: string;
@@ -31,6 +35,13 @@ export interface S3StoreOptions {
  *       secretAccessKey: "…",
  *     });
  *     const array = await zarr.open(store);
+ *
+ * @param url the bucket's
+ * @param options `prefix`, `accessKeyId`, `secretAccessKey`, `sessionToken` and more
+ * @returns a store
+ * @example
+ * const store = zarr.s3Store("https://host/bucket", { accessKeyId: "…", secretAccessKey: "…" });
+ * typeof store.get; // → function
  */
 export function s3Store(url: string | URL, options?: S3StoreOptions): ZarrStore {
   const operation = "zarr.s3Store";

@@ -11,15 +11,19 @@ import { checkSignal, isReal } from "./source.ts";
 /** Some of the bytes of a key: those from a place on, or the last ones. */
 export type ZarrRange = { readonly from: number; readonly length: number } | { readonly last: number };
 
+/** How a key is read. */
 export interface ZarrGetOptions {
   /** Only these bytes. A store that has fewer gives those it has. */
   readonly range?: ZarrRange;
   /** More bytes than this are an error anyway: a store need not bring them. */
   readonly most?: number;
+  /** Ends the reading. */
   readonly signal?: AbortSignal;
 }
 
+/** How a key is written. */
 export interface ZarrSetOptions {
+  /** Ends the writing. */
   readonly signal?: AbortSignal;
 }
 
@@ -34,9 +38,11 @@ export interface ZarrStore {
   get(key: string, options?: ZarrGetOptions): Maybe<Uint8Array | null | undefined>;
   /** Keeps bytes under a key: all of them, or, where it fails, none. They are the store's own. */
   set?(key: string, bytes: Uint8Array, options?: ZarrSetOptions): Maybe<unknown>;
+  /** Whether there is such a key. */
   has?(key: string, options?: ZarrSetOptions): Maybe<boolean>;
   /** The names in a folder ("" is the root): "zarr.json", and with a slash at their end those of folders: "c/". */
   list?(folder: string, options?: ZarrSetOptions): Maybe<Iterable<string>>;
+  /** Removes a key; there need not be one. */
   delete?(key: string, options?: ZarrSetOptions): Maybe<unknown>;
 }
 
@@ -198,6 +204,12 @@ function shelfOfMap(map: Map<string, Uint8Array>): Shelf {
  *     const array = await zarr.create(store, { shape: [100, 100], dtype: "f32", chunks: [10, 100] });
  *
  * A `Map` of keys and bytes is one, too.
+ *
+ * @returns a store
+ * @example
+ * const store = zarr.memoryStore();
+ * await zarr.save(store, tensor([1, 2]));
+ * (await zarr.load(store)).array; // → f32 [1, 2]
  */
 export const memoryStore = (): ZarrStore => storeOf(shelfOfMap(new Map()));
 

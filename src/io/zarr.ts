@@ -60,6 +60,7 @@ export async function openFolder(
   return openArchive(operation, readSource(operation, source, options));
 }
 
+/** What to read. */
 export interface LoadOptions extends ZarrOpenOptions {
   /** Reads only these. */
   readonly names?: readonly string[];
@@ -69,6 +70,14 @@ export interface LoadOptions extends ZarrOpenOptions {
  * All arrays of a store (or those of some names), by their path; the one at the root is called "array".
  *
  *     const { temperature } = await zarr.load("measured.zarr", { names: ["temperature"] });
+ *
+ * @param source a folder, a URL, a Map of keys and bytes, or a store
+ * @param options `names`: only these; `path`, `signal`, `headers`, `loaders`
+ * @returns a promise of the tensors by name
+ * @example
+ * const store = zarr.memoryStore();
+ * await zarr.save(store, { x: tensor([1, 2]) });
+ * (await zarr.load(store)).x; // → f32 [1, 2]
  */
 export async function load(source: ZarrSource, options?: LoadOptions): Promise<Record<string, Tensor>> {
   const operation = "zarr.load";
@@ -78,6 +87,7 @@ export async function load(source: ZarrSource, options?: LoadOptions): Promise<R
   return readAll(await openFolder(operation, source, rest), names, rest.signal);
 }
 
+/** How to write: all that `create` takes but what the tensor says. */
 export interface SaveOptions extends Omit<ZarrCreateOptions, "shape" | "dtype"> {}
 
 /**
@@ -85,6 +95,14 @@ export interface SaveOptions extends Omit<ZarrCreateOptions, "shape" | "dtype"> 
  *
  *     await zarr.save("out.zarr", x, { chunks: [256, 256], compressor: "gzip" });
  *     await zarr.save("both.zarr", { x, y });
+ *
+ * @param source a folder, a Map of keys and bytes, or a store
+ * @param what a tensor, or several by name
+ * @param options `chunks`, `compressor` and what else `create` takes
+ * @example
+ * const store = new Map();
+ * await zarr.save(store, tensor([1, 2]));
+ * (await zarr.load(store)).array; // → f32 [1, 2]
  */
 export async function save(
   source: ZarrSource,

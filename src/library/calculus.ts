@@ -14,6 +14,7 @@ const floatOf = (d: DType): DType => (isFloat(d) ? d : "f64");
 
 /* Slopes ------------------------------------------------------------------------------------------------------------- */
 
+/** The options of `gradient`. */
 export interface GradientOptions {
   /** The axis or axes along which slopes are; default: all. */
   readonly axis?: number | readonly number[];
@@ -25,7 +26,12 @@ export interface GradientOptions {
  * The slope at each element: central differences inside, one-sided ones at both ends, as NumPy's gradient. Of one axis (or
  * of a vector) a tensor, of several a list, one tensor an axis.
  *
- *     gradient(tensor([1, 4, 9, 16])); // 3, 4, 6, 7
+ * @param t a tensor of any layout
+ * @param options `axis`, default all; `spacing`: the distance of neighbours, or their coordinates
+ * @returns a new tensor of t's shape an axis; integers give f64
+ * @throws TensorError where an axis has fewer than two elements
+ * @example
+ * gradient(tensor([1, 4, 9, 16])); // → f32 [3, 4, 6, 7]
  */
 export function gradient<D extends DType>(
   t: Tensor<D>,
@@ -122,6 +128,13 @@ function distances(op: string, step: unknown, n: number, dtype: DType): number |
  * first, as polyval takes them. y may have several columns, one polynomial each.
  *
  *     const [slope, offset] = polyfit(x, y, 1).toArray();
+ *
+ * @param x a vector
+ * @param y a vector as long, or a matrix with a column a polynomial
+ * @param degree the highest power
+ * @returns a new f64 tensor of degree + 1 coefficients
+ * @example
+ * polyfit(tensor([0, 1, 2]), tensor([1, 3, 5]), 1).map((c) => Math.round(c)); // → f64 [2, 1]
  */
 export function polyfit<D extends DType, E extends DType>(
   x: Tensor<D>,
@@ -159,6 +172,12 @@ export function polyfit<D extends DType, E extends DType>(
  * The value of a polynomial at x; coefficients are given highest power first.
  *
  *     polyval(tensor([2, 1]), 10); // 2·10 + 1
+ *
+ * @param coefficients a vector, the highest power first
+ * @param x where: a tensor or a number
+ * @returns a new tensor of x's shape
+ * @example
+ * polyval(tensor([2, 1]), tensor([0, 10])); // → f32 [1, 21]
  */
 export function polyval<D extends DType, X extends Operand>(
   coefficients: Tensor<D>,
@@ -183,13 +202,25 @@ export function polyval(coefficients: Tensor, x: Operand): Tensor {
  * 2/√π · ∫₀ˣ exp(-t²) dt, to a few units in the last place of f64; the result is f64 for integers.
  *
  *     erf(tensor([0, 1])); // 0, 0.8427
+ *
+ * @param t a tensor of any layout
+ * @returns a new tensor of t's shape; integers give f64
+ * @example
+ * erf(tensor([0, Infinity])); // → f32 [0, 1]
  */
 export function erf<D extends DType>(t: Tensor<D>): Tensor<Floated<D>>;
 export function erf(t: Tensor): Tensor {
   const live = liveTensor("erf", t);
   return scoped("erf", () => live.map(erfOf, { compute: "f64", dtype: floatOf(live.dtype) }));
 }
-/** 1 - erf(x), without the cancellation where erf is almost 1: to about 20 units in the last place. */
+/**
+ * 1 - erf(x), without the cancellation where erf is almost 1: to about 20 units in the last place.
+ *
+ * @param t a tensor of any layout
+ * @returns a new tensor of t's shape; integers give f64
+ * @example
+ * erfc(tensor([0, Infinity])); // → f32 [1, 0]
+ */
 export function erfc<D extends DType>(t: Tensor<D>): Tensor<Floated<D>>;
 export function erfc(t: Tensor): Tensor {
   const live = liveTensor("erfc", t);

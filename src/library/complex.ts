@@ -11,7 +11,15 @@ import { scoped } from "./scoped.ts";
 /** Complex numbers are pairs of f32 or f64; integers become f64. */
 export const floatOf = (dtype: DType): "f32" | "f64" => (isFloat(dtype) && dtype !== "f64" ? "f32" : "f64");
 
-/** Pairs [re, im] from real tensors that broadcast together; without `im` the imaginary parts are 0. */
+/**
+ * Pairs [re, im] from real tensors that broadcast together; without `im` the imaginary parts are 0.
+ *
+ * @param re the real parts
+ * @param im the imaginary parts
+ * @returns a new tensor with a last axis of size 2, f32 or f64
+ * @example
+ * complex(tensor([1, 2]), tensor([3, 4])); // → f32 [[1, 3], [2, 4]]
+ */
 export function complex(re: Tensor, im?: Tensor): Tensor {
   const op = "complex";
   const a = liveTensor(op, re);
@@ -25,14 +33,36 @@ export function complex(re: Tensor, im?: Tensor): Tensor {
     return out;
   });
 }
-/** A view of the real parts. */
+/**
+ * A view of the real parts.
+ *
+ * @param z complex numbers as pairs: the last axis has size 2
+ * @returns a view without the last axis
+ * @example
+ * real(tensor([[1, 3], [2, 4]])); // → f32 [1, 2]
+ */
 export function real(z: Tensor): Tensor {
   return pairs("real", z).slice("...", 0);
 }
-/** A view of the imaginary parts. */
+/**
+ * A view of the imaginary parts.
+ *
+ * @param z complex numbers as pairs: the last axis has size 2
+ * @returns a view without the last axis
+ * @example
+ * imag(tensor([[1, 3], [2, 4]])); // → f32 [3, 4]
+ */
 export function imag(z: Tensor): Tensor {
   return pairs("imag", z).slice("...", 1);
 }
+/**
+ * The imaginary parts with the other sign.
+ *
+ * @param z complex numbers as pairs: the last axis has size 2
+ * @returns a new tensor of z's shape
+ * @example
+ * conj(tensor([[1, 3]])); // → f32 [[1, -3]]
+ */
 export function conj(z: Tensor): Tensor {
   const t = pairs("conj", z);
   return scoped("conj", () => {
@@ -41,7 +71,15 @@ export function conj(z: Tensor): Tensor {
     return out;
   });
 }
-/** The product of complex numbers, element by element; shapes broadcast. */
+/**
+ * The product of complex numbers, element by element; shapes broadcast.
+ *
+ * @param a complex numbers as pairs
+ * @param b complex numbers as pairs
+ * @returns a new tensor of pairs
+ * @example
+ * complexMul(tensor([0, 1]), tensor([0, 1])); // → f32 [-1, 0]
+ */
 export function complexMul(a: Tensor, b: Tensor): Tensor {
   const op = "complexMul";
   pairs(op, a);
@@ -55,12 +93,26 @@ export function complexMul(a: Tensor, b: Tensor): Tensor {
     return out;
   });
 }
-/** The length of each complex number. */
+/**
+ * The length of each complex number.
+ *
+ * @param z complex numbers as pairs: the last axis has size 2
+ * @returns a new tensor of real numbers, without the last axis
+ * @example
+ * complexAbs(tensor([[3, 4]])); // → f32 [5]
+ */
 export function complexAbs(z: Tensor): Tensor {
   pairs("complexAbs", z);
   return scoped("complexAbs", () => zip([real(z), imag(z)], (re, im) => Math.hypot(re, im)));
 }
-/** The angle of each complex number, from -π to π. */
+/**
+ * The angle of each complex number, from -π to π.
+ *
+ * @param z complex numbers as pairs: the last axis has size 2
+ * @returns a new tensor of real numbers, without the last axis
+ * @example
+ * complexAngle(tensor([[1, 0]])); // → f32 [0]
+ */
 export function complexAngle(z: Tensor): Tensor {
   pairs("complexAngle", z);
   return scoped("complexAngle", () => zip([real(z), imag(z)], (re, im) => Math.atan2(im, re)));

@@ -28,6 +28,7 @@ type Convolved<D extends DType, E extends DType, B extends DType> = [B] extends 
   ? Promote<D, E>
   : AllThree<D, E, B>;
 
+/** The options of convolutions. */
 export interface ConvOptions<B extends DType = DType> {
   /** One number for each output channel. */
   readonly bias?: Tensor<B>;
@@ -43,7 +44,17 @@ export interface ConvOptions<B extends DType = DType> {
 
 const optionNames = ["bias", "stride", "padding", "dilation", "groups"] satisfies (keyof ConvOptions)[];
 
-/** input [N, C, L] or [C, L], weight [O, C / groups, k] → [N, O, L']. */
+/**
+ * Weights slid along one axis, as torch has it: input [N, C, L] or [C, L], weight [O, C / groups, k] → [N, O, L'].
+ *
+ * @param input the signal, a batch of them or one
+ * @param weight a kernel for each output channel
+ * @param options `bias`, `stride`, `padding`, `dilation`, `groups`
+ * @returns a new tensor of the dtype they meet in
+ * @throws TensorError where channels do not match or a window does not fit
+ * @example
+ * conv1d(tensor([[1, 2, 3, 4]]), tensor([[[1, 1]]])); // → f32 [[3, 5, 7]]
+ */
 export function conv1d<D extends DType, E extends DType, B extends DType = never>(
   input: Tensor<D>,
   weight: Tensor<E>,
@@ -51,7 +62,18 @@ export function conv1d<D extends DType, E extends DType, B extends DType = never
 ): Tensor<Convolved<D, E, B>> {
   return convolution("conv1d", 1, input, weight, options) as never;
 }
-/** input [N, C, H, W] or [C, H, W], weight [O, C / groups, kh, kw] → [N, O, H', W']. */
+/**
+ * Weights slid over pictures, as torch has it: input [N, C, H, W] or [C, H, W], weight [O, C / groups, kh, kw] → [N, O,
+ * H', W'].
+ *
+ * @param input the picture, a batch of them or one
+ * @param weight a kernel for each output channel
+ * @param options `bias`, `stride`, `padding`, `dilation`, `groups`
+ * @returns a new tensor of the dtype they meet in
+ * @throws TensorError where channels do not match or a window does not fit
+ * @example
+ * conv2d(ones([1, 3, 3]), ones([1, 1, 2, 2])); // → f32 [[[4, 4], [4, 4]]]
+ */
 export function conv2d<D extends DType, E extends DType, B extends DType = never>(
   input: Tensor<D>,
   weight: Tensor<E>,
@@ -59,7 +81,18 @@ export function conv2d<D extends DType, E extends DType, B extends DType = never
 ): Tensor<Convolved<D, E, B>> {
   return convolution("conv2d", 2, input, weight, options) as never;
 }
-/** input [N, C, D, H, W] or [C, D, H, W], weight [O, C / groups, kd, kh, kw] → [N, O, D', H', W']. */
+/**
+ * Weights slid along three axes: input [N, C, D, H, W] or [C, D, H, W], weight [O, C / groups, kd, kh, kw] → [N, O, D',
+ * H', W'].
+ *
+ * @param input the volume, a batch of them or one
+ * @param weight a kernel for each output channel
+ * @param options `bias`, `stride`, `padding`, `dilation`, `groups`
+ * @returns a new tensor of the dtype they meet in
+ * @throws TensorError where channels do not match or a window does not fit
+ * @example
+ * conv3d(ones([1, 2, 2, 2]), ones([1, 1, 2, 2, 2])); // → f32 [[[[8]]]]
+ */
 export function conv3d<D extends DType, E extends DType, B extends DType = never>(
   input: Tensor<D>,
   weight: Tensor<E>,
@@ -68,6 +101,7 @@ export function conv3d<D extends DType, E extends DType, B extends DType = never
   return convolution("conv3d", 3, input, weight, options) as never;
 }
 
+/** The options of transposed convolutions. */
 export interface ConvTransposeOptions<B extends DType = DType> {
   /** One number for each output channel. */
   readonly bias?: Tensor<B>;
@@ -77,11 +111,22 @@ export interface ConvTransposeOptions<B extends DType = DType> {
   readonly padding?: PerAxis;
   /** More elements behind, where several lengths lead to one; default 0. */
   readonly outputPadding?: PerAxis;
+  /** Steps from one tap to the next; default 1. */
   readonly dilation?: PerAxis;
+  /** Channels are split into so many groups, each with weights of its own; default 1. */
   readonly groups?: number;
 }
 
-/** input [N, C, L] or [C, L], weight [C, O / groups, k]: shapes as conv1d turned round. */
+/**
+ * input [N, C, L] or [C, L], weight [C, O / groups, k]: shapes as conv1d turned round.
+ *
+ * @param input the signal, a batch of them or one
+ * @param weight a kernel for each input channel
+ * @param options `bias`, `stride`, `padding`, `outputPadding`, `dilation`, `groups`
+ * @returns a new tensor of the dtype they meet in
+ * @example
+ * convTranspose1d(tensor([[1, 2]]), tensor([[[1, 1]]])); // → f32 [[1, 3, 2]]
+ */
 export function convTranspose1d<D extends DType, E extends DType, B extends DType = never>(
   input: Tensor<D>,
   weight: Tensor<E>,
@@ -89,7 +134,16 @@ export function convTranspose1d<D extends DType, E extends DType, B extends DTyp
 ): Tensor<Convolved<D, E, B>> {
   return transposed("convTranspose1d", 1, input, weight, options) as never;
 }
-/** input [N, C, H, W] or [C, H, W], weight [C, O / groups, kh, kw]: shapes as conv2d turned round. */
+/**
+ * input [N, C, H, W] or [C, H, W], weight [C, O / groups, kh, kw]: shapes as conv2d turned round.
+ *
+ * @param input the picture, a batch of them or one
+ * @param weight a kernel for each input channel
+ * @param options `bias`, `stride`, `padding`, `outputPadding`, `dilation`, `groups`
+ * @returns a new tensor of the dtype they meet in
+ * @example
+ * convTranspose2d(ones([1, 1, 1]), ones([1, 1, 2, 2])); // → f32 [[[1, 1], [1, 1]]]
+ */
 export function convTranspose2d<D extends DType, E extends DType, B extends DType = never>(
   input: Tensor<D>,
   weight: Tensor<E>,
@@ -100,11 +154,22 @@ export function convTranspose2d<D extends DType, E extends DType, B extends DTyp
 
 /** Which part of a convolution of n and m elements: all n + m - 1, the middle max(n, m), or where both overlap wholly. */
 export type ConvolveMode = "full" | "same" | "valid";
+/** The options of `convolve` and `correlate`. */
 export interface ConvolveOptions {
+  /** Which part of the result. */
   readonly mode?: ConvolveMode;
 }
 
-/** Of two 1-D tensors, as numpy.convolve: out[k] = Σ a[i]·v[k - i]; default mode "full". */
+/**
+ * Of two 1-D tensors, as numpy.convolve: out[k] = Σ a[i]·v[k - i]; default mode "full".
+ *
+ * @param a a vector
+ * @param v another one
+ * @param options `mode`: "full" (default), "same" or "valid"
+ * @returns a new vector of the dtype both meet in
+ * @example
+ * convolve(tensor([1, 2, 3]), tensor([1, 1])); // → f32 [1, 3, 5, 3]
+ */
 export function convolve<D extends DType, E extends DType>(
   a: Tensor<D>,
   v: Tensor<E>,
@@ -118,7 +183,16 @@ export function convolve(a: Tensor, v: Tensor, options: ConvolveOptions = {}): T
     return slide("convolve", long, short.flip(), options.mode ?? "full");
   });
 }
-/** Of two 1-D tensors, as numpy.correlate: out[k] = Σ a[i + k]·v[i]; default mode "valid". */
+/**
+ * Of two 1-D tensors, as numpy.correlate: out[k] = Σ a[i + k]·v[i]; default mode "valid".
+ *
+ * @param a a vector
+ * @param v another one
+ * @param options `mode`: "valid" (default), "same" or "full"
+ * @returns a new vector of the dtype both meet in
+ * @example
+ * correlate(tensor([1, 2, 3]), tensor([1, 1])); // → f32 [3, 5]
+ */
 export function correlate<D extends DType, E extends DType>(
   a: Tensor<D>,
   v: Tensor<E>,

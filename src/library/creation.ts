@@ -21,6 +21,7 @@ import { named, scoped } from "./scoped.ts";
 
 /* After a model ---------------------------------------------------------------------------------------- */
 
+/** The options of what is made after a model. */
 export interface LikeOptions<E extends DType = DType> {
   /** Default: the model's. */
   readonly dtype?: E;
@@ -28,7 +29,16 @@ export interface LikeOptions<E extends DType = DType> {
   readonly shape?: number | readonly number[];
 }
 
-/** Shape and dtype of the model, every element `value`. */
+/**
+ * Shape and dtype of the model, every element `value`.
+ *
+ * @param t the model
+ * @param value of every element
+ * @param options `dtype` and `shape`, where they are not the model's
+ * @returns a new tensor
+ * @example
+ * fullLike(tensor([1, 2], { dtype: "u8" }), 7); // → u8 [7, 7]
+ */
 export function fullLike<D extends DType, E extends DType = D>(
   t: Tensor<D>,
   value: Scalar,
@@ -36,19 +46,45 @@ export function fullLike<D extends DType, E extends DType = D>(
 ): Tensor<E> {
   return like("fullLike", t, value, options);
 }
+/**
+ * Shape and dtype of the model, every element 0.
+ *
+ * @param t the model
+ * @param options `dtype` and `shape`, where they are not the model's
+ * @returns a new tensor
+ * @example
+ * zerosLike(tensor([1, 2], { dtype: "u8" })); // → u8 [0, 0]
+ */
 export function zerosLike<D extends DType, E extends DType = D>(
   t: Tensor<D>,
   options: LikeOptions<E> = {},
 ): Tensor<E> {
   return like("zerosLike", t, 0, options);
 }
+/**
+ * Shape and dtype of the model, every element 1.
+ *
+ * @param t the model
+ * @param options `dtype` and `shape`, where they are not the model's
+ * @returns a new tensor
+ * @example
+ * onesLike(tensor([5, 6]), { dtype: "i32" }); // → i32 [1, 1]
+ */
 export function onesLike<D extends DType, E extends DType = D>(
   t: Tensor<D>,
   options: LikeOptions<E> = {},
 ): Tensor<E> {
   return like("onesLike", t, 1, options);
 }
-/** Memory as it is: write before you read. */
+/**
+ * Shape and dtype of the model, memory as it is: write before you read.
+ *
+ * @param t the model
+ * @param options `dtype` and `shape`, where they are not the model's
+ * @returns a new tensor with any elements
+ * @example
+ * emptyLike(tensor([1, 2])).fill(3); // → f32 [3, 3]
+ */
 export function emptyLike<D extends DType, E extends DType = D>(
   t: Tensor<D>,
   options: LikeOptions<E> = {},
@@ -69,13 +105,26 @@ function like<E extends DType>(op: string, t: Tensor, value: Scalar | null, opti
   return wrap({ ...made, frame }) as Tensor as Tensor<E>;
 }
 
+/** The options of `asarray`. */
 export interface AsarrayOptions<E extends DType = DType> {
+  /** Default: the tensor's own, or what `tensor` makes of the data. */
   readonly dtype?: E;
   /** true: always a copy. false: never, an error where one is needed. Default: where it is needed. */
   readonly copy?: boolean;
 }
 
-/** A tensor is taken as it is (another handle on it) or converted; everything else goes to `tensor`. */
+/**
+ * A tensor is taken as it is (another handle on it) or converted; everything else goes to `tensor`.
+ *
+ * @param data a tensor, or what `tensor` takes
+ * @param options `dtype` of the result; `copy`: always (true), never (false), or where it is needed
+ * @returns a handle on the same memory where nothing has to change, else a new tensor
+ * @throws TensorError where `copy` is false and one is needed
+ * @example
+ * const t = tensor([1, 2]);
+ * asarray(t).set([0], 9);
+ * t; // → f32 [9, 2]
+ */
 export function asarray<D extends DType, E extends DType = D>(
   data: Tensor<D>,
   options?: AsarrayOptions<E>,
@@ -101,7 +150,16 @@ export function asarray(data: Tensor | Nested | ArrayBufferView, options: Asarra
   return data.to(asked ?? data.dtype);
 }
 
-/** The elements converted, always a copy unless { copy: false } finds the dtype there already. */
+/**
+ * The elements converted, always a copy unless { copy: false } finds the dtype there already.
+ *
+ * @param t a tensor of any layout
+ * @param dtype of the result
+ * @param options `copy`: false gives a handle on t where the dtype is there already
+ * @returns a new tensor of t's shape
+ * @example
+ * astype(tensor([1.7, -2.2]), "i32"); // → i32 [1, -2]
+ */
 export function astype<E extends DType>(
   t: Tensor,
   dtype: E,
@@ -118,16 +176,33 @@ export function astype<E extends DType>(
 
 /* Triangles and diagonals ------------------------------------------------------------------------------ */
 
+/** Which diagonal. */
 export interface TriangleOptions {
   /** The last diagonal that stays (tril) or the first (triu): 0 is the main one, 1 the one above it. */
   readonly k?: number;
 }
 
-/** The lower triangle of the last two axes; 0 above it. */
+/**
+ * The lower triangle of the last two axes; 0 above it.
+ *
+ * @param t a matrix, or a batch of them
+ * @param options `k`: the last diagonal that stays, 0 is the main one
+ * @returns a new tensor of t's shape and dtype
+ * @example
+ * tril(tensor([[1, 2], [3, 4]])); // → f32 [[1, 0], [3, 4]]
+ */
 export function tril<D extends DType>(t: Tensor<D>, options: TriangleOptions = {}): Tensor<D> {
   return triangle("tril", t, options);
 }
-/** The upper triangle of the last two axes; 0 below it. */
+/**
+ * The upper triangle of the last two axes; 0 below it.
+ *
+ * @param t a matrix, or a batch of them
+ * @param options `k`: the first diagonal that stays, 0 is the main one
+ * @returns a new tensor of t's shape and dtype
+ * @example
+ * triu(tensor([[1, 2], [3, 4]]), { k: 1 }); // → f32 [[0, 2], [0, 0]]
+ */
 export function triu<D extends DType>(t: Tensor<D>, options: TriangleOptions = {}): Tensor<D> {
   return triangle("triu", t, options);
 }
@@ -182,7 +257,16 @@ function diagonalOf(op: string, k: unknown): number {
   return fail("value", op, `k is ${describe(k)}.`, "0 is the main diagonal, 1 the one above it.");
 }
 
-/** A vector as the diagonal of a square matrix; the diagonal of a matrix as a vector, which is a view. */
+/**
+ * A vector as the diagonal of a square matrix; the diagonal of a matrix as a vector, which is a view.
+ *
+ * @param t a vector or a matrix
+ * @param options `k`: the diagonal, above the main one where positive
+ * @returns a new matrix of a vector, a view of a matrix
+ * @example
+ * diag(tensor([1, 2])); // → f32 [[1, 0], [0, 2]]
+ * diag(tensor([[1, 2], [3, 4]])); // → f32 [1, 4]
+ */
 export function diag<D extends DType>(t: Tensor<D>, options: TriangleOptions = {}): Tensor<D> {
   const op = "diag";
   options = readOptions(op, options, "{ k: 1 }", ["k"]);
@@ -205,6 +289,7 @@ export function diag<D extends DType>(t: Tensor<D>, options: TriangleOptions = {
 
 /* Grids ------------------------------------------------------------------------------------------------ */
 
+/** The options of `meshgrid`. */
 export interface MeshgridOptions {
   /** "xy" (the default): the first vector runs along axis 1, the second along axis 0. "ij": each along its own. */
   readonly indexing?: "xy" | "ij";
@@ -212,7 +297,17 @@ export interface MeshgridOptions {
   readonly sparse?: boolean;
 }
 
-/** The coordinates of a grid from vectors: views, read-only where they repeat. */
+/**
+ * The coordinates of a grid from vectors: views, read-only where they repeat.
+ *
+ * @param vectors one an axis of the grid
+ * @param options `indexing`: "xy" or "ij"; `sparse`: axes of size 1 instead of broadcast ones
+ * @returns one view a vector, each of the grid's shape
+ * @example
+ * const [x, y] = meshgrid([arange(3), arange(2)]);
+ * x; // → f32 [[0, 1, 2], [0, 1, 2]]
+ * y; // → f32 [[0, 0, 0], [1, 1, 1]]
+ */
 export function meshgrid<const T extends readonly Tensor[]>(
   vectors: T,
   options: MeshgridOptions = {},
@@ -243,6 +338,13 @@ export function meshgrid<const T extends readonly Tensor[]>(
 /**
  * Every element is fn of its index: `fromFunction((i, j) => i + j, [3, 4])`. Compiled as any kernel; the indices are
  * f64, the result f32 or what `configure` says (or bool, or i64 for bigints) unless { dtype } says otherwise.
+ *
+ * @param fn takes one index an axis
+ * @param shape sizes of the axes; a number is a vector's length
+ * @param options `dtype` of the result
+ * @returns a new tensor
+ * @example
+ * fromFunction((i, j) => 10 * i + j, [2, 3]); // → f32 [[0, 1, 2], [10, 11, 12]]
  */
 export function fromFunction<R extends Scalar, E extends DType = Made<R>>(
   fn: (...index: number[]) => R,
@@ -284,16 +386,28 @@ type Made<R> = 0 extends 1 & R
       ? "bool"
       : DType;
 
+/** The options of `oneHot`. */
 export interface OneHotOptions<E extends DType = DType> {
   /** Where the new axis of size `depth` goes; default: last. */
   readonly axis?: number;
+  /** What stands at the index; default 1. */
   readonly on?: Scalar;
+  /** What stands elsewhere; default 0. */
   readonly off?: Scalar;
   /** Default: f32, or what `configure` says. */
   readonly dtype?: E;
 }
 
-/** `on` where the position along the new axis is the index, `off` elsewhere; an index outside 0 … depth - 1 is all off. */
+/**
+ * `on` where the position along the new axis is the index, `off` elsewhere; an index outside 0 … depth - 1 is all off.
+ *
+ * @param indices integers of any shape
+ * @param depth the size of the new axis
+ * @param options `axis`: where it goes, default last; `on`, `off`, `dtype`
+ * @returns a new tensor with one axis more
+ * @example
+ * oneHot([0, 2], 3); // → f32 [[1, 0, 0], [0, 0, 1]]
+ */
 export function oneHot<E extends DType = DefaultDType>(
   indices: Tensor | Nested,
   depth: number,
@@ -337,7 +451,15 @@ function scalarOf(op: string, x: unknown, dtype: DType): Scalar {
   return typeof x === "number" && dtypes[dtype].big ? BigInt(Math.trunc(x)) : x;
 }
 
-/** The identity matrix. */
+/**
+ * The identity matrix: ones on the main diagonal, zeros elsewhere.
+ *
+ * @param n its rows and columns
+ * @param options `dtype`, by default f32 or what `configure` says
+ * @returns a new matrix [n, n]
+ * @example
+ * identity(2); // → f32 [[1, 0], [0, 1]]
+ */
 export const identity = <D extends DType = DefaultDType>(
   n: number,
   options: { readonly dtype?: D } = {},

@@ -23,6 +23,11 @@ const dtypeOf = (op: string, x: unknown): DType =>
  * them, a fraction makes f64 of integers, a whole number i32 of bool.
  *
  *     resultType(tensor([1]), "f64", 2); // f64
+ *
+ * @param of tensors, dtypes and scalars, one at least
+ * @returns the dtype
+ * @example
+ * resultType("i32", 2.5); // → f64
  */
 export function resultType(...of: readonly (Typed | number | bigint | boolean)[]): DType {
   const op = "resultType";
@@ -40,7 +45,16 @@ export function resultType(...of: readonly (Typed | number | bigint | boolean)[]
   }, promoteAll(typed));
 }
 
-/** Is `from` promoted to `to` where they meet? Nothing is lost then, but for 64-bit integers that become f64. */
+/**
+ * Is `from` promoted to `to` where they meet? Nothing is lost then, but for 64-bit integers that become f64.
+ *
+ * @param from a dtype, or the tensor that has it
+ * @param to a dtype
+ * @returns whether `promote(from, to)` is `to`
+ * @example
+ * canCast("i16", "i32"); // → true
+ * canCast("f64", "f32"); // → false
+ */
 export function canCast(from: Typed, to: DType): boolean {
   return promote(dtypeOf("canCast", from), checkDType("canCast", to)) === to;
 }
@@ -54,9 +68,18 @@ const kinds = {
   "complex floating": [],
   numeric: ["int", "uint", "float"],
 } as const satisfies Record<string, readonly string[]>;
+/** Kinds of dtypes, by the array API's names. */
 export type DTypeKind = keyof typeof kinds;
 
-/** Is the dtype this one, of this kind, or one of several? */
+/**
+ * Is the dtype this one, of this kind, or one of several?
+ *
+ * @param dtype the one that is asked about
+ * @param kind a dtype, a kind as "real floating" or "integral", or a list of them
+ * @returns true or false
+ * @example
+ * isdtype("u8", "integral"); // → true
+ */
 export function isdtype(dtype: DType, kind: DType | DTypeKind | readonly (DType | DTypeKind)[]): boolean {
   const op = "isdtype";
   const row = dtypes[checkDType(op, dtype)];
@@ -73,12 +96,17 @@ export function isdtype(dtype: DType, kind: DType | DTypeKind | readonly (DType 
   });
 }
 
+/** What a float dtype can hold. */
 export interface FloatInfo {
+  /** The dtype itself. */
   readonly dtype: DType;
+  /** Its width. */
   readonly bits: number;
   /** From 1 to the next number. */
   readonly eps: number;
+  /** The smallest finite number: -max. */
   readonly min: number;
+  /** The largest finite number. */
   readonly max: number;
   /** The smallest positive number of full precision. */
   readonly smallestNormal: number;
@@ -92,7 +120,15 @@ const layouts: Partial<Record<DType, readonly [number, number]>> = {
   f64: [52, -1022],
 };
 
-/** Limits of a float dtype. */
+/**
+ * Limits of a float dtype.
+ *
+ * @param of a float dtype, or a tensor of one
+ * @returns its width, limits and precision
+ * @throws TensorError for other dtypes
+ * @example
+ * finfo("f32").eps; // → 1.1920928955078125e-7
+ */
 export function finfo(of: Typed): FloatInfo {
   const dtype = dtypeOf("finfo", of);
   const layout = layouts[dtype];
@@ -110,15 +146,27 @@ export function finfo(of: Typed): FloatInfo {
   };
 }
 
+/** What an integer dtype can hold. */
 export interface IntegerInfo {
+  /** The dtype itself. */
   readonly dtype: DType;
+  /** Its width. */
   readonly bits: number;
   /** Bigints for i64 and u64. */
   readonly min: Value;
+  /** The largest number; a bigint for i64 and u64. */
   readonly max: Value;
 }
 
-/** Limits of an integer dtype. */
+/**
+ * Limits of an integer dtype.
+ *
+ * @param of an integer dtype, or a tensor of one
+ * @returns its width and limits
+ * @throws TensorError for other dtypes
+ * @example
+ * iinfo("i8").max; // → 127
+ */
 export function iinfo(of: Typed): IntegerInfo {
   const dtype = dtypeOf("iinfo", of);
   const { bytes, kind, min, max } = dtypes[dtype];

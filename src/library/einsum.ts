@@ -27,6 +27,15 @@ export interface Term {
  * einsum("bij,bjk->bik", a, b): axes with one name run together; names that are not in the output are summed over. Without
  * "->" the output has the names that occur once, in alphabetical order. "..." stands for axes without names, which
  * broadcast. A name twice in one operand is its diagonal.
+ *
+ * @param subscripts names of each operand's axes, "->" and those of the output
+ * @param operands one tensor for each
+ * @returns a new tensor of the dtype they meet in; a view where nothing is computed
+ * @throws TensorError where sizes of one name differ
+ * @example
+ * const a = tensor([[1, 2], [3, 4]]);
+ * einsum("ij,jk->ik", a, a); // → f32 [[7, 10], [15, 22]]
+ * einsum("ii", a); // → f32 5
  */
 export function einsum<T extends readonly Tensor[]>(subscripts: string, ...operands: T): Tensor<Joined<T>> {
   if (typeof subscripts !== "string") {

@@ -53,7 +53,16 @@ function neighbourOf(bits: DType): Callable {
   return callable;
 }
 
-/** The float next to x on the way to y; y itself where they are equal. */
+/**
+ * The float next to x on the way to y; y itself where they are equal.
+ *
+ * @param x a tensor or a scalar; one of both is a tensor
+ * @param y where to go
+ * @param options `dtype`: what both are converted to first; `out`: the tensor to write to
+ * @returns a new tensor of floats
+ * @example
+ * nextafter(tensor([1], { dtype: "f64" }), 2); // → f64 [1.0000000000000002]
+ */
 export function nextafter(x: Operand, y: Operand, options: NamedOptions = {}): Tensor {
   const op = "nextafter";
   options = readOptions(op, options, "{ out }", outputNames);
@@ -88,6 +97,7 @@ export function nextafter(x: Operand, y: Operand, options: NamedOptions = {}): T
 
 /* What is not a number --------------------------------------------------------------------------------- */
 
+/** The options of `nanToNum`. */
 export interface NanToNumOptions {
   /** Instead of NaN; default 0. */
   readonly nan?: number;
@@ -99,7 +109,15 @@ export interface NanToNumOptions {
   readonly out?: Tensor;
 }
 
-/** A copy in which NaN and the infinities have become numbers. */
+/**
+ * A copy in which NaN and the infinities have become numbers.
+ *
+ * @param x a tensor of any layout
+ * @param options `nan`, `posinf`, `neginf`: what stands there instead; `out`: the tensor to write to
+ * @returns a new tensor of x's shape and dtype, or `out`
+ * @example
+ * nanToNum(tensor([1, NaN, Infinity]), { posinf: 9 }); // → f32 [1, 0, 9]
+ */
 export function nanToNum(x: Tensor, options: NanToNumOptions = {}): Tensor {
   const op = "nanToNum";
   options = readOptions(op, options, "{ out }", ["nan", "posinf", "neginf", "out"]);
@@ -116,6 +134,7 @@ export function nanToNum(x: Tensor, options: NanToNumOptions = {}): Tensor {
 
 /* Close enough ----------------------------------------------------------------------------------------- */
 
+/** How close is close. */
 export interface CloseOptions {
   /** Relative to the second operand; default 1e-5. */
   readonly rtol?: number;
@@ -125,12 +144,30 @@ export interface CloseOptions {
   readonly equalNan?: boolean;
 }
 
-/** |a - b| ≤ atol + rtol·|b|, element by element. */
+/**
+ * |a - b| ≤ atol + rtol·|b|, element by element.
+ *
+ * @param a a tensor or a scalar; one of both is a tensor
+ * @param b what it should be
+ * @param options `rtol` (default 1e-5), `atol` (default 1e-8), `equalNan`
+ * @returns a new bool tensor of the shape they broadcast to
+ * @example
+ * isclose(tensor([1, 2]), tensor([1.000001, 2.1])); // → bool [true, false]
+ */
 export function isclose(a: Operand, b: Operand, options: CloseOptions = {}): Tensor<"bool"> {
   return closeness("isclose", a, b, options);
 }
 
-/** Is every element close to its partner? */
+/**
+ * Is every element close to its partner?
+ *
+ * @param a a tensor or a scalar; one of both is a tensor
+ * @param b what it should be
+ * @param options `rtol` (default 1e-5), `atol` (default 1e-8), `equalNan`
+ * @returns true or false
+ * @example
+ * allclose(tensor([1, 2]), tensor([1, 2.1])); // → false
+ */
 export function allclose(a: Operand, b: Operand, options: CloseOptions = {}): boolean {
   return scoped("allclose", () => all(closeness("allclose", a, b, options)).item()) as boolean;
 }
@@ -146,7 +183,16 @@ function closeness(operation: string, a: Operand, b: Operand, options: CloseOpti
   return namedOp("isclose", [a, b, rtol, atol, equalNan]) as Tensor<"bool">;
 }
 
-/** The same shape and the same elements? */
+/**
+ * The same shape and the same elements?
+ *
+ * @param a a tensor
+ * @param b another one
+ * @param options `equalNan`: is NaN equal to NaN? Default false
+ * @returns true or false, also where shapes differ
+ * @example
+ * arrayEqual(tensor([1, 2]), tensor([1, 2])); // → true
+ */
 export function arrayEqual(a: Tensor, b: Tensor, options: { readonly equalNan?: boolean } = {}): boolean {
   const op = "arrayEqual";
   options = readOptions(op, options, "{ equalNan: true }", ["equalNan"]);

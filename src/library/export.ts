@@ -10,6 +10,7 @@ import { selfOverlaps } from "../view/overlap.ts";
 import type { View } from "../view/view.ts";
 import { scoped } from "./scoped.ts";
 
+/** How elements are to lie in foreign memory. */
 export interface ToBufferOptions {
   /** What the buffer holds; elements are converted. Default: the tensor's. */
   readonly dtype?: DType;
@@ -24,6 +25,14 @@ export interface ToBufferOptions {
  * are. Gives the buffer back.
  *
  *     toBuffer(t, pixels, { dtype: "u8", byteStrides: [4 * width, 4], byteOffset: 1 }); // the green of RGBA
+ *
+ * @param t a tensor of any layout
+ * @param buffer an ArrayBuffer, a typed array or a DataView
+ * @param options `dtype`, `byteStrides` (default: without gaps) and `byteOffset`
+ * @returns the buffer
+ * @throws TensorError where an element would lie outside the buffer
+ * @example
+ * toBuffer(tensor([1, 2]), new Uint8Array(4), { dtype: "u8", byteStrides: [2] }); // → [1, 0, 2, 0]
  */
 export function toBuffer<B extends ArrayBufferLike | ArrayBufferView>(
   t: Tensor,

@@ -19,19 +19,23 @@ import { scoped } from "./scoped.ts";
 /** Where 1/n goes: with the inverse, half (as a square root) with both, or with the forward transform. */
 export type FftNorm = "backward" | "ortho" | "forward";
 
+/** The options of a transform along one axis. */
 export interface FftOptions {
   /** Length of the transform: the input is cut, or followed by zeros. Default: what is there. */
   readonly n?: number;
   /** Counted without the axis of pairs; default the last. */
   readonly axis?: number;
+  /** Where 1/n goes; default "backward": with the inverse. */
   readonly norm?: FftNorm;
 }
 
+/** The options of a transform along several axes. */
 export interface FftnOptions {
   /** Lengths along `axes`. */
   readonly shape?: readonly number[];
   /** Default: all (fftn), or the last two (fft2). */
   readonly axes?: readonly number[];
+  /** Where 1/n goes; default "backward": with the inverse. */
   readonly norm?: FftNorm;
 }
 
@@ -40,21 +44,63 @@ export interface FftnOptions {
 /** The dtype of a transform, which is floatOf its input's, as far as it is known. */
 type FftOf<D extends DType> = D extends "f16" | "bf16" | "f32" ? "f32" : "f64";
 
+/**
+ * The discrete Fourier transform of complex numbers along one axis.
+ *
+ * @param z complex numbers as pairs: the last axis has size 2
+ * @param options `n`: the length, cut or followed by zeros; `axis`, default the last; `norm`: where 1/n goes
+ * @returns a new tensor of pairs, f32 or f64 (of integers); n·log n operations a line, for any n
+ * @example
+ * fft.fft(tensor([[1, 0], [1, 0]])); // → f32 [[2, 0], [0, 0]]
+ */
 export function fft<D extends DType>(z: Tensor<D>, options: FftOptions = {}): Tensor<FftOf<D>> {
   return alongOne("fft", z, options, { inverse: false, from: "complex", to: "complex" }) as Tensor<FftOf<D>>;
 }
+/**
+ * The inverse of fft.
+ *
+ * @param z complex numbers as pairs: the last axis has size 2
+ * @param options `n`: the length, cut or followed by zeros; `axis`, default the last; `norm`: where 1/n goes
+ * @returns a new tensor of pairs, f32 or f64 (of integers); n·log n operations a line, for any n
+ * @example
+ * fft.ifft(tensor([[2, 0], [0, 0]])); // → f32 [[1, 0], [1, 0]]
+ */
 export function ifft<D extends DType>(z: Tensor<D>, options: FftOptions = {}): Tensor<FftOf<D>> {
   return alongOne("ifft", z, options, { inverse: true, from: "complex", to: "complex" }) as Tensor<FftOf<D>>;
 }
-/** Of real numbers: the first n/2 + 1 results; the others are their conjugates. */
+/**
+ * Of real numbers: the first n/2 + 1 results; the others are their conjugates.
+ *
+ * @param x real numbers
+ * @param options `n`: the length, cut or followed by zeros; `axis`, default the last; `norm`: where 1/n goes
+ * @returns a new tensor of n/2 + 1 pairs along the axis, f32 or f64
+ * @example
+ * fft.rfft(tensor([1, 1, 1, 1])).slice(0); // → f32 [4, 0]
+ */
 export function rfft<D extends DType>(x: Tensor<D>, options: FftOptions = {}): Tensor<FftOf<D>> {
   return alongOne("rfft", x, options, { inverse: false, from: "real", to: "half" }) as Tensor<FftOf<D>>;
 }
-/** The inverse of rfft: n real numbers (default 2·(m - 1)) from the first m of their transform. */
+/**
+ * The inverse of rfft: n real numbers (default 2·(m - 1)) from the first m of their transform.
+ *
+ * @param z complex numbers as pairs: the last axis has size 2
+ * @param options `n`: the length, cut or followed by zeros; `axis`, default the last; `norm`: where 1/n goes
+ * @returns a new tensor of real numbers, f32 or f64
+ * @example
+ * fft.irfft(tensor([[4, 0], [0, 0], [0, 0]])); // → f32 [1, 1, 1, 1]
+ */
 export function irfft<D extends DType>(z: Tensor<D>, options: FftOptions = {}): Tensor<FftOf<D>> {
   return alongOne("irfft", z, options, { inverse: true, from: "half", to: "real" }) as Tensor<FftOf<D>>;
 }
-/** Of a signal whose transform is real: n real results from the first n/2 + 1 of its elements. */
+/**
+ * Of a signal whose transform is real: n real results from the first n/2 + 1 of its elements.
+ *
+ * @param z complex numbers as pairs: the last axis has size 2
+ * @param options `n`: the length, cut or followed by zeros; `axis`, default the last; `norm`: where 1/n goes
+ * @returns a new tensor of real numbers, f32 or f64
+ * @example
+ * fft.hfft(tensor([[1, 0], [0, 0]])); // → f32 [1, 1]
+ */
 export function hfft<D extends DType>(z: Tensor<D>, options: FftOptions = {}): Tensor<FftOf<D>> {
   const turn = turned("hfft", options);
   const t = pairs("hfft", z);
@@ -62,7 +108,15 @@ export function hfft<D extends DType>(z: Tensor<D>, options: FftOptions = {}): T
     alongOne("hfft", conj(t), turn, { inverse: true, from: "half", to: "real" }),
   ) as Tensor<FftOf<D>>;
 }
-/** The inverse of hfft. */
+/**
+ * The inverse of hfft.
+ *
+ * @param x real numbers
+ * @param options `n`: the length, cut or followed by zeros; `axis`, default the last; `norm`: where 1/n goes
+ * @returns a new tensor of n/2 + 1 pairs along the axis, f32 or f64
+ * @example
+ * fft.ihfft(tensor([1, 1])).shape; // → [2, 2]
+ */
 export function ihfft<D extends DType>(x: Tensor<D>, options: FftOptions = {}): Tensor<FftOf<D>> {
   const turn = turned("ihfft", options);
   const t = liveTensor("ihfft", x);
@@ -79,29 +133,99 @@ function turned(operation: string, options: FftOptions): FftOptions {
   return { ...options, norm: other[options.norm ?? "backward"] };
 }
 
+/**
+ * The discrete Fourier transform of complex numbers along several axes, by default all.
+ *
+ * @param z complex numbers as pairs: the last axis has size 2
+ * @param options `shape`: lengths along `axes`; `axes`; `norm`: where 1/n goes
+ * @returns a new tensor of pairs, f32 or f64 (of integers); n·log n operations a line, for any n
+ * @example
+ * fft.fftn(ones([2, 2, 2])).slice(0, 0); // → f32 [4, 4]
+ */
 export function fftn<D extends DType>(z: Tensor<D>, options: FftnOptions = {}): Tensor<FftOf<D>> {
   return alongMany("fftn", z, options, false) as Tensor<FftOf<D>>;
 }
+/**
+ * The inverse of fftn.
+ *
+ * @param z complex numbers as pairs: the last axis has size 2
+ * @param options `shape`: lengths along `axes`; `axes`; `norm`: where 1/n goes
+ * @returns a new tensor of pairs, f32 or f64 (of integers); n·log n operations a line, for any n
+ * @example
+ * fft.ifftn(fft.fftn(ones([2, 2, 2]))).slice(0, 0); // → f32 [1, 1]
+ */
 export function ifftn<D extends DType>(z: Tensor<D>, options: FftnOptions = {}): Tensor<FftOf<D>> {
   return alongMany("ifftn", z, options, true) as Tensor<FftOf<D>>;
 }
+/**
+ * As fftn, by default along the last two axes.
+ *
+ * @param z complex numbers as pairs: the last axis has size 2
+ * @param options `shape`: lengths along `axes`; `axes`; `norm`: where 1/n goes
+ * @returns a new tensor of pairs, f32 or f64 (of integers); n·log n operations a line, for any n
+ * @example
+ * fft.fft2(ones([2, 2, 2])).slice(0, 0); // → f32 [4, 4]
+ */
 export function fft2<D extends DType>(z: Tensor<D>, options: FftnOptions = {}): Tensor<FftOf<D>> {
   return alongMany("fft2", z, lastTwo("fft2", options), false) as Tensor<FftOf<D>>;
 }
+/**
+ * The inverse of fft2.
+ *
+ * @param z complex numbers as pairs: the last axis has size 2
+ * @param options `shape`: lengths along `axes`; `axes`; `norm`: where 1/n goes
+ * @returns a new tensor of pairs, f32 or f64 (of integers); n·log n operations a line, for any n
+ * @example
+ * fft.ifft2(fft.fft2(ones([2, 2, 2]))).slice(0, 0); // → f32 [1, 1]
+ */
 export function ifft2<D extends DType>(z: Tensor<D>, options: FftnOptions = {}): Tensor<FftOf<D>> {
   return alongMany("ifft2", z, lastTwo("ifft2", options), true) as Tensor<FftOf<D>>;
 }
-/** rfft along the last of `axes`, fft along the others. */
+/**
+ * rfft along the last of `axes`, fft along the others.
+ *
+ * @param x real numbers
+ * @param options `shape`: lengths along `axes`; `axes`; `norm`: where 1/n goes
+ * @returns a new tensor of pairs, f32 or f64 (of integers); n·log n operations a line, for any n
+ * @example
+ * fft.rfftn(ones([2, 2])).shape; // → [2, 2, 2]
+ */
 export function rfftn<D extends DType>(x: Tensor<D>, options: FftnOptions = {}): Tensor<FftOf<D>> {
   return realMany("rfftn", x, options) as Tensor<FftOf<D>>;
 }
+/**
+ * As rfftn, by default along the last two axes.
+ *
+ * @param x real numbers
+ * @param options `shape`: lengths along `axes`; `axes`; `norm`: where 1/n goes
+ * @returns a new tensor of pairs, f32 or f64 (of integers); n·log n operations a line, for any n
+ * @example
+ * fft.rfft2(ones([2, 4])).shape; // → [2, 3, 2]
+ */
 export function rfft2<D extends DType>(x: Tensor<D>, options: FftnOptions = {}): Tensor<FftOf<D>> {
   return realMany("rfft2", x, lastTwo("rfft2", options)) as Tensor<FftOf<D>>;
 }
-/** ifft along all of `axes` but the last, irfft along that. */
+/**
+ * ifft along all of `axes` but the last, irfft along that.
+ *
+ * @param z complex numbers as pairs: the last axis has size 2
+ * @param options `shape`: lengths along `axes`; `axes`; `norm`: where 1/n goes
+ * @returns a new tensor of real numbers, f32 or f64
+ * @example
+ * fft.irfftn(fft.rfftn(ones([2, 2]))); // → f32 [[1, 1], [1, 1]]
+ */
 export function irfftn<D extends DType>(z: Tensor<D>, options: FftnOptions = {}): Tensor<FftOf<D>> {
   return inverseRealMany("irfftn", z, options) as Tensor<FftOf<D>>;
 }
+/**
+ * As irfftn, by default along the last two axes: the inverse of rfft2.
+ *
+ * @param z complex numbers as pairs: the last axis has size 2
+ * @param options `shape`: lengths along `axes`; `axes`; `norm`: where 1/n goes
+ * @returns a new tensor of real numbers, f32 or f64
+ * @example
+ * fft.irfft2(fft.rfft2(ones([2, 2]))); // → f32 [[1, 1], [1, 1]]
+ */
 export function irfft2<D extends DType>(z: Tensor<D>, options: FftnOptions = {}): Tensor<FftOf<D>> {
   return inverseRealMany("irfft2", z, lastTwo("irfft2", options)) as Tensor<FftOf<D>>;
 }
@@ -113,7 +237,15 @@ function lastTwo(operation: string, options: FftnOptions): FftnOptions {
 
 /* Sample points ---------------------------------------------------------------------------------------- */
 
-/** The frequencies of fft's results for samples `d` apart: 0, 1, …, -2, -1, each over n·d. */
+/**
+ * The frequencies of fft's results for samples `d` apart: 0, 1, …, -2, -1, each over n·d.
+ *
+ * @param n the length of the transform
+ * @param options `d`: the distance of samples, default 1; `dtype`
+ * @returns a new vector of n numbers
+ * @example
+ * fft.fftfreq(4); // → f32 [0, 0.25, -0.5, -0.25]
+ */
 export function fftfreq<D extends DType = DefaultDType>(
   n: number,
   options: { readonly d?: number; readonly dtype?: D } = {},
@@ -128,7 +260,15 @@ export function fftfreq<D extends DType = DefaultDType>(
     return out.mul(step).to(options.dtype ?? defaultDType());
   }) as Tensor<D>;
 }
-/** The frequencies of rfft's results. */
+/**
+ * The frequencies of rfft's results: 0, 1, …, n/2, each over n·d.
+ *
+ * @param n the length of the transform
+ * @param options `d`: the distance of samples, default 1; `dtype`
+ * @returns a new vector of n/2 + 1 numbers
+ * @example
+ * fft.rfftfreq(4); // → f32 [0, 0.25, 0.5]
+ */
 export function rfftfreq<D extends DType = DefaultDType>(
   n: number,
   options: { readonly d?: number; readonly dtype?: D } = {},
@@ -152,6 +292,7 @@ function frequencyStep(operation: string, n: number, options: { readonly d?: num
   return 1 / (n * d);
 }
 
+/** The options of `fftshift` and `ifftshift`. */
 export interface ShiftOptions {
   /** Default: all. */
   readonly axes?: number | readonly number[];
@@ -159,11 +300,27 @@ export interface ShiftOptions {
   readonly pairs?: boolean;
 }
 
-/** Frequency 0 to the middle of each axis. */
+/**
+ * Frequency 0 to the middle of each axis.
+ *
+ * @param x what a transform gave, or its frequencies
+ * @param options `axes`, default all; `pairs`: the last axis is that of pairs
+ * @returns a new tensor of x's shape and dtype
+ * @example
+ * fft.fftshift(tensor([0, 1, -2, -1])); // → f32 [-2, -1, 0, 1]
+ */
 export function fftshift<D extends DType>(x: Tensor<D>, options: ShiftOptions = {}): Tensor<D> {
   return shifted("fftshift", x, options, (n) => n >> 1) as Tensor<D>;
 }
-/** The inverse of fftshift. */
+/**
+ * The inverse of fftshift.
+ *
+ * @param x what fftshift gave
+ * @param options `axes`, default all; `pairs`: the last axis is that of pairs
+ * @returns a new tensor of x's shape and dtype
+ * @example
+ * fft.ifftshift(tensor([-2, -1, 0, 1])); // → f32 [0, 1, -2, -1]
+ */
 export function ifftshift<D extends DType>(x: Tensor<D>, options: ShiftOptions = {}): Tensor<D> {
   return shifted("ifftshift", x, options, (n) => n - (n >> 1)) as Tensor<D>;
 }

@@ -34,9 +34,11 @@ const filters = {
   lanczos: { support: 3, weight: (x: number) => (Math.abs(x) < 3 ? sinc(x) * sinc(x / 3) : 0) },
 } as const satisfies Record<string, Filter>;
 
+/** How pixels of another size are made. */
 export type ResizeMethod = "nearest" | "area" | keyof typeof filters;
 const methods: readonly string[] = ["nearest", "area", ...Object.keys(filters)];
 
+/** The options of `resize`. */
 export interface ResizeOptions {
   /**
    * "bilinear" (the default), "bicubic" or "lanczos" (of 3); "area": the mean of what the pixel covers; "nearest": the
@@ -57,6 +59,13 @@ const MOST_PIXELS = 2 ** 20;
  * A picture of another size: [height, width], [height, width, channels] or [batch, height, width, channels].
  *
  *     image.resize(picture, [224, 224], { method: "lanczos" });
+ *
+ * @param t a picture
+ * @param size [height, width]
+ * @param options `method`, default "bilinear"; `antialias`, default true
+ * @returns a new picture of t's dtype
+ * @example
+ * image.resize(tensor([[1, 3], [5, 7]]), [1, 1], { method: "area" }); // → f32 [[4]]
  */
 export function resize(t: Tensor, size: readonly [number, number], options: ResizeOptions = {}): Tensor {
   const op = "image.resize";

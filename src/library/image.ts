@@ -51,6 +51,7 @@ function asDType(t: Tensor, dtype: DType): Tensor {
 
 /* Canvas bytes ---------------------------------------------------------------------------------------------- */
 
+/** The options of `fromRGBA`. */
 export interface FromRGBAOptions {
   /** Pixels of a row; not needed where the picture says it. */
   readonly width?: number;
@@ -73,6 +74,13 @@ interface Picture {
  * A tensor [height, width, 4] (or 3) of RGBA bytes: a typed array and its width, or ImageData.
  *
  *     image.fromRGBA(context.getImageData(0, 0, 640, 480), { dtype: "f32", alpha: "drop" }); // f32 [480, 640, 3]
+ *
+ * @param bytes four a pixel, or ImageData
+ * @param options `width`, `height`, `dtype`, `alpha`: "keep", "drop" or "premultiply"
+ * @returns a new tensor, u8 or a float from 0 to 1
+ * @throws TensorError where the bytes are no whole rows
+ * @example
+ * image.fromRGBA(new Uint8Array([1, 2, 3, 255]), { width: 1, alpha: "drop" }); // → u8 [[[1, 2, 3]]]
  */
 export function fromRGBA(
   bytes: Uint8ClampedArray | Uint8Array | Picture,
@@ -149,6 +157,7 @@ function partsOf(op: string, given: object): Record<string, unknown> {
   return { data, width, height };
 }
 
+/** The options of `toRGBA`. */
 export interface ToRGBAOptions {
   /** "straight" (the default): colours as they are; "premultiplied": they are divided by alpha. */
   readonly alpha?: "straight" | "premultiplied";
@@ -159,6 +168,12 @@ export interface ToRGBAOptions {
  * RGBA. Floats are taken as 0 … 1, u16 as 0 … 65535, bool as black and white; what is outside is held at the ends.
  *
  *     new ImageData(image.toRGBA(t), t.shape[1]);
+ *
+ * @param t a picture
+ * @param options `alpha`: "straight" (default) or "premultiplied"
+ * @returns four bytes a pixel, for ImageData
+ * @example
+ * image.toRGBA(tensor([[1, 0.5]])); // → [255, 255, 255, 255, 128, 128, 128, 255]
  */
 export function toRGBA(t: Tensor, options: ToRGBAOptions = {}): Uint8ClampedArray<ArrayBuffer> {
   const op = "image.toRGBA";
@@ -232,6 +247,7 @@ const standards = {
   bt709: { r: 0.2126, g: 0.7152, b: 0.0722 },
 } as const;
 
+/** The options of `rgbToGray`. */
 export interface GrayOptions {
   /** How much each colour counts: "bt601" (the default, as JPEG and OpenCV) or "bt709" (HDTV, sRGB). */
   readonly standard?: keyof typeof standards;
@@ -241,6 +257,12 @@ export interface GrayOptions {
  * How bright each pixel is: [height, width] of [height, width, 3] or 4; alpha does not count.
  *
  *     image.rgbToGray(picture, { standard: "bt709" });
+ *
+ * @param t a picture of three channels, or four
+ * @param options `standard`: "bt601" (default) or "bt709"
+ * @returns a new tensor [height, width] of t's dtype
+ * @example
+ * image.rgbToGray(tensor([[[255, 255, 255]]], { dtype: "u8" })); // → u8 [[255]]
  */
 export function rgbToGray(t: Tensor, options: GrayOptions = {}): Tensor {
   const op = "image.rgbToGray";
@@ -264,7 +286,14 @@ export function rgbToGray(t: Tensor, options: GrayOptions = {}): Tensor {
   });
 }
 
-/** Three equal channels of one: [height, width, 3] of [height, width]. */
+/**
+ * Three equal channels of one: [height, width, 3] of [height, width].
+ *
+ * @param t a picture [height, width]
+ * @returns a new picture of t's dtype
+ * @example
+ * image.grayToRgb(tensor([[0.5]])); // → f32 [[[0.5, 0.5, 0.5]]]
+ */
 export function grayToRgb(t: Tensor): Tensor {
   const op = "image.grayToRgb";
   const { shape } = liveTensor(op, t);
@@ -280,11 +309,23 @@ export function grayToRgb(t: Tensor): Tensor {
  * Hue, saturation and value, each 0 … 1: hue 0 is red, 1/3 green, 2/3 blue. In bytes all three are 0 … 255.
  *
  *     image.rgbToHsv(tensor([1, 0.5, 0])); // [1 / 12, 1, 1]
+ *
+ * @param t a picture [height, width, channels]
+ * @returns a new picture of t's shape and dtype
+ * @example
+ * image.rgbToHsv(tensor([0, 1, 0], { dtype: "f64" })).get(1); // → 1
  */
 export function rgbToHsv(t: Tensor): Tensor {
   return recoloured("image.rgbToHsv", t, [[hue], [hsvSaturation], [largest]]);
 }
-/** Back from hue, saturation and value. */
+/**
+ * Back from hue, saturation and value.
+ *
+ * @param t a picture [height, width, channels]
+ * @returns a new picture of t's shape and dtype
+ * @example
+ * image.hsvToRgb(tensor([0, 1, 1])); // → f32 [1, 0, 0]
+ */
 export function hsvToRgb(t: Tensor): Tensor {
   return recoloured("image.hsvToRgb", t, [
     [ofHsv, { n: 5 }],
@@ -292,11 +333,25 @@ export function hsvToRgb(t: Tensor): Tensor {
     [ofHsv, { n: 1 }],
   ]);
 }
-/** Hue, saturation and lightness, each 0 … 1. */
+/**
+ * Hue, saturation and lightness, each 0 … 1.
+ *
+ * @param t a picture [height, width, channels]
+ * @returns a new picture of t's shape and dtype
+ * @example
+ * image.rgbToHsl(tensor([1, 0, 0])); // → f32 [0, 1, 0.5]
+ */
 export function rgbToHsl(t: Tensor): Tensor {
   return recoloured("image.rgbToHsl", t, [[hue], [hslSaturation], [lightness]]);
 }
-/** Back from hue, saturation and lightness. */
+/**
+ * Back from hue, saturation and lightness.
+ *
+ * @param t a picture [height, width, channels]
+ * @returns a new picture of t's shape and dtype
+ * @example
+ * image.hslToRgb(tensor([0, 1, 0.5])); // → f32 [1, 0, 0]
+ */
 export function hslToRgb(t: Tensor): Tensor {
   return recoloured("image.hslToRgb", t, [
     [ofHsl, { n: 0 }],
@@ -334,11 +389,27 @@ const ofHsl = (h: number, s: number, l: number, { n }: { n: number }): number =>
   return l - s * Math.min(l, 1 - l) * Math.max(-1, Math.min(k - 3, 9 - k, 1));
 };
 
-/** Luma and two colour differences, BT.601: Y 0 … 1, U ±0.436, V ±0.615. They are signed: for floats only. */
+/**
+ * Luma and two colour differences, BT.601: Y 0 … 1, U ±0.436, V ±0.615. They are signed: for floats only.
+ *
+ * @param t a picture [height, width, channels] of floats
+ * @returns a new picture of t's shape and dtype
+ * @throws TensorError for integers
+ * @example
+ * image.rgbToYuv(tensor([0, 0, 0])).get(0); // → 0
+ */
 export function rgbToYuv(t: Tensor): Tensor {
   return recoloured("image.rgbToYuv", signed("image.rgbToYuv", t), [[luma], [uOf], [vOf]]);
 }
-/** Back from luma and colour differences. */
+/**
+ * Back from luma and colour differences.
+ *
+ * @param t a picture [height, width, channels] of floats
+ * @returns a new picture of t's shape and dtype
+ * @throws TensorError for integers
+ * @example
+ * image.yuvToRgb(tensor([0.5, 0, 0])); // → f32 [0.5, 0.5, 0.5]
+ */
 export function yuvToRgb(t: Tensor): Tensor {
   return recoloured("image.yuvToRgb", signed("image.yuvToRgb", t), [[redOfYuv], [greenOfYuv], [blueOfYuv]]);
 }
@@ -364,12 +435,26 @@ const blueOfYuv = (y: number, u: number, _v: number): number => y + (0.886 / 0.4
 const greenOfYuv = (y: number, u: number, v: number): number =>
   y - ((0.114 * 0.886) / 0.436 / 0.587) * u - ((0.299 * 0.701) / 0.615 / 0.587) * v;
 
-/** Luma and two colour differences as JPEG has them, full range: no colour is 0.5, in bytes 128. */
+/**
+ * Luma and two colour differences as JPEG has them, full range: no colour is 0.5, in bytes 128.
+ *
+ * @param t a picture [height, width, channels]
+ * @returns a new picture of t's shape and dtype
+ * @example
+ * image.rgbToYcbcr(tensor([0, 0, 0], { dtype: "u8" })); // → u8 [0, 128, 128]
+ */
 export function rgbToYcbcr(t: Tensor): Tensor {
   const half = middle("image.rgbToYcbcr", t);
   return recoloured("image.rgbToYcbcr", t, [[luma], [cbOf, half], [crOf, half]]);
 }
-/** Back from JPEG's luma and colour differences. */
+/**
+ * Back from JPEG's luma and colour differences.
+ *
+ * @param t a picture [height, width, channels]
+ * @returns a new picture of t's shape and dtype
+ * @example
+ * image.ycbcrToRgb(tensor([255, 128, 128], { dtype: "u8" })); // → u8 [255, 255, 255]
+ */
 export function ycbcrToRgb(t: Tensor): Tensor {
   const half = middle("image.ycbcrToRgb", t);
   return recoloured("image.ycbcrToRgb", t, [
@@ -403,11 +488,23 @@ const greenOfYcc = (y: number, cb: number, cr: number, { half }: Middle): number
  * last axis of four the fourth, alpha, stays.
  *
  *     const small = image.linearToSrgb(image.resize(image.srgbToLinear(picture), [240, 320]));
+ *
+ * @param t a picture [height, width, channels]
+ * @returns a new picture of t's shape and dtype
+ * @example
+ * image.srgbToLinear(tensor([0, 1, 1])); // → f32 [0, 1, 1]
  */
 export function srgbToLinear(t: Tensor): Tensor {
   return curved("image.srgbToLinear", t, (x) => (x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4));
 }
-/** From amounts of light to the numbers of a file. */
+/**
+ * From amounts of light to the numbers of a file.
+ *
+ * @param t a picture [height, width, channels]
+ * @returns a new picture of t's shape and dtype
+ * @example
+ * image.linearToSrgb(tensor([0, 0, 0])); // → f32 [0, 0, 0]
+ */
 export function linearToSrgb(t: Tensor): Tensor {
   return curved("image.linearToSrgb", t, (x) =>
     x <= 0.0031308 ? x * 12.92 : 1.055 * x ** (1 / 2.4) - 0.055,

@@ -38,12 +38,14 @@ export type { Indices } from "./offsets.ts";
 /** What is written: a tensor (converted and broadcast), a number, or nested arrays. */
 export type Values = Tensor | Nested;
 
+/** The options of `take`. */
 export interface TakeOptions {
   /** Default: the elements in row-major order, as if the tensor had one axis. */
   readonly axis?: number;
   /** An index out of range: an error (the default), modulo the size, or the nearest end. */
   readonly mode?: IndexMode;
 }
+/** Which axis indices run along. */
 export interface AlongOptions {
   /** Default: the last. */
   readonly axis?: number;
@@ -55,7 +57,17 @@ export interface AxisOption {
 
 /* Reading ---------------------------------------------------------------------------------------------- */
 
-/** t[…, indices, …]: slices of one axis, chosen by indices of any shape. */
+/**
+ * t[…, indices, …]: slices of one axis, chosen by indices of any shape.
+ *
+ * @param t a tensor of any layout
+ * @param indices a tensor of integers, a number or nested arrays; negative ones count from the end
+ * @param options `axis`; default: as if there was one axis; `mode`: what an index out of range means
+ * @returns a new tensor; the indices' shape stands in place of the axis
+ * @throws TensorError where an index is out of range
+ * @example
+ * take(tensor([10, 20, 30]), [2, 0, -1]); // → f32 [30, 10, 30]
+ */
 export function take<D extends DType>(t: Tensor<D>, indices: Indices, options: TakeOptions = {}): Tensor<D> {
   const op = "take";
   indices = snapshot(op, "the indices", indices);
@@ -71,7 +83,17 @@ export function take<D extends DType>(t: Tensor<D>, indices: Indices, options: T
   return read(op, t, choose(op, stridedOf(t), indices, options.axis ?? 0, mode));
 }
 
-/** One element for each index: out[…, i, …] = t[…, indices[…, i, …], …]; the other axes broadcast. */
+/**
+ * One element for each index: out[…, i, …] = t[…, indices[…, i, …], …]; the other axes broadcast.
+ *
+ * @param t a tensor of any layout
+ * @param indices as many axes as t
+ * @param options `axis`, default the last
+ * @returns a new tensor of the indices' shape, as broadcast
+ * @throws TensorError where an index is out of range
+ * @example
+ * takeAlongAxis(tensor([[3, 1], [2, 4]]), [[1], [0]]); // → f32 [[1], [2]]
+ */
 export function takeAlongAxis<D extends DType>(
   t: Tensor<D>,
   indices: Indices,
@@ -84,7 +106,16 @@ export function takeAlongAxis<D extends DType>(
   return read(op, t, alongAxis(op, stridedOf(t), indices, options.axis ?? -1, "read"));
 }
 
-/** t[i, j, …]: one index tensor for each leading axis, broadcast together. */
+/**
+ * t[i, j, …]: one index tensor for each leading axis, broadcast together.
+ *
+ * @param t a tensor of any layout
+ * @param indices a list: one for each leading axis
+ * @returns a new tensor: the indices' shape, then the axes that are left
+ * @throws TensorError where an index is out of range
+ * @example
+ * gather(tensor([[1, 2], [3, 4]]), [[0, 1], [1, 0]]); // → f32 [2, 3]
+ */
 export function gather<D extends DType>(t: Tensor<D>, indices: readonly Indices[]): Tensor<D> {
   const op = "gather";
   indices = snapshot(op, "the indices", indices);
@@ -94,7 +125,18 @@ export function gather<D extends DType>(t: Tensor<D>, indices: readonly Indices[
 
 /* Writing ---------------------------------------------------------------------------------------------- */
 
-/** t[…, indices, …] = values, along one axis (default: the first). The last of several values for a place stays. */
+/**
+ * t[…, indices, …] = values, along one axis (default: the first). The last of several values for a place stays.
+ *
+ * @param t the tensor to write to
+ * @param indices integers of any shape
+ * @param values converted and broadcast
+ * @param options `axis`, `mode`
+ * @returns t
+ * @throws TensorError where an index is out of range, before anything is written
+ * @example
+ * assignTake(zeros([3]), [0, 2], [5, 7]); // → f32 [5, 0, 7]
+ */
 export function assignTake<D extends DType>(
   t: Tensor<D>,
   indices: Indices,
@@ -111,7 +153,18 @@ export function assignTake<D extends DType>(
   return t;
 }
 
-/** t[…, indices[…, i, …], …] = values[…, i, …]; as takeAlongAxis, but writing. */
+/**
+ * t[…, indices[…, i, …], …] = values[…, i, …]; as takeAlongAxis, but writing.
+ *
+ * @param t the tensor to write to
+ * @param indices as many axes as t
+ * @param values converted and broadcast
+ * @param options `axis`, default the last
+ * @returns t
+ * @throws TensorError where an index is out of range, before anything is written
+ * @example
+ * putAlongAxis(zeros([2, 2]), [[1], [0]], 9); // → f32 [[0, 9], [9, 0]]
+ */
 export function putAlongAxis<D extends DType>(
   t: Tensor<D>,
   indices: Indices,
@@ -127,7 +180,17 @@ export function putAlongAxis<D extends DType>(
   return t;
 }
 
-/** t[i, j, …] = values; as gather, but writing. The last of several values for a place stays. */
+/**
+ * t[i, j, …] = values; as gather, but writing. The last of several values for a place stays.
+ *
+ * @param t the tensor to write to
+ * @param indices a list: one for each leading axis
+ * @param values converted and broadcast
+ * @returns t
+ * @throws TensorError where an index is out of range, before anything is written
+ * @example
+ * assignAt(zeros([2, 2]), [[0, 1], [1, 0]], [5, 6]); // → f32 [[0, 5], [6, 0]]
+ */
 export function assignAt<D extends DType>(
   t: Tensor<D>,
   indices: readonly Indices[],
@@ -145,6 +208,15 @@ export function assignAt<D extends DType>(
  * t[indices] += values, in which every value counts however often a place is named (NumPy's add.at). One index tensor
  * chooses along an axis, a list of them as gather. The sums are made in the values' order: the same bits for any number
  * of threads.
+ *
+ * @param t the tensor to add to
+ * @param indices a tensor of integers, or a list of them, one for each leading axis
+ * @param values converted and broadcast
+ * @param options `axis`, default the first
+ * @returns t
+ * @throws TensorError where an index is out of range, before anything is written
+ * @example
+ * scatterAdd(zeros([3]), tensor([0, 0, 2], { dtype: "i32" }), [1, 2, 5]); // → f32 [3, 0, 5]
  */
 export function scatterAdd<D extends DType>(
   t: Tensor<D>,
@@ -175,6 +247,14 @@ export function scatterAdd<D extends DType>(
 /**
  * NumPy's put: indices into the elements in row-major order, values in row-major order too and repeated if they are
  * fewer.
+ *
+ * @param t the tensor to write to
+ * @param indices positions in the flattened tensor
+ * @param values converted, and repeated if they are fewer
+ * @param options `mode`: what an index out of range means
+ * @returns t
+ * @example
+ * put(zeros([2, 2]), [0, 3], [1, 2]); // → f32 [[1, 0], [0, 2]]
  */
 export function put<D extends DType>(
   t: Tensor<D>,

@@ -14,6 +14,7 @@ import { take } from "./indexing.ts";
 import { atleast1d, atleast2d, rangeOf, tensorList } from "./manipulate.ts";
 import { named } from "./scoped.ts";
 
+/** The options of `concat`. */
 export interface ConcatOptions<E extends DType = DType> {
   /** Where they are joined, default 0; null: all elements of each, in row-major order. */
   readonly axis?: number | null;
@@ -21,7 +22,16 @@ export interface ConcatOptions<E extends DType = DType> {
   readonly dtype?: E;
 }
 
-/** One after the other along an axis that is there. */
+/**
+ * One after the other along an axis that is there.
+ *
+ * @param tensors one or more, of the same sizes along all other axes
+ * @param options `axis`, default 0, null: all elements of each; `dtype` of the result
+ * @returns a new tensor of the dtype they meet in
+ * @throws TensorError where other sizes differ
+ * @example
+ * concat([tensor([[1, 2]]), tensor([[3, 4]])]); // → f32 [[1, 2], [3, 4]]
+ */
 export function concat<const T extends readonly Tensor[], E extends DType = Joined<T>>(
   tensors: T,
   options: ConcatOptions<E> = {},
@@ -55,7 +65,16 @@ function rankOf(op: string, all: readonly Tensor[]): number {
   return fail("axis", op, "a 0-d tensor has no axis to join along.", "Use stack, or { axis: null }.");
 }
 
-/** One beside the other along a new axis. */
+/**
+ * One beside the other along a new axis.
+ *
+ * @param tensors one or more, of one shape
+ * @param options `axis`: where the new one is, default 0; `dtype` of the result
+ * @returns a new tensor with one axis more
+ * @throws TensorError where shapes differ
+ * @example
+ * stack([tensor([1, 2]), tensor([3, 4])], { axis: 1 }); // → f32 [[1, 3], [2, 4]]
+ */
 export function stack<const T extends readonly Tensor[], E extends DType = Joined<T>>(
   tensors: T,
   options: { readonly axis?: number; readonly dtype?: E } = {},
@@ -78,10 +97,24 @@ export function stack<const T extends readonly Tensor[], E extends DType = Joine
   return join(op, frames, all.map(stridedOf), axis, options.dtype) as Tensor<E>;
 }
 
-/** Rows upon rows: vectors count as rows. */
+/**
+ * Rows upon rows: vectors count as rows.
+ *
+ * @param tensors one or more
+ * @returns a new tensor of the dtype they meet in
+ * @example
+ * vstack([tensor([1, 2]), tensor([3, 4])]); // → f32 [[1, 2], [3, 4]]
+ */
 export const vstack = <const T extends readonly Tensor[]>(tensors: T): Tensor<Joined<T>> =>
   joinViews("vstack", tensors, atleast2d, () => 0) as never;
-/** Side by side: along the second axis, vectors along their only one. */
+/**
+ * Side by side: along the second axis, vectors along their only one.
+ *
+ * @param tensors one or more
+ * @returns a new tensor of the dtype they meet in
+ * @example
+ * hstack([tensor([1, 2]), tensor([3])]); // → f32 [1, 2, 3]
+ */
 export const hstack = <const T extends readonly Tensor[]>(tensors: T): Tensor<Joined<T>> =>
   joinViews("hstack", tensors, atleast1d, (rank) => (rank === 1 ? 0 : 1)) as never;
 
@@ -150,7 +183,15 @@ const shaped = (line: View, shape: readonly number[]): View =>
 
 /* Repeating -------------------------------------------------------------------------------------------- */
 
-/** The whole tensor again and again: reps times along each axis; missing axes are added in front. */
+/**
+ * The whole tensor again and again: reps times along each axis; missing axes are added in front.
+ *
+ * @param t a tensor of any layout
+ * @param reps how often along each axis
+ * @returns a new tensor of t's dtype
+ * @example
+ * tile(tensor([1, 2]), 2); // → f32 [1, 2, 1, 2]
+ */
 export function tile<D extends DType>(t: Tensor<D>, reps: number | readonly number[]): Tensor<D> {
   const op = "tile";
   const given = typeof reps === "number" ? [reps] : numberList(op, "reps", reps);
@@ -175,7 +216,16 @@ export function tile<D extends DType>(t: Tensor<D>, reps: number | readonly numb
   return wrap(filled(out, () => pairwise(op, out, pairs, stridedOf(t), source)));
 }
 
-/** Every element (or slice along the axis) so many times in place: one count for all, or one for each. */
+/**
+ * Every element (or slice along the axis) so many times in place: one count for all, or one for each.
+ *
+ * @param t a tensor of any layout
+ * @param repeats one count for all, or one for each element along the axis
+ * @param options `axis`; default: the elements in row-major order
+ * @returns a new tensor of t's dtype
+ * @example
+ * repeat(tensor([1, 2]), [1, 3]); // → f32 [1, 2, 2, 2]
+ */
 export function repeat<D extends DType>(
   t: Tensor<D>,
   repeats: number | readonly number[] | Tensor,

@@ -28,27 +28,86 @@ export const tensorList = (op: string, tensors: unknown): Tensor[] =>
 
 /* Shape ------------------------------------------------------------------------------------------------ */
 
-/** A view whenever the strides allow it, else a copy; one size may be -1. */
+/**
+ * The same elements, in row-major order, in another shape.
+ *
+ * @param t a tensor of any layout
+ * @param shape the sizes; one of them may be -1 and follows from the others
+ * @returns a view whenever strides allow it, else a copy
+ * @throws TensorError where the shape has another number of elements
+ * @example
+ * reshape(arange(4), [2, -1]); // → f32 [[0, 1], [2, 3]]
+ */
 export const reshape = <D extends DType>(t: Tensor<D>, shape: number | readonly number[]): Tensor<D> =>
   typed("reshape", t).reshape(...(typeof shape === "number" ? [shape] : [shape as readonly number[]]));
-/** All elements in row-major order along one axis: a view whenever the strides allow it. */
+/**
+ * All elements in row-major order along one axis: a view whenever the strides allow it.
+ *
+ * @param t a tensor of any layout
+ * @returns a vector: a view whenever strides allow it, else a copy
+ * @example
+ * ravel(tensor([[1, 2], [3, 4]])); // → f32 [1, 2, 3, 4]
+ */
 export const ravel = <D extends DType>(t: Tensor<D>): Tensor<D> => typed("ravel", t).reshape(-1);
-/** As ravel, always a copy. */
+/**
+ * As ravel, always a copy.
+ *
+ * @param t a tensor of any layout
+ * @returns a new vector
+ * @example
+ * flatten(tensor([[1, 2], [3, 4]])); // → f32 [1, 2, 3, 4]
+ */
 export function flatten<D extends DType>(t: Tensor<D>): Tensor<D> {
   const op = "flatten";
   const out = allocate(op, typed(op, t).dtype, t.shape);
   filled(out, () => assign(op, out, stridedOf(t)));
   return wrap({ ...out, frame: views.contiguousView([t.size], stridedOf(t).frame.itemBytes) });
 }
+/**
+ * With new axes of size 1.
+ *
+ * @param t a tensor of any layout
+ * @param axes where they are in the result
+ * @returns a view that shares t's memory
+ * @example
+ * expandDims(zeros([2, 3]), 1).shape; // → [2, 1, 3]
+ */
 export const expandDims = <D extends DType>(t: Tensor<D>, axes: number | readonly number[]): Tensor<D> =>
   typed("expandDims", t).expandDims(axes);
+/**
+ * Without the axes of size 1, or without those given.
+ *
+ * @param t a tensor of any layout
+ * @param axes an axis or several, which must have size 1; default all that do
+ * @returns a view that shares t's memory
+ * @example
+ * squeeze(zeros([1, 3, 1])).shape; // → [3]
+ */
 export const squeeze = <D extends DType>(t: Tensor<D>, axes?: number | readonly number[]): Tensor<D> =>
   typed("squeeze", t).squeeze(axes);
-/** Repeats along size-1 and new leading axes by stride 0; read-only. */
+/**
+ * Repeated along axes of size 1 and new leading axes by stride 0: no element is copied.
+ *
+ * @param t a tensor of any layout
+ * @param shape the sizes
+ * @returns a read-only view that shares t's memory
+ * @throws TensorError where a size is neither 1 nor the one asked for
+ * @example
+ * broadcastTo(tensor([1, 2]), [2, 2]); // → f32 [[1, 2], [1, 2]]
+ */
 export const broadcastTo = <D extends DType>(t: Tensor<D>, shape: readonly number[]): Tensor<D> =>
   typed("broadcastTo", t).broadcastTo(shape);
 
-/** Every tensor broadcast to the common shape: views, read-only where they repeat. `broadcastArrays(a, b)`, or a list. */
+/**
+ * Every tensor broadcast to the common shape: views, read-only where they repeat. `broadcastArrays(a, b)`, or a list.
+ *
+ * @param tensors as arguments, or one list
+ * @returns one view a tensor, all of one shape
+ * @throws TensorError where the shapes do not broadcast
+ * @example
+ * const [a] = broadcastArrays(tensor([1, 2]), zeros([2, 1]));
+ * a; // → f32 [[1, 2], [1, 2]]
+ */
 export function broadcastArrays<const T extends readonly Tensor[]>(
   tensors: T,
 ): { -readonly [K in keyof T]: T[K] };
@@ -63,11 +122,32 @@ export function broadcastArrays(...given: unknown[]): Tensor[] {
   return all.map((t) => t.broadcastTo(shape));
 }
 
-/** One axis at least: a 0-d tensor becomes a vector of one. */
+/**
+ * One axis at least: a 0-d tensor becomes a vector of one.
+ *
+ * @param t a tensor of any layout
+ * @returns a view that shares t's memory
+ * @example
+ * atleast1d(tensor(5)); // → f32 [5]
+ */
 export const atleast1d = <D extends DType>(t: Tensor<D>): Tensor<D> => atLeast("atleast1d", t, 1);
-/** Two axes at least: a vector becomes a row. */
+/**
+ * Two axes at least: a vector becomes a row.
+ *
+ * @param t a tensor of any layout
+ * @returns a view that shares t's memory
+ * @example
+ * atleast2d(tensor([1, 2])).shape; // → [1, 2]
+ */
 export const atleast2d = <D extends DType>(t: Tensor<D>): Tensor<D> => atLeast("atleast2d", t, 2);
-/** Three axes at least, as NumPy: a vector becomes [1, n, 1], a matrix [m, n, 1]. */
+/**
+ * Three axes at least, as NumPy: a vector becomes [1, n, 1], a matrix [m, n, 1].
+ *
+ * @param t a tensor of any layout
+ * @returns a view that shares t's memory
+ * @example
+ * atleast3d(tensor([1, 2])).shape; // → [1, 2, 1]
+ */
 export const atleast3d = <D extends DType>(t: Tensor<D>): Tensor<D> => atLeast("atleast3d", t, 3);
 
 function atLeast<D extends DType>(op: string, t: Tensor<D>, rank: 1 | 2 | 3): Tensor<D> {
@@ -87,26 +167,71 @@ function atLeast<D extends DType>(op: string, t: Tensor<D>, rank: 1 | 2 | 3): Te
 
 /* Axes ------------------------------------------------------------------------------------------------- */
 
+/**
+ * The axes in another order.
+ *
+ * @param t a tensor of any layout
+ * @param axes every axis once
+ * @returns a view that shares t's memory
+ * @example
+ * permuteDims(zeros([2, 3, 4]), [2, 0, 1]).shape; // → [4, 2, 3]
+ */
 export const permuteDims = <D extends DType>(t: Tensor<D>, axes: readonly number[]): Tensor<D> =>
   named("permuteDims", () => typed("permuteDims", t).permute(axes));
+/**
+ * Two axes in each other's place.
+ *
+ * @param t a tensor of any layout
+ * @param a an axis; negative ones count from the end
+ * @param b the other
+ * @returns a view that shares t's memory
+ * @example
+ * swapAxes(zeros([2, 3, 4]), 0, 2).shape; // → [4, 3, 2]
+ */
 export const swapAxes = <D extends DType>(t: Tensor<D>, a: number, b: number): Tensor<D> =>
   typed("swapAxes", t).swapAxes(a, b);
+/**
+ * Axes moved to other places; the others keep their order.
+ *
+ * @param t a tensor of any layout
+ * @param source an axis, or several
+ * @param destination where each of them goes
+ * @returns a view that shares t's memory
+ * @example
+ * moveAxis(zeros([2, 3, 4]), 0, -1).shape; // → [3, 4, 2]
+ */
 export const moveAxis = <D extends DType>(
   t: Tensor<D>,
   source: number | readonly number[],
   destination: number | readonly number[],
 ): Tensor<D> => typed("moveAxis", t).moveAxis(source, destination);
-/** The last two axes change places. */
+/**
+ * The last two axes change places.
+ *
+ * @param t a matrix, or a batch of them
+ * @returns a view that shares t's memory
+ * @example
+ * matrixTranspose(zeros([5, 2, 3])).shape; // → [5, 3, 2]
+ */
 export const matrixTranspose = <D extends DType>(t: Tensor<D>): Tensor<D> => {
   if (typed("matrixTranspose", t).rank < 2) {
     fail("shape", "matrixTranspose", `${list(t.shape)} is no matrix.`, "It needs two axes at least.");
   }
   return t.swapAxes(-1, -2);
 };
-/** Walks the axes (default: all) backwards. */
+/**
+ * Walks the axes (default: all) backwards.
+ *
+ * @param t a tensor of any layout
+ * @param axes an axis or several
+ * @returns a view that shares t's memory
+ * @example
+ * flip(tensor([1, 2, 3])); // → f32 [3, 2, 1]
+ */
 export const flip = <D extends DType>(t: Tensor<D>, axes?: number | readonly number[]): Tensor<D> =>
   typed("flip", t).flip(axes);
 
+/** The options of `rot90`. */
 export interface Rot90Options {
   /** How often; negative: clockwise. Default 1. */
   readonly k?: number;
@@ -114,7 +239,15 @@ export interface Rot90Options {
   readonly axes?: readonly [number, number];
 }
 
-/** Turned by 90 degrees, k times, in the plane of two axes: a view. */
+/**
+ * Turned by 90 degrees, k times, in the plane of two axes: a view.
+ *
+ * @param t a tensor of any layout
+ * @param options `k`: how often, clockwise where negative; `axes`: the plane, default [0, 1]
+ * @returns a view that shares t's memory
+ * @example
+ * rot90(tensor([[1, 2], [3, 4]])); // → f32 [[2, 4], [1, 3]]
+ */
 export function rot90<D extends DType>(t: Tensor<D>, options: Rot90Options = {}): Tensor<D> {
   const op = "rot90";
   options = readOptions(op, options, "{ k: 2 }", ["k", "axes"]);
@@ -141,7 +274,16 @@ export interface AxisChoice {
   readonly axis?: number;
 }
 
-/** The slices along an axis, without it: views. */
+/**
+ * The slices along an axis, without it: views.
+ *
+ * @param t a tensor of any layout
+ * @param options `axis`, default 0
+ * @returns as many views as the axis is long
+ * @example
+ * const [first, second] = unstack(tensor([[1, 2], [3, 4]]));
+ * second; // → f32 [3, 4]
+ */
 export function unstack<D extends DType>(t: Tensor<D>, options: AxisChoice = {}): Tensor<D>[] {
   const op = "unstack";
   const axis = axisOf(op, t, options);
@@ -150,7 +292,18 @@ export function unstack<D extends DType>(t: Tensor<D>, options: AxisChoice = {})
   );
 }
 
-/** So many equal parts, or parts that end at the given indices: views. */
+/**
+ * So many equal parts, or parts that end at the given indices: views.
+ *
+ * @param t a tensor of any layout
+ * @param parts how many, or the indices where parts begin
+ * @param options `axis`, default 0
+ * @returns views that share t's memory
+ * @throws TensorError where so many equal parts are not possible; `arraySplit` allows it
+ * @example
+ * const [a, b] = split(arange(5), [2]);
+ * b; // → f32 [2, 3, 4]
+ */
 export function split<D extends DType>(
   t: Tensor<D>,
   parts: number | readonly number[],
@@ -173,7 +326,17 @@ export function split<D extends DType>(
   return splitAxis(op, t, parts, axis);
 }
 
-/** As split, but the first parts may be one longer than the others. */
+/**
+ * As split, but the first parts may be one longer than the others.
+ *
+ * @param t a tensor of any layout
+ * @param parts how many, or the indices where parts begin
+ * @param options `axis`, default 0
+ * @returns views that share t's memory
+ * @example
+ * const [a, b] = arraySplit(arange(5), 2);
+ * a; // → f32 [0, 1, 2]
+ */
 export function arraySplit<D extends DType>(
   t: Tensor<D>,
   parts: number | readonly number[],
@@ -222,6 +385,7 @@ function indexList(op: string, indices: unknown): readonly number[] {
 
 /* Rolling ---------------------------------------------------------------------------------------------- */
 
+/** The options of `roll`. */
 export interface RollOptions {
   /** Default: the elements in row-major order, as if there was one axis. */
   readonly axis?: number | readonly number[];
@@ -229,7 +393,16 @@ export interface RollOptions {
 
 const wholeRemedy = "Use whole numbers from -(2^53 - 1) to 2^53 - 1.";
 
-/** Shifted along axes; what leaves at one end comes back at the other. */
+/**
+ * Shifted along axes; what leaves at one end comes back at the other.
+ *
+ * @param t a tensor of any layout
+ * @param shift by how many, or one number an axis
+ * @param options `axis`, or several; default: as if there was one axis
+ * @returns a new tensor of t's shape and dtype
+ * @example
+ * roll(tensor([1, 2, 3, 4]), 1); // → f32 [4, 1, 2, 3]
+ */
 export function roll<D extends DType>(
   t: Tensor<D>,
   shift: number | readonly number[],

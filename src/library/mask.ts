@@ -17,14 +17,34 @@ import { take, type Values } from "./indexing.ts";
 import { gatherTo, placesAt, scatterOnce, withValues } from "./offsets.ts";
 import { named } from "./scoped.ts";
 
-/** The elements of t where the mask is true, in row-major order. The mask covers the leading axes of t. */
+/**
+ * The elements of t where the mask is true, in row-major order. The mask covers the leading axes of t.
+ *
+ * @param t a tensor of any layout
+ * @param mask a bool tensor
+ * @returns a new tensor: one axis for what the mask covers, then the axes that are left
+ * @throws TensorError where the mask is not bool, or its shape is not that of the leading axes
+ * @example
+ * const t = tensor([3, -1, 4]);
+ * booleanMask(t, t.greater(0)); // → f32 [3, 4]
+ */
 export function booleanMask<D extends DType>(t: Tensor<D>, mask: Tensor): Tensor<D> {
   const op = "booleanMask";
   liveTensor(op, t);
   return withMask(maskOf(op, stridedOf(t), mask), (m) => wrap(masked(op, stridedOf(t), m)));
 }
 
-/** t[mask] = values, in row-major order; broadcast to what the mask chooses. Changes t and gives it back. */
+/**
+ * t[mask] = values, in row-major order; broadcast to what the mask chooses. Changes t and gives it back.
+ *
+ * @param t the tensor to write to
+ * @param mask a bool tensor over its leading axes
+ * @param values converted and broadcast
+ * @returns t
+ * @example
+ * const t = tensor([3, -1, 4]);
+ * assignMask(t, t.less(0), 0); // → f32 [3, 0, 4]
+ */
 export function assignMask<D extends DType>(t: Tensor<D>, mask: Tensor, values: Values): Tensor<D> {
   const op = "assignMask";
   values = snapshot(op, "the values", values);
@@ -43,7 +63,15 @@ export function assignMask<D extends DType>(t: Tensor<D>, mask: Tensor, values: 
   return t;
 }
 
-/** Indices of the elements that are not 0 (NaN is not): one i64 vector an axis, in row-major order. */
+/**
+ * Indices of the elements that are not 0 (NaN is not): one i64 vector an axis, in row-major order.
+ *
+ * @param t a tensor of any layout
+ * @returns one new vector an axis, all of one length
+ * @example
+ * const [rows, columns] = nonzero(tensor([[0, 1], [2, 0]]));
+ * columns; // → i64 [1n, 0n]
+ */
 export function nonzero(t: Tensor): Tensor<"i64">[] {
   const op = "nonzero";
   if (liveTensor(op, t).rank === 0) {
@@ -61,7 +89,14 @@ export function nonzero(t: Tensor): Tensor<"i64">[] {
   });
 }
 
-/** As nonzero, as rows: a [count, rank] tensor. */
+/**
+ * As nonzero, as rows: a [count, rank] tensor.
+ *
+ * @param t a tensor of any layout
+ * @returns a new i64 matrix, a row for each element that is not 0
+ * @example
+ * argwhere(tensor([[0, 1], [2, 0]])); // → i64 [[0n, 1n], [1n, 0n]]
+ */
 export function argwhere(t: Tensor): Tensor<"i64"> {
   const op = "argwhere";
   liveTensor(op, t);
@@ -76,7 +111,14 @@ export function argwhere(t: Tensor): Tensor<"i64"> {
   });
 }
 
-/** Indices into the elements in row-major order of those that are not 0. */
+/**
+ * Indices into the elements in row-major order of those that are not 0.
+ *
+ * @param t a tensor of any layout
+ * @returns a new i64 vector
+ * @example
+ * flatnonzero(tensor([[0, 1], [2, 0]])); // → i64 [1n, 2n]
+ */
 export function flatnonzero(t: Tensor): Tensor<"i64"> {
   const op = "flatnonzero";
   return withMask(truth(op, live(op, t)), (m) => wrap(ordinals(op, m)));
@@ -85,6 +127,13 @@ export function flatnonzero(t: Tensor): Tensor<"i64"> {
 /**
  * NumPy's compress: slices along an axis (default: the elements in row-major order) where the condition, a vector, is
  * true. It may be shorter than the axis.
+ *
+ * @param t a tensor of any layout
+ * @param condition a vector
+ * @param options `axis`; default: as if there was one axis
+ * @returns a new tensor of t's dtype
+ * @example
+ * compress(tensor([1, 2, 3]), [true, false, true]); // → f32 [1, 3]
  */
 export function compress<D extends DType>(
   t: Tensor<D>,

@@ -12,12 +12,15 @@ import { checkShape, sizeOf } from "../view/layout.ts";
 
 /** What `postMessage` and `structuredClone` can take of a tensor. */
 export interface TensorMessage<D extends DType = DType> {
+  /** The kind of the elements. */
   readonly dtype: D;
+  /** The sizes of the axes. */
   readonly shape: readonly number[];
   /** The elements in row-major order; f16 and bf16 as their raw bits. */
   readonly data: ArrayOf<D>;
 }
 
+/** How elements travel. */
 export interface MessageOptions {
   /**
    * Whether the elements are copied to shared memory, which is posted without another copy and which all who receive it
@@ -38,6 +41,12 @@ export interface MessageOptions {
  *     parentPort.on("message", (m) => fromMessage(m).sum()); // there
  *
  * The message holds a copy: the tensor may be changed or disposed at once, and nobody has to free the message.
+ *
+ * @param t a tensor of any layout
+ * @param options `shared`: into memory that all threads see; `live`: the tensor's own memory, without a copy
+ * @returns plain data for postMessage or structuredClone
+ * @example
+ * toMessage(tensor([[1, 2]])).shape; // → [1, 2]
  */
 export function toMessage<D extends DType>(t: Tensor<D>, options: MessageOptions = {}): TensorMessage<D> {
   const op = "toMessage";
@@ -81,6 +90,12 @@ export function toMessage<D extends DType>(t: Tensor<D>, options: MessageOptions
  * The tensor that a message of `toMessage` describes: a new one in this thread's heap, with a copy of the elements.
  *
  *     const t = fromMessage(structuredClone(toMessage(arange(3))));
+ *
+ * @param message what `toMessage` made
+ * @returns a new contiguous tensor
+ * @throws TensorError where it is no such message
+ * @example
+ * fromMessage(structuredClone(toMessage(tensor([1, 2])))); // → f32 [1, 2]
  */
 export function fromMessage<D extends DType = DType>(message: TensorMessage<D>): Tensor<D> {
   const op = "fromMessage";

@@ -25,10 +25,12 @@ const rules = {
 
 const modulo = (i: number, n: number) => ((i % n) + n) % n;
 
+/** What lies around: one value, or the tensor's own elements by a rule, by NumPy's names. */
 export type PadMode = "constant" | keyof typeof rules;
 /** For all axes, before and after; [before, after] for all axes; or a pair for each axis. */
 export type PadWidth = number | readonly [number, number] | readonly (readonly [number, number])[];
 
+/** The options of `pad`. */
 export interface PadOptions {
   /** Default "constant". */
   readonly mode?: PadMode;
@@ -36,6 +38,17 @@ export interface PadOptions {
   readonly value?: Scalar;
 }
 
+/**
+ * The tensor in the middle of a larger one.
+ *
+ * @param t a tensor of any layout
+ * @param width for all axes and both ends; [before, after] for all axes; or such a pair an axis
+ * @param options `mode`: what lies around, default "constant"; `value`: of "constant", default 0
+ * @returns a new tensor of t's dtype
+ * @example
+ * pad(tensor([1, 2, 3]), [1, 2]); // → f32 [0, 1, 2, 3, 0, 0]
+ * pad(tensor([1, 2, 3]), 2, { mode: "reflect" }); // → f32 [3, 2, 1, 2, 3, 2, 1]
+ */
 export function pad<D extends DType>(t: Tensor<D>, width: PadWidth, options: PadOptions = {}): Tensor<D> {
   const op = "pad";
   width = snapshot(op, "the width", width);

@@ -20,7 +20,13 @@ function definitionOf(key: string, make: () => Template): Definition {
 /**
  * The quotient, rounded down, and the remainder, which has the divisor's sign: `a = quotient · b + remainder`.
  *
- *     const [minutes, seconds] = divmod(tensor([75, 130]), 60); // [1, 2] and [15, 10]
+ * @param a a tensor or a scalar; one of both is a tensor
+ * @param b the divisor
+ * @returns two new tensors of the shape they broadcast to
+ * @example
+ * const [minutes, seconds] = divmod(tensor([75, 130]), 60);
+ * minutes; // → f32 [1, 2]
+ * seconds; // → f32 [15, 10]
  */
 export function divmod(a: Operand, b: Operand): [quotient: Tensor, remainder: Tensor] {
   const { tensors, scalars, kinds } = splitOperands("divmod", [a, b]);
@@ -59,6 +65,13 @@ function floatParts(
 /**
  * The part after the point and the whole part, both with the sign of x: `modf(tensor([-2.5]))` is `[[-0.5], [-2]]`.
  * An infinity has 0 after the point.
+ *
+ * @param x a tensor of any layout
+ * @returns two new tensors of x's shape
+ * @example
+ * const [fraction, whole] = modf(tensor([-2.5]));
+ * fraction; // → f32 [-0.5]
+ * whole; // → f32 [-2]
  */
 export function modf<D extends DType>(
   x: Tensor<D>,
@@ -73,6 +86,13 @@ export function modf<D extends DType>(
 /**
  * A mantissa from 0.5 up to 1 and a power of two: `x = mantissa · 2 ** exponent`. Zeros, infinities and NaN are their own
  * mantissa, with the exponent 0.
+ *
+ * @param x a tensor of any layout
+ * @returns two new tensors of x's shape, floats and i32
+ * @example
+ * const [mantissa, exponent] = frexp(tensor([12]));
+ * mantissa; // → f32 [0.75]
+ * exponent; // → i32 [4]
  */
 export function frexp<D extends DType>(
   x: Tensor<D>,

@@ -19,16 +19,27 @@ interface PoolOptions {
   /** A last window that begins inside and ends outside counts too. */
   readonly ceilMode?: boolean;
 }
+/** The options of `maxPool1d` and `maxPool2d`. */
 export interface MaxPoolOptions extends PoolOptions {
   /** Steps from one element of a window to the next; default 1. */
   readonly dilation?: PerAxis;
 }
+/** The options of `avgPool1d` and `avgPool2d`. */
 export interface AvgPoolOptions extends PoolOptions {
   /** Does the padding, as zeros, count in the mean? Default true. */
   readonly countIncludePad?: boolean;
 }
 
-/** x [N, C, L] or [C, L]: the largest element of each window; NaN if there is one. */
+/**
+ * x [N, C, L] or [C, L]: the largest element of each window; NaN if there is one.
+ *
+ * @param x the signal, a batch of them or one
+ * @param kernel the window's size
+ * @param options `stride` (default: the window's size), `padding`, `dilation`
+ * @returns a new tensor of x's dtype
+ * @example
+ * maxPool1d(tensor([[1, 3, 2, 4]]), 2); // → f32 [[3, 4]]
+ */
 export function maxPool1d<D extends DType>(
   x: Tensor<D>,
   kernel: PerAxis,
@@ -36,7 +47,16 @@ export function maxPool1d<D extends DType>(
 ): Tensor<D> {
   return maxPool("maxPool1d", 1, x, kernel, options) as Tensor<D>;
 }
-/** x [N, C, H, W] or [C, H, W]. */
+/**
+ * The largest element of each window of pictures [N, C, H, W] or [C, H, W]; NaN if there is one.
+ *
+ * @param x the picture, a batch of them or one
+ * @param kernel the window's size, or one an axis
+ * @param options `stride` (default: the window's size), `padding`, `dilation`
+ * @returns a new tensor of x's dtype
+ * @example
+ * maxPool2d(tensor([[[1, 3], [2, 4]]]), 2); // → f32 [[[4]]]
+ */
 export function maxPool2d<D extends DType>(
   x: Tensor<D>,
   kernel: PerAxis,
@@ -44,7 +64,16 @@ export function maxPool2d<D extends DType>(
 ): Tensor<D> {
   return maxPool("maxPool2d", 2, x, kernel, options) as Tensor<D>;
 }
-/** x [N, C, L] or [C, L]: the mean of each window. */
+/**
+ * x [N, C, L] or [C, L]: the mean of each window.
+ *
+ * @param x the signal, a batch of them or one
+ * @param kernel the window's size
+ * @param options `stride` (default: the window's size), `padding`, `countIncludePad`
+ * @returns a new tensor; integers give f64
+ * @example
+ * avgPool1d(tensor([[1, 3, 2, 4]]), 2); // → f32 [[2, 3]]
+ */
 export function avgPool1d<D extends DType>(
   x: Tensor<D>,
   kernel: PerAxis,
@@ -52,7 +81,16 @@ export function avgPool1d<D extends DType>(
 ): Tensor<Floated<D>> {
   return avgPool("avgPool1d", 1, x, kernel, options) as Tensor<Floated<D>>;
 }
-/** x [N, C, H, W] or [C, H, W]. */
+/**
+ * The mean of each window of pictures [N, C, H, W] or [C, H, W].
+ *
+ * @param x the picture, a batch of them or one
+ * @param kernel the window's size, or one an axis
+ * @param options `stride` (default: the window's size), `padding`, `countIncludePad`
+ * @returns a new tensor; integers give f64
+ * @example
+ * avgPool2d(tensor([[[1, 3], [2, 4]]]), 2); // → f32 [[[2.5]]]
+ */
 export function avgPool2d<D extends DType>(
   x: Tensor<D>,
   kernel: PerAxis,

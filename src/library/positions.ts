@@ -11,7 +11,11 @@ import { checkPositions } from "./search.ts";
 /**
  * The shape that all of them broadcast to, or an error that says where they disagree.
  *
- *     broadcastShapes([4, 1], [3]); // [4, 3]
+ * @param shapes one or more
+ * @returns the common shape
+ * @throws TensorError where they disagree
+ * @example
+ * broadcastShapes([4, 1], [3]); // → [4, 3]
  */
 export function broadcastShapes(...shapes: (readonly number[])[]): number[] {
   const op = "broadcastShapes";
@@ -29,6 +33,13 @@ export function broadcastShapes(...shapes: (readonly number[])[]): number[] {
  *
  *     const at = unravelIndex(t.argmax().item(), t.shape);
  *     t.get(...at);
+ *
+ * @param position a number, or a tensor of positions
+ * @param shape of the tensor they are positions in
+ * @returns one index an axis
+ * @throws TensorError where a position is out of range
+ * @example
+ * unravelIndex(5, [2, 3]); // → [1, 2]
  */
 export function unravelIndex(position: Index, shape: readonly number[]): number[];
 export function unravelIndex(position: Tensor, shape: readonly number[]): Tensor<"i64">[];
@@ -54,7 +65,12 @@ export function unravelIndex(position: Index | Tensor, shape: readonly number[])
  * One index an axis as the position in the flattened tensor; negative ones count from the end. Tensors of indices
  * broadcast together.
  *
- *     ravelIndex([1, 2], [2, 3]); // 5
+ * @param index one an axis: numbers, or tensors that broadcast together
+ * @param shape of the tensor they are indices of
+ * @returns the position
+ * @throws TensorError where an index is out of range
+ * @example
+ * ravelIndex([1, 2], [2, 3]); // → 5
  */
 export function ravelIndex(index: readonly Index[], shape: readonly number[]): number;
 export function ravelIndex(index: readonly Tensor[], shape: readonly number[]): Tensor<"i64">;

@@ -32,12 +32,23 @@ function contracted(a: Tensor, b: Tensor, aAxes: readonly number[], bAxes: reado
   });
 }
 
+/** The options of `tensordot`. */
 export interface TensordotOptions {
   /** How many: the last of a with the first of b. Or [a's axes, b's axes]. Default 2. */
   readonly axes?: number | readonly [number | readonly number[], number | readonly number[]];
 }
 
-/** Sums over the given axes of both; the others follow one another. */
+/**
+ * Sums over the given axes of both; the others follow one another.
+ *
+ * @param a a tensor of any layout
+ * @param b another one
+ * @param options `axes`: how many, or [a's, b's]; default 2
+ * @returns a new tensor: a's other axes, then b's
+ * @throws TensorError where sizes differ
+ * @example
+ * tensordot(tensor([[1, 2]]), tensor([[3], [4]]), { axes: 1 }); // → f32 [[11]]
+ */
 export function tensordot<D extends DType, E extends DType>(
   a: Tensor<D>,
   b: Tensor<E>,
@@ -97,14 +108,30 @@ function tensordotAxes(a: Tensor, b: Tensor, axes: unknown): [readonly number[],
   return pair;
 }
 
-/** NumPy's dot: the last axis of a with the second-last (or only) of b; with a scalar it multiplies. */
+/**
+ * NumPy's dot: the last axis of a with the second-last (or only) of b; with a scalar it multiplies.
+ *
+ * @param a a tensor of any layout
+ * @param b another one
+ * @returns a new tensor of the dtype both meet in
+ * @example
+ * dot(tensor([1, 2]), tensor([3, 4])); // → f32 11
+ */
 export function dot<D extends DType, E extends DType>(a: Tensor<D>, b: Tensor<E>): Product<D, E> {
   const [left, right] = [liveTensor("dot", a), liveTensor("dot", b)];
   if (left.rank === 0 || right.rank === 0) return mul(left, right) as Product<D, E>;
   return overLast("dot", left, right, Math.max(0, right.rank - 2)) as Product<D, E>;
 }
 
-/** Over the last axes of both; with a scalar it multiplies. */
+/**
+ * Over the last axes of both; with a scalar it multiplies.
+ *
+ * @param a a tensor of any layout
+ * @param b another one
+ * @returns a new tensor: a's axes but the last, then b's
+ * @example
+ * inner(tensor([[1, 2], [3, 4]]), tensor([1, 1])); // → f32 [3, 7]
+ */
 export function inner<D extends DType, E extends DType>(a: Tensor<D>, b: Tensor<E>): Product<D, E> {
   const [left, right] = [liveTensor("inner", a), liveTensor("inner", b)];
   if (left.rank === 0 || right.rank === 0) return mul(left, right) as Product<D, E>;
@@ -126,7 +153,16 @@ function overLast(operation: string, a: Tensor, b: Tensor, axis: number): Tensor
   return contracted(a, b, [last], [axis]);
 }
 
-/** Σ a·b along one axis (default the last) of tensors that broadcast together otherwise. */
+/**
+ * Σ a·b along one axis (default the last) of tensors that broadcast together otherwise.
+ *
+ * @param a a tensor of any layout
+ * @param b another one
+ * @param options `axis`, default the last
+ * @returns a new tensor without the axis
+ * @example
+ * vecdot(tensor([[1, 2], [3, 4]]), tensor([1, 1])); // → f32 [3, 7]
+ */
 export function vecdot<D extends DType, E extends DType>(
   a: Tensor<D>,
   b: Tensor<E>,
@@ -160,14 +196,30 @@ export function vecdot<D extends DType, E extends DType>(
   }) as Product<D, E>;
 }
 
-/** Every product of an element of a with one of b: (a.size, b.size); both are flattened. */
+/**
+ * Every product of an element of a with one of b: (a.size, b.size); both are flattened.
+ *
+ * @param a a tensor of any layout
+ * @param b another one
+ * @returns a new matrix of the dtype both meet in
+ * @example
+ * outer(tensor([1, 2]), tensor([3, 4])); // → f32 [[3, 4], [6, 8]]
+ */
 export function outer<D extends DType, E extends DType>(a: Tensor<D>, b: Tensor<E>): Product<D, E> {
   const [left, right] = [liveTensor("outer", a), liveTensor("outer", b)];
   const products = scoped("outer", () => mul(left.reshape(-1).expandDims(1), right.reshape(-1)));
   return products as Product<D, E>;
 }
 
-/** The Kronecker product: a block of b for every element of a. */
+/**
+ * The Kronecker product: a block of b for every element of a.
+ *
+ * @param a a tensor of any layout
+ * @param b another one
+ * @returns a new tensor whose sizes are products of theirs
+ * @example
+ * kron(tensor([1, 10]), tensor([1, 2])); // → f32 [1, 2, 10, 20]
+ */
 export function kron<D extends DType, E extends DType>(a: Tensor<D>, b: Tensor<E>): Product<D, E> {
   const [left, right] = [liveTensor("kron", a), liveTensor("kron", b)];
   return scoped("kron", () => {
@@ -185,7 +237,17 @@ export function kron<D extends DType, E extends DType>(a: Tensor<D>, b: Tensor<E
   }) as Product<D, E>;
 }
 
-/** The cross product of vectors of 3 elements along an axis, default the last; other axes broadcast. */
+/**
+ * The cross product of vectors of 3 elements along an axis, default the last; other axes broadcast.
+ *
+ * @param a a tensor of any layout
+ * @param b another one
+ * @param options `axis`, default the last
+ * @returns a new tensor of the shape they broadcast to
+ * @throws TensorError where the axis has not 3 elements
+ * @example
+ * cross(tensor([1, 0, 0]), tensor([0, 1, 0])); // → f32 [0, 0, 1]
+ */
 export function cross<D extends DType, E extends DType>(
   a: Tensor<D>,
   b: Tensor<E>,
@@ -220,17 +282,27 @@ export function cross<D extends DType, E extends DType>(
   }) as Product<D, E>;
 }
 
+/** The options of `trace`. */
 export interface TraceOptions<E extends DType = DType> {
   /** Diagonals above (positive) or below (negative) the main one. */
   readonly offset?: number;
   /** The axes of the matrices. Default 0 and 1, as NumPy's trace; linalg.trace takes the last two. */
   readonly axis1?: number;
+  /** The other one. */
   readonly axis2?: number;
   /** dtype of the result. Default: sums of integers are 64-bit, floats keep theirs. */
   readonly dtype?: E;
 }
 
-/** The sum of a diagonal. */
+/**
+ * The sum of a diagonal.
+ *
+ * @param a a tensor of two axes or more
+ * @param options `offset`: the diagonal; `axis1`, `axis2`: default 0 and 1; `dtype` of the sum
+ * @returns a new tensor without the two axes; integers become i64 or u64
+ * @example
+ * trace(tensor([[1, 2], [3, 4]])); // → f32 5
+ */
 export function trace<D extends DType, E extends DType = Wide<D>>(
   a: Tensor<D>,
   options: TraceOptions<E> = {},
@@ -246,7 +318,14 @@ export function trace<D extends DType, E extends DType = Wide<D>>(
   ) as Tensor<E>;
 }
 
-/** The last two axes exchanged; a view. */
+/**
+ * The last two axes exchanged; a view.
+ *
+ * @param a a matrix, or a batch of them
+ * @returns a view that shares a's memory
+ * @example
+ * linalg.matrixTranspose(tensor([[1, 2]])); // → f32 [[1], [2]]
+ */
 export function matrixTranspose<D extends DType>(a: Tensor<D>): Tensor<D> {
   const t = liveTensor("matrixTranspose", a);
   if (t.rank < 2) {
@@ -255,7 +334,14 @@ export function matrixTranspose<D extends DType>(a: Tensor<D>): Tensor<D> {
   return t.swapAxes(-1, -2) as Tensor<D>;
 }
 
-/** The product of several matrices, in the order that takes the fewest multiplications. The first and last may be vectors. */
+/**
+ * The product of several matrices, in the order that takes the fewest multiplications. The first and last may be vectors.
+ *
+ * @param tensors two or more
+ * @returns a new tensor of the dtype they meet in
+ * @example
+ * multiDot([tensor([[1, 2]]), tensor([[3], [4]]), tensor([[2]])]); // → f32 [[22]]
+ */
 export function multiDot<const T extends readonly Tensor[]>(tensors: T): Tensor<Joined<T>> {
   const all = readList("multiDot", "the list", tensors);
   if (all === null || all.length < 2) {

@@ -28,41 +28,54 @@ export type Seed = number | bigint;
 type Shape = number | readonly number[];
 type IntegerDType = "u8" | "i8" | "u16" | "i16" | "u32" | "i32" | "u64" | "i64";
 
+/** The options of `uniform`. */
 export interface UniformOptions<D extends DType = DType> {
   /** Default 0. */
   readonly low?: number;
   /** Never drawn itself; default 1. */
   readonly high?: number;
+  /** A float dtype; default f32 or what `configure` says. */
   readonly dtype?: D;
 }
+/** The options of `normal`. */
 export interface NormalOptions<D extends DType = DType> {
   /** Default 0. */
   readonly mean?: number;
   /** Default 1. */
   readonly std?: number;
+  /** A float dtype; default f32 or what `configure` says. */
   readonly dtype?: D;
 }
+/** The options of `exponential`. */
 export interface ExponentialOptions<D extends DType = DType> {
   /** The mean; default 1. */
   readonly scale?: number;
+  /** A float dtype; default f32 or what `configure` says. */
   readonly dtype?: D;
 }
+/** The options of `integers`. */
 export interface IntegersOptions<D extends DType = DType> {
+  /** An integer dtype; default i32. */
   readonly dtype?: D;
   /** May `high` be drawn too? Default false. */
   readonly endpoint?: boolean;
 }
+/** The options of `bits`. */
 export interface BitsOptions<D extends DType = DType> {
+  /** u32 (default) or u64. */
   readonly dtype?: D;
 }
+/** The options of `bernoulli`. */
 export interface BernoulliOptions {
   /** How likely true is; default 1/2. */
   readonly p?: number;
 }
+/** Which slices change places. */
 export interface ShuffleOptions {
   /** Slices along it change places; default the first. */
   readonly axis?: number;
 }
+/** The options of `choice`. */
 export interface ChoiceOptions extends ShuffleOptions {
   /** May one be chosen several times? Default true. */
   readonly replace?: boolean;
@@ -88,7 +101,9 @@ const methodNames = [
 
 /** Made by `generator`, which also makes it anew from what it was: generator(rng.seed, { stream: rng.stream, at: rng.at }). */
 class RandomGenerator {
+  /** What it was made from. */
   readonly seed: bigint;
+  /** Which of the seed's streams it draws from. */
   readonly stream: bigint;
   readonly #key: readonly number[];
   readonly #stream: readonly number[];
@@ -245,7 +260,6 @@ class RandomGenerator {
     return t;
   }
 
-  /** Elements (slices along `axis`) of a tensor, or of the numbers from 0 to n - 1. */
   /**
    * Positions along the last axis of `weights`, each as often as its weight says: numbers from 0 that need not sum to 1. The
    * result has `shape` and then the other axes.
@@ -282,6 +296,7 @@ class RandomGenerator {
     });
   }
 
+  /** Elements (slices along `axis`) of a tensor, or of the numbers from 0 to n - 1. */
   choice(n: number, shape?: Shape, options?: ChoiceOptions): Tensor<"i64">;
   choice<D extends DType>(t: Tensor<D>, shape?: Shape, options?: ChoiceOptions): Tensor<D>;
   choice(from: number | Tensor, shape: Shape = [], options: ChoiceOptions = {}): Tensor {
@@ -399,6 +414,7 @@ class RandomGenerator {
 
 export type { RandomGenerator };
 
+/** Where a generator begins. */
 export interface GeneratorOptions {
   /** Streams of one seed have nothing to do with each other; default 0. */
   readonly stream?: Seed;
@@ -406,7 +422,16 @@ export interface GeneratorOptions {
   readonly at?: number;
 }
 
-/** A generator; the same seed gives the same numbers everywhere. Without a seed it is one nobody has seen before. */
+/**
+ * A generator; the same seed gives the same numbers everywhere. Without a seed it is one nobody has seen before.
+ *
+ * @param seed a whole number, or none
+ * @param options `stream`, and `at`: where in it to begin
+ * @returns a new generator
+ * @example
+ * const [a, b] = [random.generator(42), random.generator(42)];
+ * arrayEqual(a.normal([3]), b.normal([3])); // → true
+ */
 export function generator(seed?: Seed, options: GeneratorOptions = {}): RandomGenerator {
   const op = "generator";
   options = readOptions(op, options, "{ stream: 1 }", ["stream", "at"]);
@@ -432,16 +457,109 @@ function own(): RandomGenerator {
 
 /* The same functions of a generator that differs in every run. */
 type Methods = RandomGenerator;
+/**
+ * Numbers evenly from [low, high), of a generator that the library keeps.
+ *
+ *
+ * @param shape sizes of the axes; a number is a vector's length
+ * @param options `low` (default 0), `high` (default 1), `dtype`
+ * @returns a new tensor
+ * @example
+ * random.uniform([2, 3]).shape; // → [2, 3]
+ */
 export const uniform: Methods["uniform"] = (shape, options) => own().uniform(shape, options);
+/**
+ * Numbers of the bell curve, of a generator that the library keeps.
+ *
+ *
+ * @param shape sizes of the axes; a number is a vector's length
+ * @param options `mean` (default 0), `std` (default 1), `dtype`
+ * @returns a new tensor
+ * @example
+ * random.normal([2, 3]).shape; // → [2, 3]
+ */
 export const normal: Methods["normal"] = (shape, options) => own().normal(shape, options);
+/**
+ * Waiting times, of a generator that the library keeps.
+ *
+ *
+ * @param shape sizes of the axes; a number is a vector's length
+ * @param options `scale`: the mean, default 1; `dtype`
+ * @returns a new tensor
+ * @example
+ * random.exponential(100).min().item() >= 0; // → true
+ */
 export const exponential: Methods["exponential"] = (shape, options) => own().exponential(shape, options);
+/**
+ * true as often as `p` says, of a generator that the library keeps.
+ *
+ *
+ * @param shape sizes of the axes; a number is a vector's length
+ * @param options `p`, default 1/2
+ * @returns a new bool tensor
+ * @example
+ * random.bernoulli(3, { p: 1 }); // → bool [true, true, true]
+ */
 export const bernoulli: Methods["bernoulli"] = (shape, options) => own().bernoulli(shape, options);
+/**
+ * Whole numbers from low up to high, without high, of a generator that the library keeps.
+ *
+ *
+ * @param low the smallest
+ * @param high the first that is too large
+ * @param shape sizes of the axes; a number is a vector's length
+ * @param options `endpoint`: may high be drawn too; `dtype`, default i32
+ * @returns a new tensor
+ * @example
+ * random.integers(5, 6, 3); // → i32 [5, 5, 5]
+ */
 export const integers: Methods["integers"] = (low, high, shape, options) =>
   own().integers(low, high, shape, options);
+/**
+ * The slices of a tensor change places, in place.
+ *
+ *
+ * @param t the tensor to change
+ * @param options `axis`, default the first
+ * @returns t
+ * @example
+ * sort(random.shuffle(arange(4))); // → f32 [0, 1, 2, 3]
+ */
 export const shuffle: Methods["shuffle"] = (t, options) => own().shuffle(t, options);
+/**
+ * The numbers from 0 to n - 1 in random order, or a copy of a tensor with its slices in random order.
+ *
+ *
+ * @param from n, or a tensor
+ * @param options `axis`, default the first
+ * @returns a new tensor, i64 for n
+ * @example
+ * sort(random.permutation(3)); // → i64 [0n, 1n, 2n]
+ */
 export const permutation = ((from: never, options?: ShuffleOptions) =>
   own().permutation(from, options)) as Methods["permutation"];
+/**
+ * Positions along the last axis of `weights`, each as often as its weight says.
+ *
+ *
+ * @param weights numbers from 0, which need not sum to 1
+ * @param shape how many; default one
+ * @returns a new i64 tensor: `shape`, and then the other axes of the weights
+ * @example
+ * random.categorical([0, 1, 0], 3); // → i64 [1n, 1n, 1n]
+ */
 export const categorical: Methods["categorical"] = (weights, shape) => own().categorical(weights, shape);
+/**
+ * Elements (slices along `axis`) of a tensor, or of the numbers from 0 to n - 1.
+ *
+ *
+ * @param from n, or a tensor
+ * @param shape how many; default one
+ * @param options `replace`: several times, default true; `p`: how likely each is; `axis`
+ * @returns a new tensor
+ * @example
+ * random.choice(tensor([7]), 3); // → f32 [7, 7, 7]
+ */
 export const choice = ((from: never, shape?: Shape, options?: ChoiceOptions) =>
   own().choice(from, shape, options)) as Methods["choice"];
 

@@ -11,18 +11,29 @@ import type { Search } from "../wasm/routines/sort/search.ts";
 import { scoped } from "./scoped.ts";
 import { denseCopy, gatherLines } from "./sort.ts";
 
+/** The options of `searchsorted`. */
 export interface SearchOptions {
   /** Among equal elements: before the first ("left", the default), or after the last ("right"). */
   readonly side?: "left" | "right";
   /** Positions that sort the first tensor, as argsort gives them. */
   readonly sorter?: Tensor;
 }
+/** The options of `digitize`. */
 export interface DigitizeOptions {
   /** Do intervals include their right edge instead of the left one? */
   readonly right?: boolean;
 }
 
-/** Where each value would be inserted to keep a sorted vector sorted. */
+/**
+ * Where each value would be inserted to keep a sorted vector sorted.
+ *
+ * @param sorted a vector whose elements rise
+ * @param values a tensor or a number
+ * @param options `side`: "left" (default) or "right"; `sorter`: positions that sort the first
+ * @returns a new i64 tensor of the values' shape; log₂(n) steps a value
+ * @example
+ * searchsorted(tensor([1, 3, 5]), tensor([0, 3, 9])); // → i64 [0n, 1n, 3n]
+ */
 export function searchsorted(sorted: Tensor, values: Operand, options: SearchOptions = {}): Tensor<"i64"> {
   const op = "searchsorted";
   options = readOptions(op, options, '{ side: "right" }', ["side", "sorter"]);
@@ -38,7 +49,16 @@ export function searchsorted(sorted: Tensor, values: Operand, options: SearchOpt
   });
 }
 
-/** The number of the interval between edges that each value falls into: 0 before the first, edges.size after the last. */
+/**
+ * The number of the interval between edges that each value falls into: 0 before the first, edges.size after the last.
+ *
+ * @param x a tensor or a number
+ * @param edges a vector that rises, or falls
+ * @param options `right`: intervals include their right edge
+ * @returns a new i64 tensor of x's shape
+ * @example
+ * digitize(tensor([0, 1.5, 9]), tensor([1, 2])); // → i64 [0n, 1n, 2n]
+ */
 export function digitize(x: Operand, edges: Tensor, options: DigitizeOptions = {}): Tensor<"i64"> {
   const op = "digitize";
   options = readOptions(op, options, "{ right: true }", ["right"]);

@@ -20,6 +20,7 @@ import { scoped } from "./scoped.ts";
 import { lookUp, operandFor } from "./search.ts";
 import { denseCopy, gatherLines, orderBy, sortLines } from "./sort.ts";
 
+/** The options of `unique`. */
 export interface UniqueOptions {
   /** Give `indices`: where each distinct element first is, in the flattened tensor. */
   readonly returnIndex?: boolean;
@@ -32,10 +33,15 @@ export interface UniqueOptions {
   /** Compare whole slices along this axis instead of elements. */
   readonly axis?: number;
 }
+/** What is known of distinct elements. */
 export interface Unique<D extends DType = DType> {
+  /** The distinct elements, in order. */
   readonly values: Tensor<D>;
+  /** Where each of them first is, in the flattened tensor. */
   readonly indices: Tensor<"i64">;
+  /** For each element, which of the distinct ones it is. */
   readonly inverseIndices: Tensor<"i64">;
+  /** How often each of them is there. */
   readonly counts: Tensor<"i64">;
 }
 type Asked<D extends DType, O> = { readonly values: Tensor<D> } & (O extends { readonly returnIndex: true }
@@ -53,14 +59,17 @@ type UniqueResult<D extends DType, O> = O extends { readonly [F in ReturnFlag]?:
   ? Asked<D, O>
   : Tensor<D>;
 
+/** What is known of the operands. */
 export interface SetOptions {
   /** The elements are known to be distinct already: nothing is sorted to find out. */
   readonly assumeUnique?: boolean;
 }
+/** The options of `isin`. */
 export interface IsinOptions extends SetOptions {
   /** Which are NOT among them? */
   readonly invert?: boolean;
 }
+/** The options of `intersect1d`. */
 export interface IntersectOptions extends SetOptions {
   /** Give also where the common elements first are in each of the two. */
   readonly returnIndices?: boolean;
@@ -68,7 +77,16 @@ export interface IntersectOptions extends SetOptions {
 
 /* Distinct elements -------------------------------------------------------------------------------------------------- */
 
-/** The distinct elements in order, NaNs last: a tensor, or an object with the indices and counts that are asked for. */
+/**
+ * The distinct elements in order, NaNs last: a tensor, or an object with the indices and counts that are asked for.
+ *
+ * @param t a tensor of any layout
+ * @param options `returnIndex`, `returnInverse`, `returnCounts`, `equalNan`, `axis`
+ * @returns a new vector (along an axis: slices), or an object with `values` and what was asked for
+ * @example
+ * unique(tensor([3, 1, 3])); // → f32 [1, 3]
+ * unique(tensor([3, 1, 3]), { returnCounts: true }).counts; // → i64 [1n, 2n]
+ */
 export function unique<D extends DType, const O extends UniqueOptions = UniqueOptions>(
   t: Tensor<D>,
   options?: O,
@@ -94,16 +112,44 @@ export function unique<D extends DType, const O extends UniqueOptions = UniqueOp
 const uniqueOptions = ["returnIndex", "returnInverse", "returnCounts", "equalNan", "axis"];
 const nothing = { indices: false, inverseIndices: false, counts: false, equalNan: false };
 
-/** The distinct elements, in order. Each NaN is distinct, as in the array API. */
+/**
+ * The distinct elements, in order. Each NaN is distinct, as in the array API.
+ *
+ * @param t a tensor of any layout
+ * @returns a new vector
+ * @example
+ * uniqueValues(tensor([3, 1, 3])); // → f32 [1, 3]
+ */
 export const uniqueValues = <D extends DType>(t: Tensor<D>): Tensor<D> =>
   distinct("uniqueValues", t, nothing).values as Tensor<D>;
-/** The distinct elements, and how often each is there. */
+/**
+ * The distinct elements, and how often each is there.
+ *
+ * @param t a tensor of any layout
+ * @returns new vectors `values` and `counts`
+ * @example
+ * uniqueCounts(tensor([3, 1, 3])).counts; // → i64 [1n, 2n]
+ */
 export const uniqueCounts = <D extends DType>(t: Tensor<D>): Pick<Unique<D>, "values" | "counts"> =>
   distinct("uniqueCounts", t, { ...nothing, counts: true }) as Unique<D>;
-/** The distinct elements, and which of them each element is. */
+/**
+ * The distinct elements, and which of them each element is.
+ *
+ * @param t a tensor of any layout
+ * @returns new tensors `values` and `inverseIndices`, the latter of t's shape
+ * @example
+ * uniqueInverse(tensor([3, 1, 3])).inverseIndices; // → i64 [1n, 0n, 1n]
+ */
 export const uniqueInverse = <D extends DType>(t: Tensor<D>): Pick<Unique<D>, "values" | "inverseIndices"> =>
   distinct("uniqueInverse", t, { ...nothing, inverseIndices: true }) as Unique<D>;
-/** The distinct elements, where each first is, which of them each element is, and how often each is there. */
+/**
+ * The distinct elements, where each first is, which of them each element is, and how often each is there.
+ *
+ * @param t a tensor of any layout
+ * @returns new tensors `values`, `indices`, `inverseIndices` and `counts`
+ * @example
+ * uniqueAll(tensor([3, 1, 3])).indices; // → i64 [1n, 0n]
+ */
 export const uniqueAll = <D extends DType>(t: Tensor<D>): Unique<D> =>
   distinct("uniqueAll", t, {
     indices: true,
@@ -232,7 +278,16 @@ function lengths(starts: Tensor<"i64">, end: number): Tensor<"i64"> {
 
 /* Membership ----------------------------------------------------------------------------------------------------------- */
 
-/** For each element: is it among those of `test`? A NaN never is. Either may be a number. */
+/**
+ * For each element: is it among those of `test`? A NaN never is. Either may be a number.
+ *
+ * @param t a tensor or a number
+ * @param test the elements it is looked for in
+ * @param options `invert`: which are not; `assumeUnique`
+ * @returns a new bool tensor of t's shape
+ * @example
+ * isin(tensor([1, 2, 3]), tensor([3, 1])); // → bool [true, false, true]
+ */
 export function isin(t: Operand, test: Operand, options: IsinOptions = {}): Tensor<"bool"> {
   options = readOptions("isin", options, "{ invert: true }", ["invert", "assumeUnique"]);
   checkFlag("isin", "invert", options.invert);
@@ -253,13 +308,30 @@ function membership(op: string, x: Tensor, test: Tensor, invert: boolean): Tenso
 
 /* Sets ------------------------------------------------------------------------------------------------------------------- */
 
-/** The distinct elements of both, in order. */
+/**
+ * The distinct elements of both, in order.
+ *
+ * @param a a tensor of any layout
+ * @param b another one
+ * @returns a new vector of the dtype both meet in
+ * @example
+ * union1d(tensor([1, 3]), tensor([2, 3])); // → f32 [1, 2, 3]
+ */
 export function union1d(a: Tensor, b: Tensor): Tensor {
   const [x, y] = pair("union1d", a, b);
   return scoped("union1d", () => distinct("union1d", join(x, y), { ...nothing, equalNan: true }).values);
 }
 
-/** The distinct elements that both have, in order. */
+/**
+ * The distinct elements that both have, in order.
+ *
+ * @param a a tensor of any layout
+ * @param b another one
+ * @param options `assumeUnique`; `returnIndices`: also where they first are in each
+ * @returns a new vector of the dtype both meet in, or an object with `values` and `indices`
+ * @example
+ * intersect1d(tensor([1, 3]), tensor([2, 3])); // → f32 [3]
+ */
 export function intersect1d(
   a: Tensor,
   b: Tensor,
@@ -289,14 +361,32 @@ export function intersect1d(
   });
 }
 
-/** The distinct elements of a that b has not, in order. Known to be distinct, they keep a's order. */
+/**
+ * The distinct elements of a that b has not, in order. Known to be distinct, they keep a's order.
+ *
+ * @param a a tensor of any layout
+ * @param b another one
+ * @param options `assumeUnique`
+ * @returns a new vector
+ * @example
+ * setdiff1d(tensor([1, 3]), tensor([2, 3])); // → f32 [1]
+ */
 export function setdiff1d(a: Tensor, b: Tensor, options: SetOptions = {}): Tensor {
   options = readSet("setdiff1d", options);
   const [x, y] = pair("setdiff1d", a, b);
   return scoped("setdiff1d", () => without("setdiff1d", distinctUnless("setdiff1d", x, options), y));
 }
 
-/** The distinct elements that only one of the two has, in order. */
+/**
+ * The distinct elements that only one of the two has, in order.
+ *
+ * @param a a tensor of any layout
+ * @param b another one
+ * @param options `assumeUnique`
+ * @returns a new vector of the dtype both meet in
+ * @example
+ * setxor1d(tensor([1, 3]), tensor([2, 3])); // → f32 [1, 2]
+ */
 export function setxor1d(a: Tensor, b: Tensor, options: SetOptions = {}): Tensor {
   const op = "setxor1d";
   options = readSet(op, options);

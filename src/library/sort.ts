@@ -15,13 +15,16 @@ import { normalizeAxis, sizeOf } from "../view/layout.ts";
 import type { SortForm } from "../wasm/routines/sort/steps.ts";
 import { scoped } from "./scoped.ts";
 
+/** The options of `sort` and `argsort`. */
 export interface SortOptions {
   /** The axis to sort along; default the last. */
   readonly axis?: number;
+  /** The largest first; NaNs are then the first. Default false. */
   readonly descending?: boolean;
   /** Equal elements keep their order. They do so in any case. */
   readonly stable?: boolean;
 }
+/** The options of `topk`. */
 export interface TopkOptions {
   /** The axis to choose along; default the last. */
   readonly axis?: number;
@@ -31,12 +34,28 @@ export interface TopkOptions {
   readonly sorted?: boolean;
 }
 
-/** The elements in order along an axis. */
+/**
+ * The elements in order along an axis, NaNs last; equal ones keep their order.
+ *
+ * @param t a tensor of any layout
+ * @param options `axis`, default the last; `descending`
+ * @returns a new tensor of t's shape and dtype
+ * @example
+ * sort(tensor([3, 1, 2])); // → f32 [1, 2, 3]
+ */
 export function sort<D extends DType>(t: Tensor<D>, options: SortOptions = {}): Tensor<D> {
   return sorted("sort", t, "values", options) as Tensor<D>;
 }
 
-/** The positions that would sort along an axis. */
+/**
+ * The positions that would sort along an axis; equal elements keep their order.
+ *
+ * @param t a tensor of any layout
+ * @param options `axis`, default the last; `descending`
+ * @returns a new i64 tensor of t's shape
+ * @example
+ * argsort(tensor([3, 1, 2])); // → i64 [1n, 2n, 0n]
+ */
 export function argsort(t: Tensor, options: SortOptions = {}): Tensor<"i64"> {
   return sorted("argsort", t, "positions", options) as Tensor<"i64">;
 }
@@ -53,7 +72,19 @@ function sorted(operation: string, t: Tensor, form: SortForm, options: SortOptio
   return along(operation, t, options.axis, (dense, back) => back(sortLines(operation, dense, form, how)));
 }
 
-/** The k largest (or smallest) elements along an axis, in order, and where they are. */
+/**
+ * The k largest (or smallest) elements along an axis, in order, and where they are.
+ *
+ * @param t a tensor of any layout
+ * @param k how many
+ * @param options `axis`, default the last; `largest`, default true
+ * @returns new tensors `values` and `indices` (i64), k along the axis
+ * @throws TensorError where the axis has fewer than k
+ * @example
+ * const { values, indices } = topk(tensor([3, 9, 5]), 2);
+ * values; // → f32 [9, 5]
+ * indices; // → i64 [1n, 2n]
+ */
 export function topk<D extends DType>(
   t: Tensor<D>,
   k: number,
@@ -78,6 +109,11 @@ export function topk<D extends DType>(
 /**
  * The positions that sort by several keys: by the last one, where that is equal by the one before it, and so on. The keys
  * are vectors of one length, or the rows of a matrix.
+ *
+ * @param keys the last one counts most
+ * @returns a new i64 vector
+ * @example
+ * lexsort([tensor([2, 1, 3]), tensor([0, 0, -1])]); // → i64 [2n, 1n, 0n]
  */
 export function lexsort(keys: readonly Tensor[] | Tensor): Tensor<"i64"> {
   const op = "lexsort";

@@ -67,6 +67,7 @@ const methods = {
   normalUnbiased: (n, q) => between(n, n * q + (3 / 8 + q * (1 / 4)) - 1),
 } as const satisfies Record<string, (n: number, q: number) => Place>;
 
+/** What to give where a quantile lies between two elements, by NumPy's names. */
 export type QuantileMethod = keyof typeof methods;
 /** These give an element of the tensor itself, in its own dtype. */
 type Choosing = "lower" | "higher" | "nearest" | "invertedCdf" | "closestObservation";
@@ -102,12 +103,21 @@ function roundHalfEven(x: number): number {
   return below % 2 === 0 ? below : below + 1;
 }
 
+/** The options of `quantile` and `percentile`. */
 export interface QuantileOptions<M extends QuantileMethod = QuantileMethod> extends AxisOptions {
   /** What to give where the quantile lies between two elements. Default "linear". */
   readonly method?: M;
 }
 
-/** The middle element along axes, or the mean of the two in the middle; NaN if there is a NaN. */
+/**
+ * The middle element along axes, or the mean of the two in the middle; NaN if there is a NaN.
+ *
+ * @param t a tensor of any layout
+ * @param options `axis`: one or several, default all; `keepdims`: they stay with size 1
+ * @returns a new tensor without the folded axes; integers give f64
+ * @example
+ * median(tensor([5, 1, 3])); // → f32 3
+ */
 export function median<D extends DType>(t: Tensor<D>, options?: AxisOptions): Tensor<Floated<D>>;
 export function median(t: Tensor, options: AxisOptions = {}): Tensor {
   const op = "median";
@@ -132,6 +142,13 @@ const middleOf = (a: number, b: number, last: number) =>
 /**
  * The q-quantiles along axes: q is a number from 0 to 1, an array of them, or a tensor, whose axes come first in the
  * result. A line with a NaN gives NaN.
+ *
+ * @param t a tensor of any layout
+ * @param q from 0 to 1
+ * @param options `axis`, `keepdims`, `method`: what to give between two elements, default "linear"
+ * @returns a new tensor without the folded axes, q's axes first
+ * @example
+ * quantile(tensor([1, 2, 3, 4, 5]), [0, 0.5]); // → f32 [1, 3]
  */
 export function quantile<D extends DType, Q extends Quantiles, M extends QuantileMethod = "linear">(
   t: Tensor<D>,
@@ -141,7 +158,16 @@ export function quantile<D extends DType, Q extends Quantiles, M extends Quantil
 export function quantile(t: Tensor, q: Quantiles, options: QuantileOptions = {}): Tensor {
   return quantiles("quantile", t, q, 1, options);
 }
-/** As quantile, with q from 0 to 100. */
+/**
+ * As quantile, with q from 0 to 100.
+ *
+ * @param t a tensor of any layout
+ * @param q from 0 to 100
+ * @param options `axis`, `keepdims`, `method`: what to give between two elements, default "linear"
+ * @returns a new tensor without the folded axes, q's axes first
+ * @example
+ * percentile(tensor([1, 2, 3, 4, 5]), 25); // → f32 2
+ */
 export function percentile<D extends DType, Q extends Quantiles, M extends QuantileMethod = "linear">(
   t: Tensor<D>,
   q: Q,
@@ -151,6 +177,7 @@ export function percentile(t: Tensor, q: Quantiles, options: QuantileOptions = {
   return quantiles("percentile", t, q, 100, options);
 }
 
+/** Which quantiles: one, a list, or a tensor. */
 export type Quantiles = number | readonly number[] | Tensor;
 
 /** With `leaveOut`, of what is left of each line without its NaNs. */
@@ -272,7 +299,15 @@ export function linesOf(
 export const shaped = (t: Tensor, from: readonly number[], to: readonly number[]): Tensor =>
   t.reshape(from).contiguous().reshape(to);
 
-/** The largest minus the smallest element along axes. */
+/**
+ * The largest minus the smallest element along axes.
+ *
+ * @param t a tensor of any layout
+ * @param options `axis`: one or several, default all; `keepdims`: they stay with size 1
+ * @returns a new tensor of t's dtype without the folded axes
+ * @example
+ * ptp(tensor([3, 9, 5])); // → f32 6
+ */
 export function ptp<D extends DType>(t: Tensor<D>, options?: AxisOptions): Tensor<D>;
 export function ptp(t: Tensor, options: AxisOptions = {}): Tensor {
   options = readOptions("ptp", options, "{ axis: 0 }", ["axis", "keepdims"]);
@@ -288,6 +323,7 @@ export function ptp(t: Tensor, options: AxisOptions = {}): Tensor {
 
 /* Counting ------------------------------------------------------------------------------------------------------------- */
 
+/** The options of `bincount`. */
 export interface BincountOptions {
   /** What each element counts; default 1. */
   readonly weights?: Tensor;
@@ -295,7 +331,15 @@ export interface BincountOptions {
   readonly minlength?: number;
 }
 
-/** How often each of 0, 1, 2 … is in a vector of non-negative integers, or the sum of its weights. */
+/**
+ * How often each of 0, 1, 2 … is in a vector of non-negative integers, or the sum of its weights.
+ *
+ * @param t a vector of integers, none of them negative
+ * @param options `weights`: what each counts; `minlength`: of the result
+ * @returns a new i64 vector, f64 with weights
+ * @example
+ * bincount(tensor([0, 2, 2], { dtype: "i32" })); // → i64 [1n, 0n, 2n]
+ */
 export function bincount(
   t: Tensor,
   options?: BincountOptions & { readonly weights?: undefined },
@@ -341,6 +385,7 @@ function countPositions(op: string, at: Tensor<"i64">, length: number, weights: 
   return parts === 1 ? counts.reshape(length) : counts.sum({ axis: 0 });
 }
 
+/** The options of `histogram`. */
 export interface HistogramOptions {
   /** The number of intervals of equal width (default 10), or their edges. */
   readonly bins?: number | readonly number[] | Tensor;
@@ -352,7 +397,15 @@ export interface HistogramOptions {
   readonly density?: boolean;
 }
 
-/** How many elements fall into each interval [edge, next edge); the last one includes its right edge. */
+/**
+ * How many elements fall into each interval [edge, next edge); the last one includes its right edge.
+ *
+ * @param t a tensor of any layout
+ * @param options `bins`: how many (default 10), or their edges; `range`, `weights`, `density`
+ * @returns new vectors `counts` and `edges`, which has one more
+ * @example
+ * histogram(tensor([0, 1, 1, 4]), { bins: 2 }).counts; // → i64 [3n, 1n]
+ */
 export function histogram<D extends DType>(
   t: Tensor<D>,
   options: HistogramOptions & {
@@ -456,12 +509,21 @@ function rangeOf(op: string, x: Tensor, range: unknown): readonly [number, numbe
 
 /* Means and covariances -------------------------------------------------------------------------------------------------- */
 
+/** The options of `average`. */
 export interface AverageOptions<E extends DType = DType> extends AxisOptions {
   /** What each element weighs: of the tensor's shape, or of the sizes of the axes. Default: all the same. */
   readonly weights?: Tensor<E>;
 }
 
-/** The mean along axes, weighted. */
+/**
+ * The mean along axes, weighted.
+ *
+ * @param t a tensor of any layout
+ * @param options `weights`: of t's shape, or of the axes' sizes; `axis`, `keepdims`
+ * @returns a new tensor without the folded axes
+ * @example
+ * average(tensor([1, 5]), { weights: tensor([3, 1]) }); // → f32 2
+ */
 export function average<D extends DType, E extends DType = D>(
   t: Tensor<D>,
   options?: AverageOptions<E>,
@@ -503,6 +565,7 @@ function weightsFor(op: string, t: Tensor, weights: Tensor, axis: AxisOptions["a
   return weights.permute(order).reshape(spread).broadcastTo(t.shape);
 }
 
+/** The options of `cov`. */
 export interface CovOptions {
   /** More variables and observations, of the same form. */
   readonly y?: Tensor;
@@ -518,13 +581,29 @@ export interface CovOptions {
   readonly aweights?: Tensor;
 }
 
-/** The covariance matrix of variables, in f64; of one variable its variance. */
+/**
+ * The covariance matrix of variables, in f64; of one variable its variance.
+ *
+ * @param t a matrix: each row is a variable, each column an observation
+ * @param options `y`, `rowvar`, `bias`, `ddof`, `fweights`, `aweights`
+ * @returns a new f64 matrix
+ * @example
+ * cov(tensor([[1, 2, 3], [3, 2, 1]])); // → f64 [[1, -1], [-1, 1]]
+ */
 export function cov(t: Tensor, options: CovOptions = {}): Tensor<"f64"> {
   options = readCov("cov", options, ["bias", "ddof", "fweights", "aweights"]);
   return scoped("cov", () => covariance("cov", t, options)) as Tensor<"f64">;
 }
 
-/** The correlation coefficients of variables, from -1 to 1. */
+/**
+ * The correlation coefficients of variables, from -1 to 1.
+ *
+ * @param t a matrix: each row is a variable, each column an observation
+ * @param options `y`, `rowvar`
+ * @returns a new f64 matrix
+ * @example
+ * corrcoef(tensor([[1, 2, 3], [3, 2, 1]])); // → f64 [[1, -1], [-1, 1]]
+ */
 export function corrcoef(t: Tensor, options: Pick<CovOptions, "y" | "rowvar"> = {}): Tensor<"f64"> {
   options = readCov("corrcoef", options);
   return scoped("corrcoef", () => {
@@ -588,6 +667,7 @@ function observationWeights(op: string, name: string, weights: Tensor, n: number
 
 /* Along an axis ------------------------------------------------------------------------------------------------------------ */
 
+/** The options of `diff`. */
 export interface DiffOptions<P extends Operand = Operand, A extends Operand = Operand> {
   /** How often to take differences; default once. */
   readonly n?: number;
@@ -595,10 +675,19 @@ export interface DiffOptions<P extends Operand = Operand, A extends Operand = Op
   readonly axis?: number;
   /** What comes before the first and after the last element: a number, or a tensor of the same rank. */
   readonly prepend?: P;
+  /** What comes after the last element: a number, or a tensor of the same rank. */
   readonly append?: A;
 }
 
-/** x[i + 1] - x[i] along an axis; of bools, whether they differ. */
+/**
+ * x[i + 1] - x[i] along an axis; of bools, whether they differ.
+ *
+ * @param t a tensor of any layout
+ * @param options `n`: how often; `axis`, default the last; `prepend`, `append`
+ * @returns a new tensor, n shorter along the axis
+ * @example
+ * diff(tensor([1, 4, 9])); // → f32 [3, 5]
+ */
 export function diff<D extends DType>(
   t: Tensor<D>,
   options?: DiffOptions<number | bigint | boolean, number | bigint | boolean>,
@@ -675,17 +764,34 @@ function join(op: string, tensors: readonly Tensor[], axis: number): Tensor {
   return out;
 }
 
+/** The options of `cumulativeSum` and `cumulativeProd`. */
 export interface CumulativeSumOptions<E extends DType = DType> extends CumulativeOptions<E> {
   /** Begin with the sum (product) of nothing, so that there is one element more. */
   readonly includeInitial?: boolean;
 }
 
-/** The sums of the first 1, 2, 3 … elements along an axis. */
+/**
+ * The sums of the first 1, 2, 3 … elements along an axis.
+ *
+ * @param t a tensor of any layout
+ * @param options `axis`, which a vector need not say; `dtype`; `includeInitial`: begin with 0
+ * @returns a new tensor; floats keep their dtype, integers become i64 or u64
+ * @example
+ * cumulativeSum(tensor([1, 2, 3]), { includeInitial: true }); // → f32 [0, 1, 3, 6]
+ */
 export const cumulativeSum = <D extends DType, E extends DType = Wide<D>>(
   t: Tensor<D>,
   options: CumulativeSumOptions<E> = {},
 ): Tensor<NoInfer<E>> => cumulative("cumulativeSum", t, options) as Tensor<E>;
-/** The products of the first 1, 2, 3 … elements along an axis. */
+/**
+ * The products of the first 1, 2, 3 … elements along an axis.
+ *
+ * @param t a tensor of any layout
+ * @param options `axis`, which a vector need not say; `dtype`; `includeInitial`: begin with 1
+ * @returns a new tensor; floats keep their dtype, integers become i64 or u64
+ * @example
+ * cumulativeProd(tensor([1, 2, 3])); // → f32 [1, 2, 6]
+ */
 export const cumulativeProd = <D extends DType, E extends DType = Wide<D>>(
   t: Tensor<D>,
   options: CumulativeSumOptions<E> = {},
@@ -711,15 +817,27 @@ function cumulative(op: "cumulativeSum" | "cumulativeProd", t: Tensor, o: Cumula
 
 /* Interpolation --------------------------------------------------------------------------------------------------------------- */
 
+/** The options of `interp`. */
 export interface InterpOptions {
   /** What to give before the first and after the last point; default: those points' values. */
   readonly left?: number;
+  /** What to give after the last point; default: its value. */
   readonly right?: number;
   /** The points repeat with this period; left and right are then not used. */
   readonly period?: number;
 }
 
-/** Values at x of the line through the points (xp, fp), whose xp rise; in f64. */
+/**
+ * Values at x of the line through the points (xp, fp), whose xp rise; in f64.
+ *
+ * @param x where: a tensor or a number
+ * @param xp a vector that rises
+ * @param fp the values there
+ * @param options `left`, `right`: outside of the points; `period`
+ * @returns a new f64 tensor of x's shape
+ * @example
+ * interp(tensor([0.5, 9]), tensor([0, 1]), tensor([10, 20])); // → f64 [15, 20]
+ */
 export function interp(x: Operand, xp: Tensor, fp: Tensor, options: InterpOptions = {}): Tensor<"f64"> {
   const op = "interp";
   options = readOptions(op, options, "{ left: 0, right: 0 }", ["left", "right", "period"]);

@@ -20,6 +20,7 @@ import { take } from "./indexing.ts";
 import { type PadMode, pad } from "./pad.ts";
 import { scoped } from "./scoped.ts";
 
+/** The options of `mapIndex`. */
 export interface MapIndexOptions<E extends DType = DType, W = Captures> {
   /** dtype of the result; default: what the function makes of the element's dtype. */
   readonly dtype?: E;
@@ -33,6 +34,13 @@ export interface MapIndexOptions<E extends DType = DType, W = Captures> {
  *     mapIndex(t, (x, i, j) => (i === j ? x : 0)); // the diagonal of a matrix
  *
  * Indices are numbers: beside floats they take the element's dtype at the end, beside integers they are i32.
+ *
+ * @param t a tensor of any layout
+ * @param fn takes the element, one index an axis, then the captured values
+ * @param options `dtype` of the result, `with`: values the function is given by name
+ * @returns a new tensor of t's shape
+ * @example
+ * mapIndex(tensor([[1, 2], [3, 4]]), (x, i, j) => (i === j ? x : 0)); // → f32 [[1, 0], [0, 4]]
  */
 export function mapIndex<D extends DType, R extends Scalar, E extends DType = Returned<R, D>>(
   t: Tensor<D>,
@@ -75,6 +83,7 @@ export function mapIndex(t: Tensor, fn: ScalarFunction, given: MapIndexOptions =
   });
 }
 
+/** The options of `stencil`. */
 export interface StencilOptions<E extends DType = DType, W = Captures> {
   /** What lies beyond the ends, as `pad` has it. Default "constant". */
   readonly edge?: PadMode;
@@ -102,6 +111,14 @@ export interface Stencil<E extends DType | null = null> {
  *     relax(grid);
  *
  * Compiled as any kernel; the elements away from the edges are computed where they lie, without a test.
+ *
+ * @param fn takes `at(offset, …)`, which gives a neighbour, then the captured values
+ * @param options `edge`: what lies beyond the ends, default "constant"; `value`, `dtype`, `with`
+ * @returns a function of tensors
+ * @throws TensorError where the function cannot be compiled
+ * @example
+ * const mean = stencil((at) => (at(-1) + at(0) + at(1)) / 3);
+ * mean(tensor([3, 3, 6])); // → f32 [2, 4, 3]
  */
 export function stencil<E extends DType, W extends Captures>(
   fn: (at: (...offset: number[]) => number, captured: W) => Scalar,

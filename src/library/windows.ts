@@ -11,6 +11,7 @@ import type { Captures } from "../ops/function.ts";
 import type { Tensor } from "../tensor.ts";
 import { checkShape } from "../view/layout.ts";
 
+/** The options of window functions. */
 export interface WindowOptions<D extends DType = DType> {
   /** One period of n without its last point, which is the first of the next. Default false: symmetric. */
   readonly periodic?: boolean;
@@ -18,28 +19,68 @@ export interface WindowOptions<D extends DType = DType> {
   readonly dtype?: D;
 }
 
-/** ½ + ½·cos: the ends are 0. */
+/**
+ * ½ + ½·cos: the ends are 0.
+ *
+ * @param n how many numbers
+ * @param options `periodic`: for spectra, default false; `dtype`, default f32
+ * @returns a new vector of n numbers
+ * @example
+ * windows.hann(3); // → f32 [0, 1, 0]
+ */
 export function hann<D extends DType = "f32">(n: number, options?: WindowOptions<D>): Tensor<D> {
   return cosines("windows.hann", n, [0.5, 0.5], options);
 }
 
-/** 0.54 + 0.46·cos: the ends are 0.08, the first side lobe is nearly cancelled. */
+/**
+ * 0.54 + 0.46·cos: the ends are 0.08, the first side lobe is nearly cancelled.
+ *
+ * @param n how many numbers
+ * @param options `periodic`: for spectra, default false; `dtype`, default f32
+ * @returns a new vector of n numbers
+ * @example
+ * windows.hamming(3, { dtype: "f64" }).get(1); // → 1
+ */
 export function hamming<D extends DType = "f32">(n: number, options?: WindowOptions<D>): Tensor<D> {
   return cosines("windows.hamming", n, [0.54, 0.46], options);
 }
 
-/** Three cosine terms. */
+/**
+ * Three cosine terms.
+ *
+ * @param n how many numbers
+ * @param options `periodic`: for spectra, default false; `dtype`, default f32
+ * @returns a new vector of n numbers
+ * @example
+ * windows.blackman(3).get(1); // → 1
+ */
 export function blackman<D extends DType = "f32">(n: number, options?: WindowOptions<D>): Tensor<D> {
   return cosines("windows.blackman", n, [0.42, 0.5, 0.08], options);
 }
 
-/** Five cosine terms with a flat top: amplitudes of tones between the bins are read right. */
+/**
+ * Five cosine terms with a flat top: amplitudes of tones between the bins are read right.
+ *
+ * @param n how many numbers
+ * @param options `periodic`: for spectra, default false; `dtype`, default f32
+ * @returns a new vector of n numbers
+ * @example
+ * windows.flatTop(5).shape; // → [5]
+ */
 export function flatTop<D extends DType = "f32">(n: number, options?: WindowOptions<D>): Tensor<D> {
   const terms = [0.21557895, 0.41663158, 0.277263158, 0.083578947, 0.006947368];
   return cosines("windows.flatTop", n, terms, options);
 }
 
-/** A triangle whose ends are 0. */
+/**
+ * A triangle whose ends are 0.
+ *
+ * @param n how many numbers
+ * @param options `periodic`: for spectra, default false; `dtype`, default f32
+ * @returns a new vector of n numbers
+ * @example
+ * windows.bartlett(5); // → f32 [0, 0.5, 1, 0.5, 0]
+ */
 export function bartlett<D extends DType = "f32">(n: number, options?: WindowOptions<D>): Tensor<D> {
   return windowOf("windows.bartlett", n, options, (x) => x.map((x) => 1 - Math.abs(x)));
 }
@@ -49,6 +90,13 @@ export function bartlett<D extends DType = "f32">(n: number, options?: WindowOpt
  * near Hamming, 6 near Hann, 8.6 near Blackman.
  *
  *     const filter = windows.kaiser(51, 8.6, { dtype: "f64" });
+ *
+ * @param n how many numbers
+ * @param beta the shape
+ * @param options `periodic`: for spectra, default false; `dtype`, default f32
+ * @returns a new vector of n numbers
+ * @example
+ * windows.kaiser(3, 0); // → f32 [1, 1, 1]
  */
 export function kaiser<D extends DType = "f32">(
   n: number,

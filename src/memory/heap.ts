@@ -179,6 +179,11 @@ export class Heap {
     };
   }
 
+  /** From now on the peak is that of what comes; for whoever measures one piece of work. */
+  resetPeak(): void {
+    this.#peakUnits = this.#unitsInUse;
+  }
+
   /** Walks every block and throws where the heap contradicts itself; for tests. */
   check(): void {
     const free = this.#bins.check();

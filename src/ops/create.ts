@@ -26,13 +26,19 @@ import { assign } from "./copy.ts";
 import { prepare } from "./execute.ts";
 import { allocate, filled, withTemporary } from "./strided.ts";
 
+/** One value: a number, a bigint or a boolean. */
 export type Scalar = number | bigint | boolean;
+/** A value, or arrays of them as deep as there are axes. */
 export type Nested = Scalar | readonly Nested[];
 
+/** What creation may be told. */
 export interface CreateOptions {
+  /** The kind of the elements; default: f32 or what `configure` says, or what the values say. */
   readonly dtype?: DType;
 }
+/** The options of `tensor`. */
 export interface TensorOptions extends CreateOptions {
+  /** Sizes of the axes; default: as the arrays are nested. */
   readonly shape?: readonly number[];
 }
 
@@ -409,8 +415,11 @@ function stepsByKernel(
 
 /* Foreign memory --------------------------------------------------------------------------------------- */
 
+/** How elements lie in foreign memory. */
 export interface BufferOptions {
+  /** What the bytes are. */
   readonly dtype: DType;
+  /** Sizes of the axes. */
   readonly shape: readonly number[];
   /** Bytes from one index to the next, per axis; default: dense, row-major. */
   readonly byteStrides?: readonly number[];
@@ -510,6 +519,7 @@ const ggmlTypes: Readonly<Record<string, DType>> = {
   30: "bf16",
 };
 
+/** A tensor as ggml describes it. */
 export interface GgmlTensor {
   /** A dtype name, ggml's own (F32, f16 …) or its number. */
   readonly type: DType | string | number;
@@ -517,6 +527,7 @@ export interface GgmlTensor {
   readonly ne: readonly number[];
   /** Strides in BYTES, fastest axis first. Default: dense. */
   readonly nb?: readonly number[];
+  /** The memory it lies in; the reachable bytes are copied. */
   readonly data: ArrayBufferLike | ArrayBufferView;
   /** Byte position of the first element. */
   readonly offset?: number;

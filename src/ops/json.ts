@@ -10,9 +10,13 @@ import { numberList, readList } from "./arguments.ts";
 import type { Scalar } from "./create.ts";
 import { allocate, filled } from "./strided.ts";
 
+/** What `toJSON` gives and `fromJSON` takes. */
 export interface TensorJSON<D extends DType = DType> {
+  /** The kind of the elements. */
   readonly dtype: D;
+  /** The sizes of the axes. */
   readonly shape: readonly number[];
+  /** The elements in row-major order; bigints, NaN, infinities and -0 are strings. */
   readonly data: readonly (number | boolean | string)[];
 }
 

@@ -1,6 +1,7 @@
 /** Operations that are one to whoever records them, whatever they are made of. Nobody records: they just run. */
 import { engine } from "../engine.ts";
 import type { Strided } from "../run/call.ts";
+import { readOptions } from "./arguments.ts";
 
 /**
  * Runs an operation and notes it by its name, with what it read, what it wrote, and what else is to be known of it. What it
@@ -35,3 +36,17 @@ export const notedOne = (
   facts: object,
   run: () => Strided,
 ): Strided => noted(name, inputs, facts, run, (made) => [made]);
+
+/** What makes several passes is one operation to whoever records or traces. */
+export function asOne<O extends object>(
+  name: string,
+  t: Strided,
+  options: O,
+  run: (t: Strided, options: O) => Strided,
+): Strided {
+  const { recorder, tracer } = engine();
+  if (recorder === null && tracer === null) return run(t, options);
+  const read = readOptions(name, options, "{ axis: 1 }");
+  if (tracer !== null) return tracer.whole(name, t, (x) => asOne(name, x, read, run));
+  return notedOne(name, [t], read, () => run(t, read));
+}

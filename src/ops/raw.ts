@@ -10,13 +10,26 @@ import { checkThunk, numberList } from "./arguments.ts";
 
 /** Element i lives at storage[offset + Σ i[d]·strides[d]]. */
 export interface Raw {
+  /** The elements' memory: an array or a typed array. */
   readonly storage: { [position: number]: number; readonly length: number };
+  /** The sizes of the axes. */
   readonly shape: readonly number[];
+  /** Elements to skip for one step along each axis. */
   readonly strides: readonly number[];
+  /** Where the first element is; default 0. */
   readonly offset?: number;
 }
 
-/** out[…] = fn(a[…]); a broadcasts to out. */
+/**
+ * out[…] = fn(a[…]); a broadcasts to out.
+ *
+ * @param fn a function of an element
+ * @param given the output, which is written, and the input
+ * @example
+ * const out = new Float32Array(2);
+ * rawMap((x) => 2 * x, { storage: out, shape: [2], strides: [1] }, { storage: [1, 9, 3], shape: [2], strides: [2] });
+ * out; // → [2, 6]
+ */
 export function rawMap(fn: (x: number) => number, ...given: [out: Raw, a: Raw]): void {
   checkThunk("rawMap", fn, "x => x + 100");
   const [out, a] = readRaw("rawMap", given, ["out", "a"]);
@@ -28,7 +41,17 @@ export function rawMap(fn: (x: number) => number, ...given: [out: Raw, a: Raw]):
   }
 }
 
-/** out[…] = fn(a[…], b[…]); a and b broadcast to out. */
+/**
+ * out[…] = fn(a[…], b[…]); a and b broadcast to out.
+ *
+ * @param fn a function of two elements
+ * @param given the output, which is written, and the inputs
+ * @example
+ * const a = { storage: [1, 2], shape: [2], strides: [1] };
+ * const out = { storage: [0, 0], shape: [2], strides: [1] };
+ * rawZip((x, y) => x + y, out, a, a);
+ * out.storage; // → [2, 4]
+ */
 export function rawZip(fn: (a: number, b: number) => number, ...given: [out: Raw, a: Raw, b: Raw]): void {
   checkThunk("rawZip", fn, "(a, b) => a + b");
   const [out, a, b] = readRaw("rawZip", given, ["out", "a", "b"]);
@@ -43,7 +66,17 @@ export function rawZip(fn: (a: number, b: number) => number, ...given: [out: Raw
   }
 }
 
-/** out[…] = fn(… fn(fn(out[…], a[…0…]), a[…1…]) …): folds one axis, starting from what out holds. */
+/**
+ * out[…] = fn(… fn(fn(out[…], a[…0…]), a[…1…]) …): folds one axis, starting from what out holds.
+ *
+ * @param fn a function of what came so far and an element
+ * @param given the output, which is read and written, the input and the axis
+ * @example
+ * const a = { storage: [1, 2, 3], shape: [3], strides: [1] };
+ * const out = { storage: [0], shape: [1], strides: [1] };
+ * rawReduce((acc, x) => acc + x, out, a, 0);
+ * out.storage; // → [6]
+ */
 export function rawReduce(
   fn: (acc: number, x: number) => number,
   ...given: [out: Raw, a: Raw, axis: number]
@@ -71,7 +104,16 @@ export function rawReduce(
   }
 }
 
-/** out[n,i,j] = Σ_k a[n,i,k]·b[n,k,j] on 3-D storages; a batch of size 1 has batch stride 0. */
+/**
+ * out[n,i,j] = Σ_k a[n,i,k]·b[n,k,j] on 3-D storages; a batch of size 1 has batch stride 0.
+ *
+ * @param given the output, which is written, and the two factors
+ * @example
+ * const a = { storage: [1, 2, 3, 4], shape: [1, 2, 2], strides: [0, 2, 1] };
+ * const out = { storage: [0, 0, 0, 0], shape: [1, 2, 2], strides: [0, 2, 1] };
+ * rawMatmul(out, a, a);
+ * out.storage; // → [7, 10, 15, 22]
+ */
 export function rawMatmul(...given: [out: Raw, a: Raw, b: Raw]): void {
   const [out, a, b] = readRaw("rawMatmul", given, ["out", "a", "b"]);
   const shapes = `out ${list(out.shape)}, a ${list(a.shape)}, b ${list(b.shape)}`;

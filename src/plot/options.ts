@@ -5,8 +5,10 @@ import { liveTensor, type Tensor } from "../tensor.ts";
 import type { Range } from "./scale.ts";
 
 const kinds = ["line", "scatter", "histogram", "heatmap"] as const;
+/** Which picture. */
 export type PlotKind = (typeof kinds)[number];
 const colours = ["auto", "none", "256", "truecolor"] as const;
+/** How many colours. */
 export type PlotColor = (typeof colours)[number];
 
 interface CommonOptions {
@@ -21,6 +23,7 @@ interface CommonOptions {
   readonly title?: string;
 }
 
+/** The options of `plot`. */
 export interface PlotOptions extends CommonOptions {
   /** Columns of text. Default: the terminal's, or 80. */
   readonly width?: number;
@@ -32,6 +35,7 @@ export interface PlotOptions extends CommonOptions {
   readonly ascii?: boolean;
 }
 
+/** The options of `plot.svg` and `plot.image`. */
 export interface SvgOptions extends CommonOptions {
   /** Pixels. Default 640. */
   readonly width?: number;

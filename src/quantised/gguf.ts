@@ -15,6 +15,14 @@ import { blockTypeOf } from "./types.ts";
  *
  *     const model = await gguf.open("model.gguf");
  *     const up = await readGguf(model, "blk.0.ffn_up.weight");
+ *
+ * @param archive what `gguf.open` gave
+ * @param name of the entry
+ * @param options `signal`
+ * @returns a promise of blocks, or of a tensor
+ * @example
+ * const bytes = await gguf.encode({ w: quantise(ones([32]), "q8_0") });
+ * (await readGguf(await gguf.open(bytes), "w")).dtype; // → q8_0
  */
 export async function readGguf(
   archive: Archive,
@@ -48,6 +56,13 @@ export async function readGguf(
  * All tensors of a GGUF file (or those of some names), by name.
  *
  *     const { "output.weight": w } = await loadGguf("model.gguf", { names: ["output.weight"] });
+ *
+ * @param source a path, a URL or bytes
+ * @param options `names`: only these; `signal`, `headers`
+ * @returns a promise of blocks and tensors by name
+ * @example
+ * const bytes = await gguf.encode({ w: quantise(ones([32]), "q8_0") });
+ * (await loadGguf(bytes)).w.dtype; // → q8_0
  */
 export async function loadGguf(
   source: Source,

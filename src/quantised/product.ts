@@ -29,6 +29,7 @@ const TASK = 2 ** 16;
 const PANEL = 2 ** 22;
 const NANOSECONDS = 0.3;
 
+/** The options of `matmul`. */
 export interface QuantisedProductOptions {
   /** Write here instead of into a new tensor; this is what is returned then. */
   readonly out?: Tensor<"f32">;
@@ -41,6 +42,14 @@ export interface QuantisedProductOptions {
  *
  *     const up = await readGguf(model, "blk.0.ffn_up.weight");
  *     matmul(up, hidden);
+ *
+ * @param q a matrix in blocks
+ * @param x a vector [k], or a matrix [k, m]
+ * @param options `out`: the tensor to write to
+ * @returns a new tensor [n] or [n, m], or `out`
+ * @throws TensorError where sizes differ
+ * @example
+ * matmul(quantise(ones([2, 32]), "q8_0"), ones([32])).shape; // → [2]
  */
 export function matmul(q: Quantised, x: Tensor, options?: QuantisedProductOptions): Tensor<"f32"> {
   const operation = "matmul";

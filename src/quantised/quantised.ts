@@ -37,6 +37,7 @@ const making = Symbol("making");
 
 let isIt: (x: object) => x is Quantised;
 
+/** The options of `dequantise`. */
 export interface DequantiseOptions<D extends DType = DType> {
   /** Default "f32", which holds every element exactly. */
   readonly dtype?: D;
@@ -113,6 +114,7 @@ export class Quantised<out Q extends QuantisedDType = QuantisedDType> {
   get byteStrides(): readonly number[] {
     return this.blocks.byteStrides.slice(0, -1);
   }
+  /** Has it let go of its memory? */
   get isDisposed(): boolean {
     return this.blocks.isDisposed;
   }
@@ -200,6 +202,7 @@ export class Quantised<out Q extends QuantisedDType = QuantisedDType> {
     return make(this.#dtype, wrap(copyTo("clone", of, "u8")));
   }
 
+  /** The type, the shape and the elements as text. */
   toString(options?: FormatOptions): string {
     return printed(this, options);
   }
@@ -211,6 +214,14 @@ export class Quantised<out Q extends QuantisedDType = QuantisedDType> {
 const make = <Q extends QuantisedDType>(dtype: Q, blocks: Tensor<"u8">): Quantised<Q> =>
   new Quantised(making, dtype, blocks);
 
+/**
+ * Whether something is a `Quantised`.
+ *
+ * @param x anything
+ * @returns true or false
+ * @example
+ * isQuantised(tensor([1])); // → false
+ */
 export function isQuantised(x: unknown): x is Quantised {
   return typeof x === "object" && x !== null && isIt(x);
 }
@@ -380,6 +391,13 @@ function checkEncodes(operation: string, dtype: QuantisedDType): EncodedDType {
  *
  *     const q = quantise(random.normal([64, 256]), "q4_K");
  *     q.bytes; // 9216, of 65536
+ *
+ * @param t a tensor of floats
+ * @param dtype which blocks: "q8_0", "q4_K" …
+ * @returns new blocks
+ * @throws TensorError where rows are no whole blocks
+ * @example
+ * quantise(ones([2, 32]), "q8_0").bytes; // → 68
  */
 export function quantise<Q extends EncodedDType>(t: Tensor, dtype: Q): Quantised<Q> {
   const operation = "quantise";
@@ -396,6 +414,14 @@ export function quantise<Q extends EncodedDType>(t: Tensor, dtype: Q): Quantised
  * without one, the last axis of the tensor holds the bytes of a row.
  *
  *     fromBlocks(await archive.raw("blk.0.ffn_up.weight"), "q4_K", [1024, 4096]);
+ *
+ * @param bytes the blocks
+ * @param dtype which they are
+ * @param shape sizes in elements
+ * @returns a view of the bytes
+ * @throws TensorError where they are no whole blocks
+ * @example
+ * fromBlocks(zeros([34], { dtype: "u8" }), "q8_0").shape; // → [32]
  */
 export function fromBlocks<Q extends QuantisedDType>(
   bytes: Tensor<"u8">,
@@ -451,6 +477,11 @@ export function fromBlocks<Q extends QuantisedDType>(
  * nb[0] is the bytes of a block.
  *
  *     fromGgml({ type: "q8_0", ne: [64, 2], data: bytes }).shape; // [2, 64]
+ *
+ * @param t its `type`, `ne`, `nb` and `data`
+ * @returns blocks, or a tensor
+ * @example
+ * fromGgml({ type: "q8_0", ne: [32, 2], data: new Uint8Array(68) }).shape; // → [2, 32]
  */
 export function fromGgml(t: GgmlTensor): Tensor | Quantised {
   const operation = "fromGgml";

@@ -29,12 +29,23 @@ const LEAF = 32;
 /** A symmetric update is made of squares up to this size: they do some of the work twice. */
 const SQUARE = 128;
 
+/** Which factor. */
 export interface CholeskyOptions {
   /** Give U with A = Uᵀ·U instead of L with A = L·Lᵀ. */
   readonly upper?: boolean;
 }
 
-/** Only the triangle on the side of the result is read. */
+/**
+ * The triangular factor L of a symmetric positive definite matrix, A = L·Lᵀ. Only the triangle on the side of the
+ * result is read.
+ *
+ * @param a a symmetric matrix [..., n, n]
+ * @param options `upper`: U with A = Uᵀ·U instead
+ * @returns a new tensor of a's shape, f32 or f64
+ * @throws TensorError where a matrix is not positive definite
+ * @example
+ * linalg.cholesky(tensor([[4, 2], [2, 5]])); // → f32 [[2, 0], [1, 2]]
+ */
 export function cholesky<D extends DType>(a: Tensor<D>, options: CholeskyOptions = {}): Tensor<LinalgOf<D>> {
   options = readOptions("cholesky", options, "{ upper: true }", ["upper"]);
   const t = squareArgument("cholesky", a);

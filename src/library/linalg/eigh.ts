@@ -31,11 +31,13 @@ import { multiplyAll } from "./reflections.ts";
 import { Rotations } from "./rotations.ts";
 import { scaleNearOne } from "./scaling.ts";
 
+/** Which triangle of a symmetric matrix counts. */
 export interface EighOptions {
   /** Which triangle is read: "L" (default) or "U". */
   readonly uplo?: "L" | "U";
 }
 
+/** Eigenvalues and eigenvectors. */
 export interface EighResult<T extends Tensor = Tensor> {
   /** In ascending order. */
   readonly eigenvalues: T;
@@ -43,6 +45,16 @@ export interface EighResult<T extends Tensor = Tensor> {
   readonly eigenvectors: T;
 }
 
+/**
+ * Eigenvalues and eigenvectors of a symmetric matrix; only one of its triangles is read.
+ *
+ * @param a a symmetric matrix [..., n, n]
+ * @param options `uplo`: which triangle, "L" (default) or "U"
+ * @returns new tensors: eigenvalues [..., n], rising, and the vectors as columns of [..., n, n]
+ * @throws TensorError where the iteration does not converge, as for NaN
+ * @example
+ * linalg.eigh(tensor([[2, 0], [0, 1]])).eigenvalues; // → f32 [1, 2]
+ */
 export function eigh<D extends DType>(
   a: Tensor<D>,
   options: EighOptions = {},
@@ -54,6 +66,15 @@ export function eigh<D extends DType>(
   >;
 }
 
+/**
+ * The eigenvalues of a symmetric matrix alone, rising; less work than `eigh`.
+ *
+ * @param a a symmetric matrix [..., n, n]
+ * @param options `uplo`: which triangle, "L" (default) or "U"
+ * @returns a new tensor [..., n], f32 or f64
+ * @example
+ * linalg.eigvalsh(tensor([[3, 0], [0, 1]])); // → f32 [1, 3]
+ */
 export function eigvalsh<D extends DType>(a: Tensor<D>, options: EighOptions = {}): Tensor<LinalgOf<D>> {
   options = readOptions("eigvalsh", options, '{ uplo: "U" }');
   const t = liveTensor("eigvalsh", a);

@@ -26,17 +26,29 @@ import {
 import { clearLower } from "./cholesky.ts";
 import { applyReflections, type Reflections, reflectionsOf, TOGETHER } from "./reflections.ts";
 
+/** How large the factors are. */
 export interface QrOptions {
   /** "reduced": Q is m × k and R is k × n with k = min(m, n). "complete": m × m and m × n. Default "reduced". */
   readonly mode?: "reduced" | "complete";
 }
 
+/** The two factors of a matrix. */
 export interface QrResult<T extends Tensor = Tensor> {
+  /** Orthonormal columns. */
   readonly q: T;
+  /** Upper triangular. */
   readonly r: T;
 }
 
-/** Q with orthonormal columns, R upper triangular; R's diagonal may have any sign. */
+/**
+ * Q with orthonormal columns, R upper triangular; R's diagonal may have any sign.
+ *
+ * @param a a matrix [..., m, n]
+ * @param options `mode`: "reduced" (default) or "complete"
+ * @returns new tensors q and r with q·r = a, f32 or f64
+ * @example
+ * linalg.qr(tensor([[3], [4]])).r.abs(); // → f32 [[5]]
+ */
 export function qr<D extends DType>(a: Tensor<D>, options: QrOptions = {}): QrResult<Tensor<LinalgOf<D>>> {
   options = readOptions("qr", options, '{ mode: "complete" }', ["mode"]);
   const t = matrixArgument("qr", a);

@@ -37,18 +37,32 @@ import { multiplyAll } from "./reflections.ts";
 import { Rotations } from "./rotations.ts";
 import { scaleNearOne } from "./scaling.ts";
 
+/** How large U and Vᴴ are. */
 export interface SvdOptions {
   /** U is m × m and Vᴴ n × n; else m × k and k × n with k = min(m, n). Default true, as NumPy's. */
   readonly fullMatrices?: boolean;
 }
 
+/** The three factors of a matrix. */
 export interface SvdResult<T extends Tensor = Tensor> {
+  /** Orthonormal columns. */
   readonly u: T;
   /** Singular values in descending order. */
   readonly s: T;
+  /** Orthonormal rows. */
   readonly vh: T;
 }
 
+/**
+ * The singular value decomposition A = U·S·Vᴴ.
+ *
+ * @param a a matrix [..., m, n]
+ * @param options `fullMatrices`: square U and Vᴴ, default true
+ * @returns new tensors u, s (falling) and vh, f32 or f64
+ * @throws TensorError where the iteration does not converge, as for NaN
+ * @example
+ * linalg.svd(tensor([[0, 2], [3, 0]])).s; // → f32 [3, 2]
+ */
 export function svd<D extends DType>(a: Tensor<D>, options: SvdOptions = {}): SvdResult<Tensor<LinalgOf<D>>> {
   options = readOptions("svd", options, "{ fullMatrices: false }", ["fullMatrices"]);
   const t = matrixArgument("svd", a);
@@ -61,7 +75,14 @@ export function svd<D extends DType>(a: Tensor<D>, options: SvdOptions = {}): Sv
   }) as SvdResult<Tensor<LinalgOf<D>>>;
 }
 
-/** The singular values alone, in descending order. */
+/**
+ * The singular values alone, in descending order.
+ *
+ * @param a a matrix [..., m, n]
+ * @returns a new tensor [..., min(m, n)], f32 or f64
+ * @example
+ * linalg.svdvals(tensor([[0, 2], [3, 0]])); // → f32 [3, 2]
+ */
 export function svdvals<D extends DType>(a: Tensor<D>): Tensor<LinalgOf<D>> {
   const values = scoped("svdvals", () => singularValues("svdvals", matrixArgument("svdvals", a)));
   return values as Tensor<LinalgOf<D>>;
