@@ -1,10 +1,12 @@
 import { defineConfig } from "vitest/config";
 
-/** Whatever takes its time: hostile arguments, large descriptors, random functions. `npm run test:batteries`. */
+/** Whatever takes its time: hostile arguments, large descriptors, random functions, thousands of steps. `npm run test:batteries`. */
 export const batteries = [
   "tests/fuzz/gate.test.ts",
+  "tests/grad/steps.test.ts",
   "tests/hostile/hostile.test.ts",
   "tests/hostile/unshared.test.ts",
+  "tests/nn/examples.test.ts",
   "tests/trust/descriptors.test.ts",
 ];
 
