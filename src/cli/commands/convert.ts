@@ -1,0 +1,266 @@
+/** `strided convert`: tensors of one file into another, a piece at a time where the formats allow it. */
+import { type DType, dtypeNames, dtypes, isFloat } from "../../dtype.ts";
+import { TensorError, unreachable } from "../../errors.ts";
+import { cutsOf } from "../../io/cuts.ts";
+import { plainText } from "../../plot/text.ts";
+import { type Quantised, quantise } from "../../quantised/quantised.ts";
+import {
+  blockTypeOf,
+  blockTypes,
+  type EncodedDType,
+  encodedNames,
+  isEncoded,
+} from "../../quantised/types.ts";
+import type { Tensor } from "../../tensor.ts";
+import type { Archive, ChunkSettings, Entry, Lazy, Target } from "../archive-types.ts";
+import type { Parsed } from "../args.ts";
+import { BLOCK, blocksOfEntry } from "../blocks.ts";
+import { type Command, except, given, help, json, only } from "../command.ts";
+import { chosen, dtypeOf, nameOf, readAs, tensors, typeOf, using, withArchive } from "../entries.ts";
+import { type Host, jsonText, Progress, Usage } from "../host.ts";
+
+/** Bytes of a tensor that are in memory at a time, where it is written as it is read. */
+const PIECE = 16 << 20;
+
+export const convert: Command = {
+  usage: "IN OUT [--dtype DTYPE] [--all] [--only GLOB] [--chunks 256x256] [--force] [--json]",
+  says: "tensors of one file into another, in the format its name ends in",
+  more:
+    `DTYPE is one of ${dtypeNames.join(" ")}.\n` +
+    "Of floats only floats are made, so that indices stay whole: --all converts everything.\n" +
+    `Or, for a file of GGUF, a block type: ${encodedNames.join(" ")}.\n` +
+    "Then matrices of floats whose rows are whole blocks are quantised, and the rest stays as it is; with --all vectors are\n" +
+    "quantised too. What is quantised is held in memory until the file is written; other tensors are read while they are\n" +
+    "written, a few megabytes at a time, so a file may be larger than memory; what is deflated, packed or in text is read one\n" +
+    "tensor at a time. The new file appears when it is complete; OUT.zarr is a folder that is filled chunk by chunk.",
+  flags: {
+    dtype: { kind: "text", value: "DTYPE", says: "what floats become" },
+    all: { kind: "flag", says: "with --dtype: tensors of whole numbers too" },
+    only,
+    except,
+    chunks: {
+      kind: "text",
+      value: "AxB",
+      says: "of a .zarr: sizes of a chunk; default such that it has about 1 MiB",
+    },
+    shards: { kind: "text", value: "AxB", says: "of a .zarr: several chunks to a file, sizes of these" },
+    compressor: {
+      kind: "text",
+      value: "NAME",
+      says: "of a .zarr: gzip, zlib, zstd, blosc or lz4; default none",
+    },
+    zarr: { kind: "number", value: "2|3", says: "of a .zarr: its version; default 3" },
+    force: { kind: "flag", says: "write over a file that is there" },
+    json,
+    help,
+  },
+  examples: [
+    "strided convert weights.npz weights.safetensors",
+    "strided convert big.npy big.zarr --chunks 256x256 --compressor gzip",
+    "strided convert model.safetensors small.safetensors --dtype f16",
+    "strided convert model.gguf embedding.npy --only token_embd.weight",
+    "strided convert model.safetensors model.gguf --dtype q4_K",
+    "strided convert prices.csv prices.parquet",
+  ],
+  words: [2, 2],
+  run: (args, host) => {
+    const [from, to] = args.words;
+    const isGguf = to.toLowerCase().endsWith(".gguf");
+    const dtype = anyDTypeOf(args.text("dtype"), isGguf);
+    if (!args.flag("force") && host.exists(to))
+      throw new Usage(`${plainText(to)} is there already: --force writes over it.`);
+    return withArchive(host, from, async (archive) => {
+      const entries = chosen(archive.entries, args);
+      if (entries.length === 0) throw new Usage("no tensor is chosen.");
+      const settings = chunkSettings(args);
+      const target = await host.files.target?.(to, archive, entries.length > 1, settings);
+      if (target !== null && target !== undefined) {
+        const written = await convertInBlocks(
+          host,
+          archive,
+          entries,
+          target,
+          dtype as DType | undefined,
+          args.flag("all"),
+        );
+        if (args.flag("json")) host.out(jsonText({ file: to, entries: written }));
+        else host.out(`${nameOf(from)} → ${plainText(to)}: ${tensors(written.length)}`);
+        return 0;
+      }
+      for (const name of chunkFlags) {
+        if (args.text(name) !== undefined) throw new Usage(`--${name} is for a .zarr.`);
+      }
+      const progress = new Progress(host, entries.length);
+      const begun = new Set<string>();
+      const begin = (name: string) => {
+        if (!begun.has(name)) progress.step(name);
+        begun.add(name);
+      };
+      const made = entries.map((entry) => lazyOf(archive, entry, dtype, args.flag("all"), isGguf, begin));
+      try {
+        // Those that cannot be read say so before anything is written.
+        for (const entry of entries) if (readAs(entry) === null) await refused(archive, entry);
+        await host.files.save(to, made, archive);
+      } finally {
+        progress.end();
+      }
+      const written = made.map(({ name, dtype: d, shape }) => ({ name, dtype: d, shape }));
+      if (args.flag("json")) host.out(jsonText({ file: to, entries: written }));
+      else {
+        const packed = made.filter((t) => t.blocks !== undefined && t.dtype === dtype).length;
+        const more = blockTypeOf(dtype) === null ? "" : `, ${packed} of them as ${dtype}`;
+        host.out(`${nameOf(from)} → ${plainText(to)}: ${tensors(written.length)}${more}`);
+      }
+      return 0;
+    });
+  },
+};
+
+/** Why it cannot be read, and how to go on without it. */
+async function refused(archive: Archive, { name }: Entry): Promise<never> {
+  try {
+    (await archive.read(name)).dispose();
+  } catch (error) {
+    const { code = "file", message } = error as TensorError;
+    throw new TensorError(code, `${message}\n  Without it: --except ${JSON.stringify(name)}.`);
+  }
+  return unreachable(`${name} has no dtype, and was read`);
+}
+
+/** The same, or a block type where the new file can hold it. */
+function anyDTypeOf(name: string | undefined, isGguf: boolean): DType | EncodedDType | undefined {
+  const block = encodedNames.find((made) => made === name);
+  if (block === undefined) return dtypeOf(name);
+  if (isGguf) return block;
+  throw new Usage(
+    `${block} is a block type: only files of GGUF hold it, and the new one does not end in .gguf.`,
+  );
+}
+
+/** What a tensor of a dtype becomes. */
+const becomes = (from: DType, dtype: DType | undefined, all: boolean): DType =>
+  dtype === undefined || (!all && isFloat(dtype) !== isFloat(from)) ? from : dtype;
+
+/** A tensor of the file as it will be written, in pieces where a slice of it can be read alone. */
+function lazyOf(
+  archive: Archive,
+  entry: Entry,
+  dtype: DType | EncodedDType | undefined,
+  all: boolean,
+  isGguf: boolean,
+  begin: (name: string) => void,
+): Lazy {
+  const { name, shape } = entry;
+  const from = readAs(entry) ?? "u8";
+  const block = blockTypeOf(dtype);
+  const plain = block === null ? (dtype as DType | undefined) : undefined;
+  const to = becomes(from, plain, all);
+  const converted = (t: Tensor): Tensor => (t.dtype === to ? t : using(t, (x) => x.to(to)));
+  const whole = async () => {
+    begin(name);
+    return converted(await archive.read(name));
+  };
+  const own = entry.decoded === undefined ? null : blockTypeOf(entry.type);
+  const isKept =
+    own !== null && isGguf && archive.keep !== undefined && (dtype === undefined || own === block);
+  const fits =
+    block !== null &&
+    isEncoded(block) &&
+    isFloat(from) &&
+    shape.length >= (all ? 1 : 2) &&
+    shape[shape.length - 1] % blockTypes[block].block === 0;
+  const blocks = async (): Promise<Quantised> => {
+    begin(name);
+    if (isKept) return (await archive.keep!(name)) as Quantised;
+    return using(await archive.read(name), (t) => quantise(t, block as EncodedDType));
+  };
+  const isCut = entry.whole !== true && entry.decoded === undefined && isRowMajor(entry);
+  return {
+    name,
+    dtype: isKept ? own : fits ? (block as EncodedDType) : to,
+    shape,
+    whole,
+    ...(isKept || fits ? { blocks } : {}),
+    async *pieces() {
+      const size = shape.reduce((a, b) => a * b, 1);
+      if (size === 0) return;
+      const itemBytes = Math.max(dtypes[from].bytes, dtypes[to].bytes);
+      if (!isCut || size * itemBytes <= PIECE) {
+        yield await whole();
+        return;
+      }
+      begin(name);
+      for (const items of cutsOf(shape, itemBytes, PIECE)) yield converted(await archive.read(name, items));
+    },
+  };
+}
+
+/** Rows that follow each other follow each other in the file. Without strides they lie in pieces, each of them so. */
+function isRowMajor({ byteStrides, shape }: Entry): boolean {
+  if (byteStrides === undefined) return true;
+  const sizes = byteStrides.filter((_, d) => shape[d] > 1).map(Math.abs);
+  return sizes.every((s, d) => d === 0 || s <= sizes[d - 1]);
+}
+
+const chunkFlags = ["chunks", "shards", "compressor", "zarr"];
+
+function chunkSettings(args: Parsed): ChunkSettings {
+  const sizes = (name: string): number[] | undefined => {
+    const text = args.text(name);
+    if (text === undefined) return undefined;
+    if (!/^\d+([x,]\d+)*$/.test(text))
+      throw new Usage(`--${name} is ${JSON.stringify(text)}: write 256x256.`);
+    return text.split(/[x,]/).map(Number);
+  };
+  const version = args.number("zarr");
+  if (version !== undefined && version !== 2 && version !== 3)
+    throw new Usage(`--zarr is ${version}: there are 2 and 3.`);
+  return {
+    ...given({
+      chunks: sizes("chunks"),
+      shards: sizes("shards"),
+      compressor: args.text("compressor"),
+      version,
+    }),
+    overwrite: args.flag("force"),
+  };
+}
+
+/** Tensors into a file that is written block by block, each block of whole chunks. */
+async function convertInBlocks(
+  host: Host,
+  archive: Archive,
+  entries: readonly Entry[],
+  target: Target,
+  dtype: DType | undefined,
+  all: boolean,
+): Promise<{ name: string; dtype: DType; shape: readonly number[] }[]> {
+  const written: { name: string; dtype: DType; shape: readonly number[] }[] = [];
+  const progress = new Progress(
+    host,
+    entries.reduce((n, entry) => n + Math.ceil(Math.max(1, entry.bytes) / BLOCK), 0),
+  );
+  try {
+    for (const entry of entries) {
+      const from = readAs(entry);
+      if (from === null) throw new Usage(`${plainText(entry.name)}: no dtype holds ${typeOf(entry)}.`);
+      const to = becomes(from, dtype, all);
+      const sink = await target.add(entries.length > 1 ? entry.name : null, to, entry.shape);
+      const blocks = blocksOfEntry({ ...entry, chunks: sink.chunks }) ?? [undefined];
+      for (const block of blocks) {
+        progress.step(entry.name);
+        const t = await archive.read(entry.name, block?.slice);
+        const made = t.dtype === to ? t : using(t, (x) => x.to(to));
+        try {
+          await sink.write(block?.slice ?? [], made);
+        } finally {
+          made.dispose();
+        }
+      }
+      written.push({ name: entry.name, dtype: to, shape: entry.shape });
+    }
+  } finally {
+    progress.end();
+  }
+  return written;
+}
