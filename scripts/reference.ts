@@ -572,7 +572,7 @@ const subjects: readonly Subject[] = [
     page: "memory",
     title: "Memory, threads and reports",
     intro: "Lifetimes, what the engine may use, what a call did, and tensors on their way elsewhere.",
-    files: /^(engine|errors|explain\/.*|memory\/.*|library\/(message|export))$/,
+    files: /^(engine|errors|run\/whole|explain\/.*|memory\/.*|library\/(message|export))$/,
     names: "scope scopeAsync AsyncScope",
   },
   {

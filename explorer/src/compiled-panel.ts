@@ -1,5 +1,5 @@
 /** The compiled kernel in tabs: its source, the program after each pass, the plan, the WebAssembly. */
-import type { KernelStep } from "strided";
+import type { KernelStep, NjitStep } from "strided";
 import { stepText } from "../../src/explain/text.ts";
 import { bytes, fill, h, list, table } from "./dom.ts";
 import { codeBlock, highlight } from "./highlight.ts";
@@ -11,7 +11,7 @@ export class CompiledPanel {
   readonly #buttons: readonly HTMLButtonElement[];
   readonly #panel = h("div", { id: "compiled-view", role: "tabpanel" });
   #tab: Tab = "Source";
-  #step: KernelStep | null = null;
+  #step: KernelStep | NjitStep | null = null;
 
   constructor(root: HTMLElement) {
     this.#buttons = tabs.map((tab, i) =>
@@ -48,7 +48,7 @@ export class CompiledPanel {
     this.#draw();
   }
 
-  show(step: KernelStep | null): void {
+  show(step: KernelStep | NjitStep | null): void {
     this.#step = step;
     this.#draw();
   }
@@ -67,6 +67,7 @@ export class CompiledPanel {
     this.#panel.setAttribute("aria-labelledby", `tab-${this.#tab.toLowerCase()}`);
     const step = this.#step;
     if (step === null) fill(this.#panel, h("p", { class: "note" }, "No kernel ran."));
+    else if (step.kind === "njit") fill(this.#panel, ...functionViews[this.#tab](step));
     else fill(this.#panel, ...views[this.#tab](step));
   }
 }
@@ -126,6 +127,38 @@ const views: Record<Tab, (step: KernelStep) => HTMLElement[]> = {
           note(`${step.wat.split("\n").length} lines; the inner loop is a function of its own.`),
           codeBlock(step.wat, "wat"),
         ],
+};
+
+/** The same of a function with loops. */
+const functionViews: Record<Tab, (step: NjitStep) => HTMLElement[]> = {
+  Source: (step) => [
+    codeBlock(step.source, "js"),
+    note("The function's own text is what the compiler reads; nothing is evaluated."),
+  ],
+  IR: (step) => [
+    note("Every type, every conversion and every check of an index, written out."),
+    codeBlock(step.typed, "ir"),
+  ],
+  Plan: (step) => [
+    table(
+      "Arrays",
+      ["array", "dtype", "shape", "strides"],
+      step.operands.map((o) => [o.name, o.dtype, list(o.shape), list(o.strides)]),
+    ),
+    table(
+      "Loops",
+      ["line", "loop", "turns", "vectors", "checks a turn"],
+      step.loops.map((l) => [
+        String(l.line),
+        `${"  ".repeat(l.depth)}${l.text}`,
+        l.parallel === null ? (l.why ?? "in order") : `${l.parallel.turns}, on ${l.parallel.threads} threads`,
+        l.lanes === null ? (l.whyScalar ?? "none") : `${l.lanes} lanes`,
+        l.checks === l.checksOtherwise ? String(l.checks) : `${l.checks}, or ${l.checksOtherwise} at an edge`,
+      ]),
+    ),
+    note(`Compiled in ${step.compileTime.toFixed(2)} ms, ran in ${step.time.toFixed(2)} ms.`),
+  ],
+  WAT: (step) => [note(`${step.wat.split("\n").length} lines.`), codeBlock(step.wat, "wat")],
 };
 
 /** The first program, with the source above it: a line shows the piece of the source it came from. */

@@ -248,6 +248,61 @@ const out = gelu(turned);
 `,
   },
   {
+    id: "njit",
+    group: "loops",
+    title: "A whole function, line by line",
+    text: "The documents' matmul with its three loops: step through it and watch its variables and its arrays.",
+    tensor: "out",
+    code: `import { arange, njit, zeros } from "strided";
+
+const matmul = njit((out, a, b, { prange }) => {
+  const [n, k] = a.shape;
+  for (const i of prange(n)) {
+    for (let j = 0; j < b.shape[1]; j++) {
+      let acc = 0;
+      for (let p = 0; p < k; p++) {
+        acc += a.get(i, p) * b.get(p, j);
+      }
+      out.set([i, j], acc);
+    }
+  }
+});
+
+const a = arange(6).reshape(2, 3);
+const b = arange(12).reshape(3, 4).slice(":", "::2"); // a view
+const out = zeros([2, 2]);
+matmul(out, a, b);
+`,
+  },
+  {
+    id: "sieve",
+    group: "loops",
+    title: "The sieve: while, break and data",
+    text: "Which numbers are left is known only when it runs; every index is checked all the same.",
+    tensor: "isPrime",
+    code: `import { njit, ones } from "strided";
+
+const sieve = njit((isPrime) => {
+  isPrime.set([0], 0);
+  isPrime.set([1], 0);
+  let found = 0;
+  for (let i = 2; i < isPrime.size; i++) {
+    if (isPrime.get(i) === 0) continue;
+    found++;
+    let j = i * i;
+    while (j < isPrime.size) {
+      isPrime.set([j], 0);
+      j += i;
+    }
+  }
+  return found;
+});
+
+const isPrime = ones(30, { dtype: "u8" });
+sieve(isPrime);
+`,
+  },
+  {
     id: "fallback",
     group: "more",
     title: "A function that cannot be compiled",

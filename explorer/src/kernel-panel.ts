@@ -1,8 +1,9 @@
 /** The kernel panel: which kernel, what the run had to say (copies, fallbacks), and the stepper. */
-import type { CopyStep, KernelStep, Report, Step } from "strided";
+import type { CopyStep, KernelStep, NjitStep, Report, Step } from "strided";
 import type { IterationOperand } from "../../src/explain/iteration.ts";
 import { stridedOf } from "./core.ts";
 import { bytes, fill, h, messageView } from "./dom.ts";
+import { FunctionStepper } from "./function-stepper.ts";
 import type { Named } from "./run.ts";
 import { Stepper } from "./stepper.ts";
 
@@ -10,10 +11,10 @@ export class KernelPanel {
   readonly #notices = h("div", { class: "notices" });
   readonly #choice = h("div", { class: "choice" });
   readonly #body = h("div");
-  readonly #onPick: (step: KernelStep | null) => void;
-  #stepper: Stepper | null = null;
+  readonly #onPick: (step: KernelStep | NjitStep | null) => void;
+  #stepper: Stepper | FunctionStepper | null = null;
 
-  constructor(root: HTMLElement, onPick: (step: KernelStep | null) => void) {
+  constructor(root: HTMLElement, onPick: (step: KernelStep | NjitStep | null) => void) {
     this.#onPick = onPick;
     root.append(
       h(
@@ -23,7 +24,7 @@ export class KernelPanel {
         h(
           "p",
           {},
-          "What the loop does for each element: from its number to its index, to positions, to values.",
+          "What the loop does for each element: from its number to its index, to positions, to values. A function with loops goes line by line.",
         ),
       ),
       this.#notices,
@@ -47,7 +48,7 @@ export class KernelPanel {
 
   /** `first` is the kernel to begin with, `row` where in it. */
   show(report: Report, tensors: readonly Named[], code: string, first?: number, row = 0): void {
-    const { kernels } = report;
+    const { kernels, functions } = report;
     this.clear(report.steps.length === 0 ? nothing : byHand);
     const avoidable = report.copies.filter(
       (c) => c.within === undefined && layoutReasons.test(c.why) && calls(code, c.operation),
@@ -68,30 +69,53 @@ export class KernelPanel {
       ),
       inner.length > 0 && innerSteps(inner),
     );
-    if (kernels.length === 0) return;
-    const at = first !== undefined && first < kernels.length ? first : ownKernel(kernels, code);
+    // Functions with loops come first: they are the visitor's own.
+    const steps = [...functions, ...kernels];
+    if (steps.length === 0) return;
+    const at =
+      first !== undefined && first < steps.length
+        ? first
+        : functions.length > 0
+          ? functions.length - 1
+          : ownKernel(kernels, code);
     const select = h(
       "select",
       { id: "kernel-choice", onchange: () => this.#pick(report, tensors, Number(select.value), 0) },
-      ...kernels.map((k, i) => h("option", { value: i, selected: i === at }, `${i + 1}. ${titleOf(k)}`)),
+      ...steps.map((k, i) => h("option", { value: i, selected: i === at }, `${i + 1}. ${titleOf(k)}`)),
     );
+    const what = [
+      ...counted(functions.length, "function", "functions"),
+      ...counted(kernels.length, "kernel", "kernels"),
+    ];
     fill(
       this.#choice,
-      kernels.length > 1 && h("label", { for: "kernel-choice" }, `${kernels.length} kernels ran`),
-      kernels.length > 1 ? select : h("code", { class: "kernel-title" }, titleOf(kernels[0])),
+      steps.length > 1 && h("label", { for: "kernel-choice" }, `${what.join(" and ")} ran`),
+      steps.length > 1 ? select : h("code", { class: "kernel-title" }, titleOf(steps[0])),
     );
     this.#pick(report, tensors, at, row);
   }
 
   #pick(report: Report, tensors: readonly Named[], at: number, row: number): void {
     this.#stepper?.stop();
-    const step = report.kernels[at];
-    this.#stepper = new Stepper(report.iteration(at), step, row, (operand) => ownerOf(operand, tensors));
+    const { functions, kernels } = report;
+    const step = at < functions.length ? functions[at] : kernels[at - functions.length];
+    this.#onPick(step);
+    try {
+      this.#stepper =
+        step.kind === "njit"
+          ? new FunctionStepper(report.trace({ call: at }))
+          : new Stepper(report.iteration(at - functions.length), step, row, (o) => ownerOf(o, tensors));
+    } catch (error) {
+      this.#stepper = null;
+      fill(this.#body, ...messageView((error as Error).message));
+      return;
+    }
     fill(this.#body, this.#stepper.element);
     this.#stepper.reveal();
-    this.#onPick(step);
   }
 }
+
+const counted = (n: number, one: string, many: string) => (n === 0 ? [] : [`${n} ${n === 1 ? one : many}`]);
 
 const nothing =
   "No kernel ran. Views need none, nor does making a tensor, reading one out, or setting single elements.";
@@ -128,7 +152,6 @@ function innerSteps(steps: readonly Step[]): HTMLElement {
   }
   const copies = steps.filter((s) => s.kind === "copy").length;
   const routines = steps.length - copies;
-  const counted = (n: number, one: string, many: string) => (n === 0 ? [] : [`${n} ${n === 1 ? one : many}`]);
   const what = [...counted(routines, "routine", "routines"), ...counted(copies, "copy", "copies")];
   return h(
     "details",
@@ -169,7 +192,7 @@ function ownerOf(
   return others.length === 0 ? "" : `in ${others.join(", ")}`;
 }
 
-function titleOf(step: KernelStep): string {
+function titleOf(step: KernelStep | NjitStep): string {
   const source = step.source.replace(/\s+/g, " ");
   return `${step.operation}: ${source.length > 70 ? `${source.slice(0, 69)}…` : source}`;
 }

@@ -6,8 +6,9 @@ import type { KernelStep } from "strided";
 import type { Access, Iteration, IterationOperand, IterationRow } from "../../src/explain/iteration.ts";
 import { tableStyle } from "../../src/explain/table.ts";
 import { rowMajorStrides, unravel } from "../../src/view/layout.ts";
-import { count, fill, h, icon, iconButton, list, table } from "./dom.ts";
+import { count, fill, h, list, table } from "./dom.ts";
 import { Grid } from "./grid.ts";
+import { Player } from "./player.ts";
 import { accumulate, agrees, foldOf } from "./running.ts";
 import { type Mark, Strip } from "./strip.ts";
 
@@ -41,17 +42,13 @@ export class Stepper {
   readonly #stageItems = new Map<StageName, HTMLElement>();
   readonly #rows = h("tbody");
   readonly #scroller: HTMLElement;
-  readonly #play: HTMLButtonElement;
+  readonly #player: Player;
   readonly #go: HTMLInputElement;
-  readonly #speed: HTMLInputElement;
   readonly #style: ReturnType<typeof tableStyle>;
   /** The row that writes each position of the output. */
   readonly #writer = new Map<number, number>();
   #ordinal = 0;
   #stage = 0;
-  #timer: number | undefined;
-  /** Nobody has stepped yet: the first Play begins at the beginning. */
-  #isFresh = true;
   #tallest = 0;
 
   constructor(it: Iteration, step: KernelStep, first: number, nameOf: (operand: IterationOperand) => string) {
@@ -66,11 +63,6 @@ export class Stepper {
     this.#grids = it.form === "matmul" ? it.operands.map((o) => matrixGrid(o)) : [];
     this.#stages = Object.fromEntries(stageNames.map((n) => [n, h("div", { class: "stage-text" })])) as never;
     this.#pipelineElement = this.#makePipeline();
-    this.#play = h("button", { type: "button", class: "play", onclick: () => this.#toggle() });
-    this.#speed = h("input", { id: "speed", type: "range", min: 0, max: 100, value: 25 });
-    const sayPace = () => this.#speed.setAttribute("aria-valuetext", paceText(this.#delay));
-    this.#speed.addEventListener("input", sayPace);
-    sayPace();
     const last = Math.max(0, it.count - 1);
     this.#go = h("input", {
       id: "go-to",
@@ -83,6 +75,7 @@ export class Stepper {
     const digits = String(last).length;
     this.#go.style.width = `calc(${Math.max(3, digits)}ch + 3.2rem)`;
     this.#pipelineElement.style.setProperty("--digits", String(digits));
+    this.#player = this.#makePlayer(last);
     this.#scroller = table("Iteration table", this.#style.head, [], this.#rows);
     this.element = h(
       "div",
@@ -90,9 +83,9 @@ export class Stepper {
         class: "stepper",
         role: "group",
         "aria-label": "Stepper: the arrow keys step, Escape stops",
-        onkeydown: (event) => this.#key(event as KeyboardEvent),
+        onkeydown: (event) => this.#player.key(event as KeyboardEvent),
       },
-      this.#bar(),
+      this.#player.bar,
       it.count === 0 &&
         h("p", { class: "note" }, "There are no rows: the output has no elements, so nothing was read."),
       this.#pipelineElement,
@@ -112,22 +105,7 @@ export class Stepper {
         control.disabled = true;
     }
     this.goTo(first);
-    this.#isFresh = true;
-  }
-
-  /** Arrow keys step, Space plays and pauses; fields, grids and tables keep their keys. */
-  #key(event: KeyboardEvent): void {
-    const target = event.target as HTMLElement;
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (target.closest("input, [role=grid], .table") !== null) return;
-    const act = {
-      ArrowLeft: () => this.#halt(() => this.#step(-1)),
-      ArrowRight: () => this.#halt(() => this.#step(1)),
-      " ": target.closest("button") === null ? () => this.#toggle() : undefined,
-    }[event.key];
-    if (act === undefined) return;
-    event.preventDefault();
-    act();
+    this.#player.refresh();
   }
 
   #strip(o: IterationOperand, k: number): Strip {
@@ -152,25 +130,21 @@ export class Stepper {
     return 3 + this.#steps;
   }
 
-  #bar(): HTMLElement {
-    const last = this.#it.count - 1;
-    return h(
-      "div",
-      { class: "bar" },
-      iconButton("start", "Back to the first row", () => this.#halt(() => this.#set(0, 0))),
-      iconButton("back", "One step back", () => this.#halt(() => this.#step(-1))),
-      this.#play,
-      iconButton("next", "One step on", () => this.#halt(() => this.#step(1))),
-      iconButton("end", "To the last row", () => this.#halt(() => this.#set(last, this.#lastStage))),
-      h(
-        "span",
-        { class: "field" },
-        h("label", { for: "go-to" }, "Row"),
-        this.#go,
-        h("span", { class: "of" }, this.#it.count === 0 ? "of none" : `of 0…${count(last)}`),
-      ),
-      h("span", { class: "field" }, h("label", { for: "speed" }, "Speed"), this.#speed),
-    );
+  #makePlayer(last: number): Player {
+    const rows = h("span", { class: "of" }, this.#it.count === 0 ? "of none" : `of 0…${count(last)}`);
+    const field = h("span", { class: "field" }, h("label", { for: "go-to" }, "Row"), this.#go, rows);
+    const film = {
+      row: "row",
+      step: (by: 1 | -1) => this.#step(by),
+      advance: (isCalm: boolean) => this.#advance(isCalm),
+      toStart: (whole: boolean) => this.#set(0, whole ? this.#lastStage : 0),
+      toEnd: () => this.#set(this.#it.count - 1, this.#lastStage),
+      isAtEnd: () => this.#ordinal >= this.#it.count - 1 && this.#stage >= this.#lastStage,
+      // Who listens to the page hears single steps, not a film.
+      onPlay: (isPlaying: boolean) =>
+        this.#pipelineElement.setAttribute("aria-live", isPlaying ? "off" : "polite"),
+    };
+    return new Player(film, field);
   }
 
   #makePipeline(): HTMLElement {
@@ -260,66 +234,25 @@ export class Stepper {
   /** A row, complete: what it reads and writes is all to be seen. */
   goTo(ordinal: number): void {
     const last = Math.max(0, this.#it.count - 1);
-    this.#halt(() => this.#set(Math.max(0, Math.min(last, Math.floor(ordinal) || 0)), this.#lastStage));
+    this.#player.halt(() =>
+      this.#set(Math.max(0, Math.min(last, Math.floor(ordinal) || 0)), this.#lastStage),
+    );
   }
 
   get isPlaying(): boolean {
-    return this.#timer !== undefined;
+    return this.#player.isPlaying;
   }
 
   stop(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#drawPlay();
+    this.#player.stop();
   }
 
-  #halt(then: () => void): void {
-    this.stop();
-    this.#isFresh = false;
-    then();
-  }
-
-  #toggle(): void {
-    if (this.#timer !== undefined) {
-      this.stop();
-      return;
-    }
-    const atEnd = this.#ordinal >= this.#it.count - 1 && this.#stage >= this.#lastStage;
-    if (atEnd || this.#isFresh) this.#set(0, isCalm() ? this.#lastStage : 0);
-    else this.#advance();
-    this.#isFresh = false;
-    this.#tick();
-  }
-
-  /** Milliseconds between steps: from one in 1.6 seconds to 60 in one, evenly on a scale of ratios. */
-  get #delay(): number {
-    return 1600 * (16 / 1600) ** (Number(this.#speed.value) / 100);
-  }
-
-  #tick(): void {
-    this.#timer = window.setTimeout(
-      () => {
-        if (this.#advance()) this.#tick();
-        else this.stop();
-      },
-      isCalm() ? Math.max(1000, this.#delay) : this.#delay,
-    );
-    this.#drawPlay();
-  }
-
-  /** One step of the film; who asked for less motion sees whole rows. */
-  #advance(): boolean {
-    if (!isCalm()) return this.#step(1);
+  /** Who asked for less motion sees whole rows. */
+  #advance(isCalm: boolean): boolean {
+    if (!isCalm) return this.#step(1);
     if (this.#ordinal + 1 >= this.#it.count) return false;
     this.#set(this.#ordinal + 1, this.#lastStage);
     return true;
-  }
-
-  #drawPlay(): void {
-    const playing = this.#timer !== undefined;
-    // Who listens to the page hears single steps, not a film.
-    this.#pipelineElement.setAttribute("aria-live", playing ? "off" : "polite");
-    fill(this.#play, icon(playing ? "pause" : "play"), playing ? "Pause" : "Play");
   }
 
   /** False when there is nowhere to go. */
@@ -532,14 +465,6 @@ interface Happened {
 }
 
 const names = { sum: "sum", product: "product", largest: "largest", smallest: "smallest" } as const;
-
-/** Who asked for less motion: asked each time, because it can change. */
-const isCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
-
-function paceText(delay: number): string {
-  const pace = 1000 / delay;
-  return `${pace < 10 ? pace.toFixed(1) : Math.round(pace)} steps a second`;
-}
 
 /** The reads of each step. */
 const groups = (reads: readonly Access[], per: number): Access[][] =>

@@ -4,16 +4,18 @@
  * their reasons. `table()` is the iteration table, `toJSON()` the same as data.
  */
 import { engine, type Listener } from "../engine.ts";
-import { describe, fail } from "../errors.ts";
+import { describe, fail, shown } from "../errors.ts";
 import { checkThunk, readOptions } from "../ops/arguments.ts";
+import type { NjitTrace } from "../run/whole.ts";
 import { isTensor, stridedOf } from "../tensor.ts";
 import { routineOperand } from "./facts.ts";
-import { type Iteration, iterationOf, type Trace } from "./iteration.ts";
+import { type Iteration, iterationOf } from "./iteration.ts";
 import { Recorder } from "./record.ts";
 import type { CopyStep, FallbackStep, KernelStep, NjitStep, RoutineStep, Step } from "./steps.ts";
 import { iterationTable, readTable, type TableOptions } from "./table.ts";
 import { nestText, routinesText, stepsText, withSpans } from "./text.ts";
 
+export type { NjitTrace, NjitTraceAccess, NjitTraceArray, NjitTraceRow } from "../run/whole.ts";
 export type { Access, Iteration, IterationOperand, IterationRow, RowOptions } from "./iteration.ts";
 export type { CopyStep, FallbackStep, KernelStep, NjitStep, RoutineStep, Step } from "./steps.ts";
 export type { TableOptions } from "./table.ts";
@@ -24,12 +26,12 @@ export class Report<R = unknown> {
   readonly steps: readonly Step[];
   /** What the function returned. */
   readonly result: R;
-  readonly #traces: ReadonlyMap<Step, Trace>;
+  readonly #recorder: Recorder;
 
-  constructor(result: R, steps: readonly Step[], traces: ReadonlyMap<Step, Trace>) {
+  constructor(result: R, steps: readonly Step[], recorder: Recorder) {
     this.result = result;
     this.steps = steps;
-    this.#traces = traces;
+    this.#recorder = recorder;
   }
 
   /** The kernels that ran. */
@@ -82,7 +84,40 @@ export class Report<R = unknown> {
   }
 
   #iteration(operation: string, kernel = -1): Iteration {
-    return iterationOf(this.#traces.get(this.#kernel(operation, kernel))!);
+    return iterationOf(this.#recorder.traces.get(this.#kernel(operation, kernel))!);
+  }
+
+  /**
+   * A call of an njit function once more, line by line: variables that were set, elements that were read and written. It is
+   * computed anew from what the arrays held before.
+   *
+   * @param options `call`: which of `functions`, counted from 0, default -1, the last; `most`: rows, default 10,000
+   * @returns the arrays as they were, and a row for each line that had its turn
+   * @throws TensorError where no such call ran, or its arrays were larger than 1 MiB
+   * @example
+   * const total = njit((a) => {
+   *   let sum = 0;
+   *   for (let i = 0; i < a.size; i++) sum += a.get(i);
+   *   return sum;
+   * });
+   * const { rows } = explain(() => total(tensor([5, 6]))).trace();
+   * rows.map((row) => row.line); // → [2, 3, 3, 3, 3, 4]
+   */
+  trace(options: NjitTraceOptions = {}): NjitTrace {
+    const { call = -1, most = 10_000 } = readOptions("trace", options, "{ most: 100 }", ["call", "most"]);
+    const { functions } = this;
+    const step = Number.isInteger(call) ? functions.at(call) : undefined;
+    if (step === undefined) {
+      const count =
+        functions.length === 0 ? "Explain a call of an njit function." : "Count from 0; -1 is the last one.";
+      return fail("value", "trace", `there is no call ${shown(call)}: ${functions.length} ran.`, count);
+    }
+    if (!(Number.isInteger(most) && most >= 0))
+      return fail("value", "trace", `most is ${shown(most)}.`, "Give a whole number of rows.");
+    const { trace } = this.#recorder.calls.get(step)!;
+    if (trace === null)
+      return fail("value", "trace", "the arrays are larger than 1 MiB.", "Explain a call with smaller ones.");
+    return trace(most);
   }
 
   /** The WebAssembly of a kernel as text, by default of the last one. */
@@ -124,6 +159,14 @@ export class Report<R = unknown> {
       typeof options === "object" ? readOptions("toJSON", options, "{ wat: false }", ["wat"]) : {};
     return { steps: wat ? this.steps : this.steps.map(withoutWat), result: summary(this.result) };
   }
+}
+
+/** The options of `trace`. */
+export interface NjitTraceOptions {
+  /** Which of the report's `functions`, counted from 0; default -1, the last. */
+  readonly call?: number;
+  /** Rows at the most, default 10,000. */
+  readonly most?: number;
 }
 
 /** The options of `toJSON`. */
@@ -176,7 +219,7 @@ export function explain<A extends readonly unknown[], R>(fn: (...args: A) => R, 
     const { recorder } = current;
     const from = recorder.steps.length;
     const result = fn(...args);
-    return new Report(result, recorder.steps.slice(from), recorder.traces);
+    return new Report(result, recorder.steps.slice(from), recorder);
   }
   const recorder = new Recorder();
   const outer = current;
@@ -188,7 +231,7 @@ export function explain<A extends readonly unknown[], R>(fn: (...args: A) => R, 
   current = { recorder, listener };
   try {
     const result = fn(...args);
-    return new Report(result, recorder.steps, recorder.traces);
+    return new Report(result, recorder.steps, recorder);
   } finally {
     e.listener = before;
     current = outer;

@@ -2,6 +2,7 @@
 import { dtypes } from "../dtype.ts";
 import { type Event, engine } from "../engine.ts";
 import { WARM } from "../run/walker.ts";
+import type { WholeCall } from "../run/whole.ts";
 import { sizeOf } from "../view/layout.ts";
 import { extent } from "../view/view.ts";
 import { disassemble } from "../wasm/assembler/wat.ts";
@@ -40,6 +41,8 @@ const SMALL_BYTES = 1 << 12;
 export class Recorder {
   readonly steps: Step[] = [];
   readonly traces = new Map<Step, Trace>();
+  /** Calls of whole functions, to be told once more. */
+  readonly calls = new Map<Step, WholeCall>();
   #pending: Pending | null = null;
   #bytesLeft = MOST_BYTES;
 
@@ -64,7 +67,7 @@ export class Recorder {
         this.steps.push(routineStep(event));
         break;
       case "njit":
-        this.steps.push(njitStep(event));
+        this.#whole(event);
         break;
       default:
         this.steps.push({ ...event, ...groupNow() });
@@ -83,6 +86,12 @@ export class Recorder {
     });
     const shown = whole.every(Boolean) ? [] : shownBytes(event, named);
     return named.map((known, k) => () => (whole[k] ? keepAll(known) : keepSome(known, shown[k])));
+  }
+
+  #whole(call: WholeCall): void {
+    const step = njitStep(call);
+    this.steps.push(step);
+    this.calls.set(step, call);
   }
 
   #kernel({ call, plan, planning }: Event & { kind: "begins" | "ran" }): void {
@@ -205,7 +214,7 @@ function routineStep(event: Event & { kind: "routine" }): RoutineStep {
   };
 }
 
-function njitStep(event: Event & { kind: "njit" }): NjitStep {
+function njitStep(event: WholeCall): NjitStep {
   const { name, source, arrays, loops, isNew, compileTime, milliseconds, bytes } = event;
   let [typed, wat]: (string | undefined)[] = [];
   return {

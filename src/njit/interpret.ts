@@ -5,7 +5,7 @@
 import { convert, dtypes, type Value } from "../dtype.ts";
 import { type Evaluator, evaluator } from "../ir/eval.ts";
 import { combined, cutsOf, identityOf, turnsOf } from "./forks.ts";
-import type { Code, Expression, ForkStep, Step } from "./ir.ts";
+import type { Code, Expression, ForkStep, LoopStep, Step } from "./ir.ts";
 
 /** An array as the interpreter sees it. */
 export interface Elements {
@@ -30,6 +30,14 @@ export class AccessError extends Error {
   }
 }
 
+/** Who watches a run: before each step and each turn of a loop, and whenever a local or an element is touched. */
+export interface Observer {
+  step(step: Step): void;
+  turn(loop: LoopStep): void;
+  set(local: number, value: Value): void;
+  access(array: number, index: readonly number[], value: Value, isWrite: boolean): void;
+}
+
 /** How a list of steps ended: it ran through, left so many blocks, or returned. */
 type End =
   | { readonly kind: "through" }
@@ -43,6 +51,7 @@ export function interpretCode(
   code: Code,
   scalars: ReadonlyMap<number, Value>,
   arrays: ReadonlyMap<number, Elements>,
+  observer: Observer | null = null,
 ): Value[] {
   const locals: Value[] = code.locals.map(({ dtype }) => (dtypes[dtype].big ? 0n : 0));
   const elements = code.arrays.map((a) =>
@@ -91,6 +100,7 @@ export function interpretCode(
     const cuts = cutsOf(turns);
     for (let c = 0; c < cuts.length - 1; c++) {
       locals[counter] = start + cuts[c] * step.step;
+      observer?.set(counter, locals[counter]);
       locals[limit] = start + cuts[c + 1] * step.step;
       for (const r of reductions) locals[r.local] = identityOf(r.op, code.locals[r.local].dtype)!;
       run(step.body);
@@ -104,18 +114,25 @@ export function interpretCode(
   };
 
   const runStep = (step: Step): End => {
+    observer?.step(step);
     switch (step.op) {
       case "set":
         locals[step.local] = evaluate(step.value);
+        observer?.set(step.local, locals[step.local]);
         return through;
       case "load": {
-        const value = elements[step.array].read(indexOf(step));
+        const index = indexOf(step);
+        const value = elements[step.array].read(index);
         locals[step.local] = convert(value, code.arrays[step.array].dtype, code.locals[step.local].dtype);
+        observer?.access(step.array, index, value, false);
+        observer?.set(step.local, locals[step.local]);
         return through;
       }
       case "store": {
         const index = indexOf(step);
-        elements[step.array].write(index, evaluate(step.value));
+        const value = evaluate(step.value);
+        elements[step.array].write(index, value);
+        observer?.access(step.array, index, value, true);
         return through;
       }
       case "if":
@@ -127,6 +144,7 @@ export function interpretCode(
       }
       case "loop":
         for (;;) {
+          observer?.turn(step);
           const end = run(step.body);
           if (end.kind === "break" && end.depth === 0) continue;
           return end.kind === "break" ? { kind: "break", depth: end.depth - 1 } : end;

@@ -25,8 +25,9 @@ import {
 } from "./types.ts";
 import { verifyCode } from "./verify.ts";
 
-export function lowerCode(typed: Typed): Code {
-  return verifyCode(new Lowering(typed).run(), "lowering");
+/** `places` learns where in the source each step comes from. */
+export function lowerCode(typed: Typed, places: Map<Step, Place> | null = null): Code {
+  return verifyCode(new Lowering(typed, places).run(), "lowering");
 }
 
 /** A value in a program under construction. */
@@ -52,9 +53,11 @@ class Lowering {
   #definitions = new Map<number, Expr>();
   readonly #moving: ReadonlySet<number>[] = [];
   #results: (DType | { argument: number })[] | null = null;
+  readonly #places: Map<Step, Place> | null;
 
-  constructor(typed: Typed) {
+  constructor(typed: Typed, places: Map<Step, Place> | null) {
     this.#typed = typed;
+    this.#places = places;
   }
 
   run(): Code {
@@ -84,7 +87,11 @@ class Lowering {
   #list(stmts: readonly Stmt[]): Step[] {
     return stmts.flatMap((s) => {
       const env = this.#typed.before.get(s);
-      return env === undefined ? [] : this.#steps(s, env);
+      if (env === undefined) return [];
+      const steps = this.#steps(s, env);
+      // A loop's lines are told by what is in it.
+      if (s.op !== "loop" && s.op !== "block") for (const step of steps) this.#places?.set(step, s.place);
+      return steps;
     });
   }
 
@@ -196,7 +203,9 @@ class Lowering {
       const env = s.test === null ? undefined : this.#typed.atTest.get(s);
       if (s.test === null || env === undefined) return head;
       const leave: Step = { op: "break", depth: this.#depthOf(label, "break") };
-      return [...head, { op: "if", test: below ?? this.#test(s.test, env), yes: [], no: [leave] }];
+      const test: Step = { op: "if", test: below ?? this.#test(s.test, env), yes: [], no: [leave] };
+      this.#places?.set(test, s.test.place);
+      return [...head, test];
     };
     const body = this.#inside({ label, by: "break" }, () => {
       const turn = this.#inside(null, (): Step[] => {

@@ -31,6 +31,7 @@ import { printCode } from "./print.ts";
 import { OPERATION } from "./refuse.ts";
 import { loopsOf } from "./report.ts";
 import { reuseLoads } from "./reuse.ts";
+import { keepBefore, traceOf } from "./trace.ts";
 import type { Tree } from "./tree.ts";
 import { type NjitLimits, readLimits, Watch } from "./watch.ts";
 
@@ -182,6 +183,7 @@ export class NjitFunction {
     // A limit is one for the call, not for making its code.
     const watch = limits === null ? null : new Watch(limits, this.tree.name);
     if (listener === null) return execute(compiled, bound, watch);
+    const kept = keepBefore(bound);
     return execute(compiled, bound, watch, (report) => {
       if (report.copied > 0) {
         const why = "typed arrays outside of the heap are copied in, and out again if they are written to";
@@ -201,6 +203,7 @@ export class NjitFunction {
         milliseconds: performance.now() - start,
         typed: () => printCode(code),
         bytes,
+        trace: kept === null ? null : (most) => traceOf(this.tree, kept, most),
       });
     });
   }

@@ -18,6 +18,62 @@ export interface WholeCall {
   /** The function with every type and every check written out. */
   readonly typed: () => string;
   readonly bytes: Uint8Array;
+  /** The call once more, line by line, `most` rows of it; null: its arrays were too large to be kept. */
+  readonly trace: ((most: number) => NjitTrace) | null;
+}
+
+/** A call of a whole function, line by line. */
+export interface NjitTrace {
+  /** Arguments and the function's own arrays. */
+  readonly arrays: readonly NjitTraceArray[];
+  /** Arguments that are no arrays, by name. */
+  readonly scalars: readonly (readonly [string, number | bigint | boolean])[];
+  /** What happened, a row for each line that had its turn. */
+  readonly rows: readonly NjitTraceRow[];
+  /** False: there is more than was asked for. */
+  readonly isWhole: boolean;
+  /** What ended the call, where an index was outside. */
+  readonly error: string | null;
+}
+
+/** An array of a traced call. */
+export interface NjitTraceArray {
+  /** As the function calls it. */
+  readonly name: string;
+  /** Of its elements. */
+  readonly dtype: DType;
+  /** Its sizes. */
+  readonly shape: readonly number[];
+  /** Elements as the call found them, in row-major order. */
+  readonly values: readonly (number | bigint | boolean)[];
+}
+
+/** One line of the source having its turn. */
+export interface NjitTraceRow {
+  /** The function's text, or that of one that was passed to it. */
+  readonly source: string;
+  /** Where the piece of it begins, in characters. */
+  readonly start: number;
+  /** Where it ends. */
+  readonly end: number;
+  /** Counted from 1. */
+  readonly line: number;
+  /** Variables that were set, in order. */
+  readonly sets: readonly (readonly [string, number | bigint | boolean])[];
+  /** Elements that were read and written, in order. */
+  readonly accesses: readonly NjitTraceAccess[];
+}
+
+/** An element that was read or written. */
+export interface NjitTraceAccess {
+  /** Which of the arrays. */
+  readonly array: number;
+  /** The element's index. */
+  readonly index: readonly number[];
+  /** What was read, or written. */
+  readonly value: number | bigint | boolean;
+  /** It was written. */
+  readonly isWrite: boolean;
 }
 
 export interface WholeArray {

@@ -763,6 +763,40 @@ describe.skipIf(absent)("the kernel", () => {
       expect(await texts(page, "#kernel .cells .read .p")).toEqual(["1", "2"]);
     }));
 
+  test("a function with loops goes line by line, with its variables and its arrays", () =>
+    visit(`${isolated}#njit`, async (page) => {
+      const line = () => page.locator("#kernel .lines .now").textContent();
+      const variables = async () =>
+        Object.fromEntries(
+          await page
+            .locator("#kernel .function-body tbody tr")
+            .evaluateAll((all) => all.map((tr) => [...tr.children].map((td) => td.textContent ?? ""))),
+        );
+      const out = () => texts(page, "#kernel .arrays > :nth-child(3) .c");
+      const next = page.getByRole("button", { name: "One step on" });
+      expect(await line()).toContain("const [n, k] = a.shape;");
+      expect(await variables()).toEqual({ n: "2", k: "3" });
+      expect(await out()).toEqual(["0", "0", "0", "0"]);
+      while (!(await line())?.includes("acc +=")) await next.click();
+      await next.click();
+      await next.click();
+      expect(await line()).toContain("acc += a.get(i, p) * b.get(p, j);");
+      expect(await variables()).toEqual({ n: "2", k: "3", i: "0", j: "0", acc: "4", p: "1" });
+      expect(await texts(page, "#kernel .arrays .c.read")).toEqual(["1", "4"]);
+      await page.getByRole("button", { name: "To the last line" }).click();
+      expect(await out()).toEqual(["20", "26", "56", "80"]);
+      await page.getByRole("button", { name: "Back to the first line" }).click();
+      expect(await out()).toEqual(["0", "0", "0", "0"]);
+      await page.getByRole("tab", { name: "Plan" }).click();
+      expect(await page.locator("#compiled").textContent()).toContain("for (let p = 0; p < k; p++)");
+      await page.getByRole("tab", { name: "WAT" }).click();
+      expect(await page.locator("#compiled").textContent()).toContain("(module");
+      await running(page, () => page.getByLabel("Example").selectOption("sieve"));
+      await page.getByRole("button", { name: "To the last line" }).click();
+      expect(await line()).toContain("return found;");
+      expect(await variables()).toMatchObject({ found: "10" });
+    }));
+
   test("source, IR, plan and WAT are in tabs, walked with the arrow keys", () =>
     visit(`${isolated}#own`, async (page) => {
       const view = page.locator("#compiled-view");
