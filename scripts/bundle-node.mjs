@@ -44,6 +44,8 @@ const { outputFiles, metafile } = await build({
   entryPoints: [
     ...entries.map((name) => ({ in: `src/${name}.ts`, out: name })),
     { in: "src/cli/main.ts", out: "cli" },
+    // Started by its name (src/chunked/engines/program.ts).
+    { in: "src/chunked/engines/child.ts", out: "chunked-child" },
   ],
   outdir: out,
   bundle: true,

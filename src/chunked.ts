@@ -23,7 +23,14 @@ export {
   type RandomOptions,
   type SpreadOptions,
 } from "./chunked/array.ts";
-export { type LocalOptions, local } from "./chunked/local.ts";
+export { type BullmqOptions, bullmq } from "./chunked/engines/bullmq.ts";
+export {
+  type LocalOptions,
+  local,
+  type PoolOptions,
+  type ShardOptions,
+  shard,
+} from "./chunked/engines/local.ts";
 export { checkPlan } from "./chunked/plan-file.ts";
 export { type BindOptions, ChunkedPlan, type RunOptions } from "./chunked/run.ts";
 export type {

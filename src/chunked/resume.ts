@@ -3,10 +3,11 @@
  * every array that a plan writes says which plan that is.
  */
 import { fail } from "../errors.ts";
+import { nodeModules } from "../io/node.ts";
 import { create, openArray as openZarr } from "../io/zarr-group.ts";
 import { blockRegion, gridOf, placeIn } from "./expr.ts";
-import { openArray, pathOf, sourceOf, specOf } from "./stores.ts";
-import type { OperationSpec, Plan, PrepareOptions, RunContext } from "./types.ts";
+import { openArray, pathOf, sourceOf, specOf, workFolder } from "./stores.ts";
+import type { AllowList, OperationSpec, Plan, PrepareOptions, RunContext } from "./types.ts";
 
 const OPERATION = "chunked";
 
@@ -71,7 +72,14 @@ export async function prepare(plan: Plan, context: RunContext, options: PrepareO
   // The result first: a run that is refused there has changed nothing.
   const order = { output: 0, input: 1, work: 2 } as const;
   const all = Object.entries(plan.arrays).sort(([, a], [, b]) => order[a.role] - order[b.role]);
+  let isSwept = resume && !overwrite;
   for (const [name, spec] of all) {
+    if (spec.role === "work" && !isSwept) {
+      // Also chunks that a process which was cut off wrote after all else was removed.
+      const store = sourceOf(plan, name, context.allow);
+      if (typeof store === "string") await removeFolder(store, workFolder(plan));
+      isSwept = true;
+    }
     if (spec.role === "input") {
       await openArray(plan, name, context);
       continue;
@@ -118,4 +126,28 @@ export async function prepare(plan: Plan, context: RunContext, options: PrepareO
       if ((made?.attributes as Mark | undefined)?.strided?.plan !== plan.hash) throw error;
     });
   }
+}
+
+/** Removes the arrays between operations: those of this plan alone. */
+export async function removeWork(plan: Plan, allow: AllowList): Promise<void> {
+  const names = Object.keys(plan.arrays).filter((name) => plan.arrays[name].role === "work");
+  for (const name of names) {
+    const source = sourceOf(plan, name, allow);
+    if (typeof source === "string") return removeFolder(source, workFolder(plan));
+    // An array of no elements in its place: whatever it had is removed with it.
+    const { dtype } = plan.arrays[name];
+    await create(source, { path: pathOf(plan, name), shape: [0], dtype, chunks: [1], overwrite: true });
+  }
+}
+
+/** A plan's folder with all that is in it, and the one that holds such folders, if this was the last. */
+async function removeFolder(work: string, name: string): Promise<void> {
+  const { fs, path } = nodeModules(OPERATION);
+  const { join } = path;
+  await fs.rm(join(work, name), { recursive: true, force: true });
+  const left = await fs.readdir(work, { withFileTypes: true }).catch(() => null);
+  if (left === null || left.some((other) => other.name !== "zarr.json")) return;
+  await fs.rm(join(work, "zarr.json"), { force: true });
+  // Somebody else may have begun there meanwhile.
+  await fs.rmdir(work).catch(() => {});
 }

@@ -5,13 +5,14 @@ import { openArray as openZarr, type ZarrSource } from "../io/zarr-group.ts";
 import { memoryStore } from "../io/zarr-store.ts";
 import { checkFlag, readOptions } from "../ops/arguments.ts";
 import type { Tensor } from "../tensor.ts";
+import { local } from "./engines/local.ts";
 import { explainPlan } from "./explain.ts";
-import { local } from "./local.ts";
+
 import type { Draft } from "./plan.ts";
 import { hashOf } from "./plan-file.ts";
 import { type ProgressLine, progressPrinter } from "./progress.ts";
-import { prepare } from "./resume.ts";
-import { absolutePath, allowPlan, pathOf, sourceOf } from "./stores.ts";
+import { prepare, removeWork } from "./resume.ts";
+import { absolutePath, allowPlan } from "./stores.ts";
 import {
   type ArraySpec,
   type Executor,
@@ -141,7 +142,8 @@ export class ChunkedPlan {
   }
 }
 
-async function runBound(
+/** Runs a plan that knows where it writes. */
+export async function runBound(
   operation: string,
   { plan, given }: Bound,
   on: Executor,
@@ -158,7 +160,16 @@ async function runBound(
   }
   const { signal, resume = false, overwrite = false } = options;
   const context = { allow: allowPlan(plan, given), ...(signal === undefined ? {} : { signal }) };
-  await prepare(plan, context, { resume, overwrite });
+  const joins = on.joins === true;
+  if (joins && overwrite) {
+    fail(
+      "value",
+      operation,
+      `${on.name} is one of several that write the same result: none of them may remove it.`,
+      "Remove it before they begin, or give another { to }.",
+    );
+  }
+  await prepare(plan, context, { resume: resume || joins, overwrite });
   const line: ProgressLine | null = options.progress === true ? progressPrinter(plan) : null;
   const told = typeof options.progress === "function" ? options.progress : line?.tell;
   let report: RunReport;
@@ -169,18 +180,6 @@ async function runBound(
   }
   if (options.keep !== true) await removeWork(plan, context.allow);
   return report;
-}
-
-/** Removes the arrays between operations: those of this plan alone. */
-async function removeWork(plan: Plan, allow: ReturnType<typeof allowPlan>): Promise<void> {
-  const names = Object.keys(plan.arrays).filter((name) => plan.arrays[name].role === "work");
-  for (const name of names) {
-    const { create } = await import("../io/zarr-group.ts");
-    // An array of no elements in its place: whatever it had is removed with it.
-    const source = sourceOf(plan, name, allow);
-    const { dtype } = plan.arrays[name];
-    await create(source, { path: pathOf(plan, name), shape: [0], dtype, chunks: [1], overwrite: true });
-  }
 }
 
 async function bind(operation: string, draft: Draft, options: BindOptions): Promise<Bound> {

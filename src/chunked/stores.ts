@@ -13,8 +13,11 @@ const OPERATION = "chunked";
 /** Where an array lies in its store: those of the work store below the plan's hash, so that plans never meet. */
 export function pathOf(plan: Plan, name: string): string {
   const { role, path } = specOf(plan, name);
-  return role === "work" ? `${plan.hash.slice(0, 16)}/${path}` : path;
+  return role === "work" ? `${workFolder(plan)}/${path}` : path;
 }
+
+/** The part of the work store that is a plan's own. */
+export const workFolder = ({ hash }: Plan): string => hash.slice(0, 16);
 
 export function specOf(plan: Plan, name: string): ArraySpec {
   if (Object.hasOwn(plan.arrays, name)) return plan.arrays[name];
@@ -131,7 +134,9 @@ async function openChecked(
     array.dtype === spec.dtype &&
     String(array.shape) === String(spec.shape) &&
     String(effectiveChunks(array)) === String(spec.chunks);
-  if (isSame) return array;
+  // What lies between operations was written, or is gone: a chunk that is not there is no zeros.
+  const read: ZarrArray["read"] = (slice, options) => array.read(slice, { ...options, missing: "error" });
+  if (isSame) return spec.role === "work" ? { ...array, read } : array;
   return fail(
     "file",
     OPERATION,

@@ -172,5 +172,7 @@ export interface Executor {
   readonly name: string;
   /** Can stores of kind "given" be reached? True only where tasks run in this very process. */
   readonly inProcess?: boolean;
+  /** Do several processes run the same plan this way? Then arrays that are there are the others', and stay. */
+  readonly joins?: boolean;
   run(plan: Plan, context: RunContext, onProgress: OnProgress): Promise<RunReport>;
 }

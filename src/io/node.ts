@@ -41,7 +41,8 @@ export interface NodeFiles {
   mkdir(path: string, options?: { readonly recursive: boolean }): Promise<unknown>;
   readdir(path: string, options: { readonly withFileTypes: true }): Promise<readonly FolderEntry[]>;
   rename(from: string, to: string): Promise<void>;
-  rm(path: string, options: { readonly force: boolean }): Promise<void>;
+  rm(path: string, options: { readonly force: boolean; readonly recursive?: boolean }): Promise<void>;
+  rmdir(path: string): Promise<void>;
 }
 
 export interface NodePath {

@@ -39,6 +39,8 @@ export interface ZarrReadOptions extends ReadOptions {
   readonly progress?: (done: number, total: number) => void;
   /** Chunks that are on their way at the same time; default 8. */
   readonly concurrency?: number;
+  /** What is read where no chunk was written: the fill value (default), or an error. */
+  readonly missing?: "fill" | "error";
 }
 
 /** A chunked array in a store. */
@@ -102,13 +104,15 @@ interface Settings {
   readonly signal: AbortSignal | undefined;
   readonly progress: ((done: number, total: number) => void) | undefined;
   readonly concurrency: number;
+  readonly mustBe: boolean;
 }
 
 function readSettings(operation: string, options: ZarrReadOptions | undefined): Settings {
-  const { signal, progress, concurrency } = readOptions(operation, options, "{ signal, progress }", [
+  const { signal, progress, concurrency, missing } = readOptions(operation, options, "{ signal, progress }", [
     "signal",
     "progress",
     "concurrency",
+    "missing",
   ]);
   checkSignal(operation, signal);
   if (progress !== undefined && typeof progress !== "function") {
@@ -125,7 +129,10 @@ function readSettings(operation: string, options: ZarrReadOptions | undefined): 
   ) {
     fail("value", operation, `concurrency is ${describe(concurrency)}.`, "Use 1 … 1024.");
   }
-  return { signal, progress, concurrency: concurrency ?? SIDE_BY_SIDE };
+  if (missing !== undefined && missing !== "fill" && missing !== "error") {
+    fail("value", operation, `missing is ${describe(missing)}.`, 'There are "fill" and "error".');
+  }
+  return { signal, progress, concurrency: concurrency ?? SIDE_BY_SIDE, mustBe: missing === "error" };
 }
 
 /* Side by side ----------------------------------------------------------------------------------------- */
@@ -354,14 +361,17 @@ function coreOf(shelf: Shelf, path: string, layout: Layout): Core {
 
   async function read(operation: string, selection: Selection, settings: Settings): Promise<Tensor> {
     const { picks } = selection;
-    const { signal, concurrency } = settings;
+    const { signal, concurrency, mustBe } = settings;
     const count = countOf(operation, selection);
     const whole = contiguousView(selection.shape, itemBytes);
     signal?.throwIfAborted();
     const place = takePlace(operation, dtype, sizeOf(selection.shape) * itemBytes);
     const step = counter(count, settings);
     const gate = gateOf(concurrency);
-    const put = (block: readonly Run[], bytes: Uint8Array | null) => {
+    const put = (key: string, block: readonly Run[], bytes: Uint8Array | null) => {
+      if (bytes === null && mustBe) {
+        failAt(operation, shelf.name, key, "this chunk was never written, or was removed.");
+      }
       const to = viewInSelection(block, picks, whole);
       const from =
         bytes === null ? repeated(to, rawFill, pairs) : viewInChunk(block, picks, inChunk.strides, itemBytes);
@@ -372,12 +382,12 @@ function coreOf(shelf: Shelf, path: string, layout: Layout): Core {
       const isAll = block.every((run, d) => run.count === chunks[d] && picks[d].step === 1);
       if (isPlain && isAll && shelf.fill !== undefined && place.stays && isRun(to)) {
         const found = await shelf.fill(operation, key, place.at(to.offset, chunkBytes), signal);
-        if (!found) put(block, null);
+        if (!found) put(key, block, null);
         return;
       }
       const stop = signal === undefined ? {} : { signal };
       const packed = await shelf.get(operation, key, { most: mostPacked, ...stop });
-      put(block, packed && (await unpackAll(packers, packed, chunkBytes, badAt(operation, key))));
+      put(key, block, packed && (await unpackAll(packers, packed, chunkBytes, badAt(operation, key))));
     };
     const takeShard = async (unit: Unit) => {
       const isWhole = unit.count === inner && inner * chunkBytes <= MOST_AT_ONCE;
@@ -390,7 +400,7 @@ function coreOf(shelf: Shelf, path: string, layout: Layout): Core {
           const packed = shard === null ? null : await shard.packed(slot, signal);
           const bad: Bad = (fact) =>
             failAt(operation, shelf.name, unit.key, `chunk ${slot} of the shard: ${fact}`);
-          put(block, packed && (await unpackAll(packers, packed, chunkBytes, bad)));
+          put(unit.key, block, packed && (await unpackAll(packers, packed, chunkBytes, bad)));
           step();
         });
       await sideBySide(unit.blocks(), concurrency, takeOne);

@@ -240,6 +240,22 @@ export function folderShelf(
       if (!(await checkFolders(op, key, parts.slice(0, -1), false))) return;
       await fs.rm(pathTo(parts), { force: true }).catch((error) => failed(op, key, error));
     },
+    async empty(op, folder, signal) {
+      signal?.throwIfAborted();
+      const parts = folder === "" ? [] : folder.split("/");
+      if (!(await checkFolders(op, folder === "" ? "." : folder, parts, false))) return;
+      try {
+        // Folders too: where one was, a chunk of another rank may come. Links are removed, not what they lead to.
+        for (const entry of await fs.readdir(pathTo(parts), { withFileTypes: true })) {
+          signal?.throwIfAborted();
+          await fs.rm(pathTo([...parts, entry.name]), { force: true, recursive: true });
+        }
+      } catch (error) {
+        signal?.throwIfAborted();
+        failed(op, folder, error);
+      }
+      known.clear();
+    },
     takesHeap: true,
   };
   return shelf;

@@ -724,6 +724,7 @@ async function clear(operation: string, opened: Opened, overwrite: boolean): Pro
       "Give another { path }, or { overwrite: true }.",
     );
   }
+  if (shelf.empty !== undefined) return shelf.empty(operation, path, signal);
   const { list: names, remove } = shelf;
   if (names === null || remove === null) {
     return fail("value", operation, `${shelf.name} cannot remove what is there.`, "Give another { path }.");

@@ -61,6 +61,8 @@ export interface Shelf {
   readonly remove:
     | ((operation: string, key: string, signal: AbortSignal | undefined) => Promise<void>)
     | null;
+  /** Removes all that lies in a folder, also what `list` does not show; without it keys are removed one by one. */
+  readonly empty?: (operation: string, folder: string, signal: AbortSignal | undefined) => Promise<void>;
   /** Reads all of a key into memory that stays where it is; false: there is no such key. It may lie in the heap. */
   readonly fill?: (
     operation: string,

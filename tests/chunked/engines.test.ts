@@ -1,14 +1,15 @@
 /** Engines beside tasks that only write files: what is run, tried again, refused and left behind. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bullmq, bullmqWith, loadBull, readQueue, startWorker } from "../../src/chunked/engines/bullmq.ts";
 import { local, localWith, shard, shardWith } from "../../src/chunked/engines/local.ts";
-import { checkTask, PlanFolder, readMessage } from "../../src/chunked/engines/message.ts";
+import { checkTask, PlanFolder, publishPlan, readMessage } from "../../src/chunked/engines/message.ts";
 import { Pool } from "../../src/chunked/engines/pool.ts";
 import type { ProgressEvent } from "../../src/chunked/types.ts";
+import { chunked } from "../../src/chunked.ts";
 import { contextOf, digestOf, fakePlan, isAlive, pendingFake, until } from "./fake.ts";
 import { noRedis, Redis } from "./redis.ts";
 
@@ -75,13 +76,13 @@ describe("a pool of processes", () => {
         if (e.kind === "worker") stop.abort();
       },
     );
-    await expect(run).rejects.toMatchObject({ code: "cancelled" });
+    await expect(run).rejects.toMatchObject({ name: "AbortError" });
   });
 
   it("shards do their part and wait for the others", async () => {
     const plan = fakePlan(fresh(), 9);
     const one = (index: number) =>
-      shardWith({ index, count: 3, workers: 1 }, seams).run(plan, contextOf(plan), () => {});
+      shardWith(index, 3, { workers: 1 }, seams).run(plan, contextOf(plan), () => {});
     const reports = await Promise.all([0, 1, 2].map(one));
     expect(reports.map(({ ran }) => ran)).toEqual([6, 6, 6]);
     const calm = fakePlan(fresh(), 9);
@@ -89,15 +90,15 @@ describe("a pool of processes", () => {
     expect(digestOf(plan)).toBe(digestOf(calm));
     const lonely = fakePlan(fresh(), 4);
     await expect(
-      shardWith({ index: 0, count: 2, patience: 1 }, seams).run(lonely, contextOf(lonely), () => {}),
+      shardWith(0, 2, { patience: 1 }, seams).run(lonely, contextOf(lonely), () => {}),
     ).rejects.toThrow("2 tasks of 0-fake belong to other shards");
   });
 
   it("options that are none are refused", () => {
     expect(() => local({ workers: -1 })).toThrow("local: workers is -1");
     expect(() => local({ worker: 1 } as never)).toThrow('there is no option "worker"');
-    expect(() => shard({ index: 4, count: 4 })).toThrow("shard: index is 4");
-    expect(() => shard({} as never)).toThrow("index and count are needed");
+    expect(() => shard(4, 4)).toThrow("shard: index is 4");
+    expect(() => shard(undefined as never, 4)).toThrow("its number and their count");
     expect(() => bullmq({ connection: "http://x" })).toThrow("not of redis:");
     expect(() => bullmq({ connection: "redis://x/y" })).toThrow("no number");
     expect(() => bullmq({ connection: "redis://x", queue: "a:b" })).toThrow("other letters");
@@ -149,16 +150,32 @@ describe("messages of a queue", () => {
 
   it("plans come from the worker's folder, and are what their hash says", async () => {
     const root = mkdtempSync(join(folder, "root-"));
-    const plans = new PlanFolder(root);
-    expect(await plans.find(planHash)).toBeNull();
-    expect(await plans.find("../secret")).toBeNull();
-    writeFileSync(
-      join(root, `${planHash}.json`),
-      JSON.stringify({ ...fakePlan(fresh(), 1), hash: planHash }),
-    );
-    await expect(plans.find(planHash)).rejects.toThrow();
-    writeFileSync(join(root, `${planHash}.json`), "no JSON");
-    await expect(plans.find(planHash)).rejects.toThrow("is no JSON");
+    const find = (hash: string) => new PlanFolder(root).find(hash);
+    expect(await find(planHash)).toBeNull();
+    expect(await find("../secret")).toBeNull();
+    const plan = await chunked
+      .full([4], 1, { chunks: [2], dtype: "f32" })
+      .plan()
+      .toPlan({ to: join(root, "out.zarr") });
+    const file = join(root, `${planHash}.json`);
+    for (const text of [
+      JSON.stringify({ ...plan, hash: planHash }),
+      JSON.stringify({ ...plan, memory: 1 }),
+      "no JSON",
+      "",
+    ]) {
+      writeFileSync(file, text);
+      expect(await find(planHash)).toBeNull();
+      expect(await find(plan.hash)).toBeNull();
+    }
+    // Whatever the file's name: only the contents have the hash.
+    writeFileSync(join(root, "mine.json"), JSON.stringify(plan));
+    expect(await find(plan.hash)).toEqual(plan);
+    expect(await find(planHash)).toBeNull();
+    rmSync(join(root, "mine.json"));
+    await publishPlan("test", root, plan);
+    expect(await find(plan.hash)).toEqual(plan);
+    expect(readdirSync(root).filter((name) => name.endsWith(".tmp"))).toEqual([]);
   });
 });
 

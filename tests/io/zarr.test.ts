@@ -446,6 +446,39 @@ describe("writing", () => {
   });
 });
 
+it("an array of another rank takes the place of one in the same folder, and what was half written is gone", async () => {
+  const path = folder();
+  const [matrix, vector] = [zeros([4, 4]), arange(4)];
+  await zarr.save(path, matrix, { chunks: [2, 2] });
+  writeFileSync(join(path, "c/0/.0.0123456789ab.tmp"), "cut off");
+  await zarr.save(path, vector, { chunks: [2], overwrite: true });
+  const back = await (await zarr.openArray(path)).read();
+  expect(back.toArray()).toEqual([0, 1, 2, 3]);
+  expect(readdirSync(join(path, "c")).sort()).toEqual(["0", "1"]);
+  for (const x of [matrix, vector, back]) x.dispose();
+});
+
+it("chunks that were never written are the fill value, or an error where they must be there", async () => {
+  for (const shards of [undefined, [4]]) {
+    const array = await zarr.create(folder(), {
+      shape: [4],
+      dtype: "f32",
+      chunks: [2],
+      ...(shards === undefined ? {} : { shards }),
+    });
+    const t = tensor([1, 2]);
+    await array.write(["0:2"], t);
+    const [all, half] = [await array.read(), await array.read(["0:2"], { missing: "error" })];
+    expect([all.toArray(), half.toArray()]).toEqual([
+      [1, 2, 0, 0],
+      [1, 2],
+    ]);
+    await expect(array.read(null, { missing: "error" })).rejects.toThrow("never written, or was removed");
+    await expect(array.read(null, { missing: 1 as never })).rejects.toThrow('There are "fill" and "error"');
+    for (const x of [t, all, half]) x.dispose();
+  }
+});
+
 describe("groups", () => {
   it.each([2, 3] as const)("of version %i: members, paths, attributes", async (version) => {
     for (const source of [folder(), new Map<string, Uint8Array>()]) {

@@ -209,7 +209,7 @@ console.log(t.toArray(), big.sum().item(), linalg.det(arange(4).reshape(2, 2).to
     expect(stdout).toBe("[ 0, 5 ] 2999997 -2\n");
     const files = readdirSync(join(folder, "node_modules/strided/dist/node"));
     // Entries, what they share, and the worker: not two hundred.
-    expect(files.filter((f) => !f.endsWith(".map")).length).toBeLessThan(48);
+    expect(files.filter((f) => !f.endsWith(".map")).length).toBeLessThan(60);
   });
 
   test("with strided/io, which shares tensors with strided, from paths and bytes", () => {
@@ -228,6 +228,29 @@ console.log(memory().tensors > 0, await npy.load("none.npy").catch((error: Error
     expect(run(process.execPath, [main], folder)).toBe(
       'x,y [ 2, 5 ] [ 4, 10 ]\ntrue npy.load: "none.npy": there is no such file.\n',
     );
+  });
+
+  test("with strided/chunked in processes of its own, from both kinds of module", () => {
+    const text = (load: string) => `
+      ${load}
+      const run = async () => {
+        const x = chunked.random([64], { chunks: [8], seed: 1 });
+        const plan = x.map((v) => v * 2).plan({ workers: 2 });
+        const { ran } = await plan.run({ to: "out.zarr", overwrite: true, on: local({ workers: 2 }) });
+        const missing = plan.run({ to: "none.zarr", on: bullmq({ connection: "redis://127.0.0.1:1" }) });
+        console.log(ran, /npm install (ioredis|bullmq)/.test(await missing.catch((error) => error.message)));
+      };
+      run();`;
+    writeFileSync(
+      join(folder, "chunks.mjs"),
+      text('import { bullmq, chunked, local } from "strided/chunked";'),
+    );
+    writeFileSync(
+      join(folder, "chunks.cjs"),
+      text('const { bullmq, chunked, local } = require("strided/chunked");'),
+    );
+    for (const name of ["chunks.mjs", "chunks.cjs"])
+      expect(run(process.execPath, [name], folder)).toBe("8 true\n");
   });
 
   test("by plain JavaScript", () => {

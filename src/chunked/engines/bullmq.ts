@@ -3,19 +3,19 @@
  * message names a task of a plan that the worker has, tasks may run more than once, and an operation is over when its
  * chunks are there. The process that holds a job's lock never computes, so a task may be longer than the lock.
  */
-import { connect } from "node:net";
 import { fail, TensorError } from "../../errors.ts";
 import { type Peers, peer } from "../../io/peer.ts";
 import { readOptions } from "../../ops/arguments.ts";
-import { pendingTasks } from "../resume.ts";
 import type { Executor, OnProgress, Plan, RunContext, TaskReport } from "../types.ts";
-import { drive } from "./drive.ts";
-import { type LocalOptions, readPool, type Seams } from "./local.ts";
-import { checkTask, type Message, readMessage } from "./message.ts";
-import { count, Pool } from "./pool.ts";
+import { type Done, drive } from "./drive.ts";
+import { type PoolOptions, readPool, type Seams } from "./local.ts";
+import { checkTask, type Message, publishPlan, readMessage } from "./message.ts";
+import { nodeModule } from "./node.ts";
+import { cancelled, count, Pool } from "./pool.ts";
 import { isPassing } from "./protocol.ts";
 
-export interface BullmqOptions extends LocalOptions {
+/** Which queue, and how tasks go through it. */
+export interface BullmqOptions extends PoolOptions {
   /** redis://user:password@host:port/database, or rediss:// for TLS. */
   readonly connection: string;
   /** The queue's name, the same for coordinator and workers; default "strided". */
@@ -24,6 +24,8 @@ export interface BullmqOptions extends LocalOptions {
   readonly lock?: number;
   /** Jobs that wait in Redis at one time; default 500. */
   readonly window?: number;
+  /** A folder in which workers look for plans (their `--root`): the plan is written there. Left out: they have it already. */
+  readonly root?: string;
 }
 
 /* What is used of BullMQ ---------------------------------------------------------------------------------------- */
@@ -126,6 +128,7 @@ export async function loadBull(operation: string, peers: Peers = {}): Promise<Bu
 
 /** Is somebody there? Otherwise the first command would wait for ever. */
 export function reach(operation: string, { host, port }: QueueSettings): Promise<void> {
+  const { connect } = nodeModule<typeof import("node:net")>(operation, "node:net");
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, timeout: 5000 });
     const end = (why: string | null) => {
@@ -221,7 +224,10 @@ export function startWorker(bull: Bull, setup: WorkerSetup): QueueWorker {
   return {
     pool,
     close: async () => {
+      // It takes no more jobs; those it has are given back, because the pool ends them.
+      const closing = worker.close();
       await pool.close();
+      await bounded(closing);
       await bounded(worker.close(true));
     },
   };
@@ -246,52 +252,64 @@ async function bounded(promise: Promise<unknown>): Promise<void> {
  *     await plan.run({ to: "z.zarr", work: "work/", on: bullmq({ connection: "redis://127.0.0.1:6379" }) });
  *
  * Needs the packages bullmq and ioredis. With `workers: 0` this process only adds tasks and waits.
+ *
+ * @param options `connection`, `queue`, `root`, `workers`, `lock`, `window`, `timeLimit`, `attempts`
+ * @returns an executor, for `plan.run({ on })`
+ * @throws TensorError where an option is none; the packages and Redis are looked for when a plan is run
+ * @example
+ * bullmq({ connection: "redis://127.0.0.1:6379", workers: 2 }).name; // → bullmq
  */
 export function bullmq(options: BullmqOptions): Executor {
   return bullmqWith(options, {});
 }
 
-export function bullmqWith(options: BullmqOptions, { program, pending = pendingTasks }: Seams): Executor {
-  const names = ["connection", "queue", "lock", "window", "workers", "timeLimit", "attempts"];
+export function bullmqWith(options: BullmqOptions, { program, pending }: Seams): Executor {
+  const names = ["connection", "queue", "lock", "window", "root", "workers", "timeLimit", "attempts"];
   const read = readOptions(OPERATION, options, '{ connection: "redis://127.0.0.1:6379" }', names);
   const settings = readQueue(OPERATION, read);
   const { workers, timeLimit, attempts } = readPool(OPERATION, read);
   const window = count(OPERATION, "window", read.window, 500, 1, 10_000);
-  return {
+  const { root } = read;
+  if (root !== undefined && typeof root !== "string")
+    fail("value", OPERATION, "root is no path.", 'Write { root: "plans" }.');
+  return Object.freeze<Executor>({
     name: OPERATION,
     run: async (plan, context, onProgress) => {
       const bull = await loadBull(OPERATION);
       await reach(OPERATION, settings);
+      if (root !== undefined) await publishPlan(OPERATION, root, plan);
       const own = workers ?? plan.workers;
-      let ledger: Ledger | undefined;
-      let worker: QueueWorker | undefined;
-      try {
-        return await drive(plan, context, onProgress, (tell) => {
-          const mine = new Ledger(bull, settings, plan, attempts, tell, context.signal);
-          ledger = mine;
-          if (own > 0)
-            worker = startWorker(bull, {
-              settings,
-              workers: own,
-              timeLimit,
-              attempts,
-              onProgress: tell,
-              find: async (hash) => (hash === plan.hash ? { plan, context } : null),
-              ...(program === undefined ? {} : { program }),
-            });
-          return { pending, window, task: ({ id }, index) => mine.run(id, index) };
-        });
-      } finally {
-        await Promise.all([worker?.close(), ledger?.close()]);
-      }
+      return drive(plan, context, onProgress, (tell) => {
+        const ledger = new Ledger(bull, settings, plan, attempts, tell);
+        const worker =
+          own === 0
+            ? null
+            : startWorker(bull, {
+                settings,
+                workers: own,
+                timeLimit,
+                attempts,
+                onProgress: tell,
+                find: async (hash) => (hash === plan.hash ? { plan, context } : null),
+                ...(program === undefined ? {} : { program }),
+              });
+        return {
+          window: () => window,
+          task: ({ id }, index) => ledger.run(id, index),
+          close: async () => {
+            await Promise.all([worker?.close(), ledger.close()]);
+          },
+          ...(pending === undefined ? {} : { pending }),
+        };
+      });
     },
-  };
+  });
 }
 
 interface Waiting {
   readonly operation: string;
   readonly index: number;
-  readonly resolve: (done: { report: TaskReport; worker?: string }) => void;
+  readonly resolve: (done: Done) => void;
   readonly reject: (error: unknown) => void;
   /** When something was last known of it. */
   heard: number;
@@ -306,7 +324,6 @@ class Ledger {
   readonly #waiting = new Map<string, Waiting>();
   readonly #timer: NodeJS.Timeout;
   readonly #ready: Promise<unknown>;
-  readonly #signal: AbortSignal | undefined;
   #isLooking = false;
 
   constructor(
@@ -315,11 +332,9 @@ class Ledger {
     plan: Plan,
     attempts: number,
     tell: OnProgress,
-    signal: AbortSignal | undefined,
   ) {
     this.#plan = plan;
     this.#attempts = attempts;
-    this.#signal = signal;
     this.#queue = new bull.Queue(queue, { connection });
     this.#events = new bull.QueueEvents(queue, { connection });
     for (const emitter of [this.#queue, this.#events]) emitter.on("error", () => {});
@@ -345,7 +360,7 @@ class Ledger {
     this.#timer = setInterval(() => void this.#look().catch(() => {}), LOOK);
   }
 
-  async run(operation: string, index: number): Promise<{ report: TaskReport; worker?: string }> {
+  async run(operation: string, index: number): Promise<Done> {
     await this.#ready;
     const id = `${this.#plan.hash.slice(0, 24)}.${operation}.${index}`;
     return new Promise((resolve, reject) => {
@@ -394,19 +409,17 @@ class Ledger {
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    const left = [...this.#waiting.keys()];
+    const left = [...this.#waiting];
     this.#waiting.clear();
-    if (this.#signal?.aborted === true || left.length > 0)
-      await bounded(Promise.allSettled(left.map((id) => this.#queue.remove(id))));
+    for (const [, job] of left) job.reject(cancelled());
+    // Nobody computes for a run that has ended.
+    if (left.length > 0) await bounded(Promise.allSettled(left.map(([id]) => this.#queue.remove(id))));
     await Promise.all([bounded(this.#events.close()), bounded(this.#queue.close())]);
   }
 }
 
 /** What a worker answers, as far as it is numbers: it is shown and added up, nothing more. */
-function doneOf(
-  value: unknown,
-  { operation, index }: { operation: string; index: number },
-): { report: TaskReport; worker?: string } {
+function doneOf(value: unknown, { operation, index }: { operation: string; index: number }): Done {
   let given = value;
   try {
     if (typeof given === "string") given = JSON.parse(given);

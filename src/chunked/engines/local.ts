@@ -1,14 +1,23 @@
-/** Tasks on this machine: `local` in children of this process (or in itself), `shard` a part of them, for batch systems. */
+/** Tasks on this machine: `local` in this process or in children of it, `shard` a part of them, for batch systems. */
 import { fail } from "../../errors.ts";
 import { readOptions } from "../../ops/arguments.ts";
 import { pendingTasks } from "../resume.ts";
 import { runTask } from "../task.ts";
-import type { Executor, OperationSpec, PendingTasks, Plan, RunContext } from "../types.ts";
-import { type Drive, drive, pause } from "./drive.ts";
+import type {
+  Executor,
+  OnProgress,
+  OperationSpec,
+  PendingTasks,
+  Plan,
+  RunContext,
+  RunReport,
+} from "../types.ts";
+import { type Drive, drive, isComplete, pause } from "./drive.ts";
 import { count, Pool } from "./pool.ts";
 
-export interface LocalOptions {
-  /** Processes that compute; default what the plan says. With 0 tasks run in this process, one after the other. */
+/** How tasks are run in processes. */
+export interface PoolOptions {
+  /** Processes that compute; default what the plan says. */
   readonly workers?: number;
   /** Seconds that a task may take; default 3,600. */
   readonly timeLimit?: number;
@@ -16,11 +25,14 @@ export interface LocalOptions {
   readonly attempts?: number;
 }
 
-export interface ShardOptions extends LocalOptions {
-  /** This process's number, from 0. */
-  readonly index: number;
-  /** How many there are. */
-  readonly count: number;
+/** How `local` runs tasks. */
+export interface LocalOptions extends PoolOptions {
+  /** Processes that compute. Left out, or 0: tasks run in this process. */
+  readonly workers?: number;
+}
+
+/** How `shard` runs its part. */
+export interface ShardOptions extends PoolOptions {
   /** Seconds in which no other shard finished anything, after which waiting for them is an error; default 600. */
   readonly patience?: number;
 }
@@ -31,9 +43,9 @@ export interface Seams {
   readonly pending?: PendingTasks;
 }
 
-export const MOST_WORKERS = 1024;
+const MOST_WORKERS = 1024;
 const HOUR = 3600;
-const MOST_SECONDS = 2 ** 31 / 1000 - 1;
+const MOST_SECONDS = Math.floor(2 ** 31 / 1000 - 1);
 
 export interface PoolSettings {
   readonly workers: number | undefined;
@@ -41,140 +53,150 @@ export interface PoolSettings {
   readonly attempts: number;
 }
 
-export function readPool(operation: string, given: LocalOptions): PoolSettings {
+export function readPool(operation: string, given: PoolOptions): PoolSettings {
   const { workers, timeLimit, attempts } = given;
   return {
     workers: workers === undefined ? undefined : count(operation, "workers", workers, 1, 0, MOST_WORKERS),
-    timeLimit: count(operation, "timeLimit", timeLimit, HOUR, 1, Math.floor(MOST_SECONDS)),
+    timeLimit: count(operation, "timeLimit", timeLimit, HOUR, 1, MOST_SECONDS),
     attempts: count(operation, "attempts", attempts, 5, 1, 100),
   };
 }
 
+const poolNames = ["workers", "timeLimit", "attempts"] as const;
+
 /**
- * Runs a plan in processes of this machine: the way if there is nothing else to set up.
+ * Runs tasks on this machine: in this process, or with `workers` in so many processes, each of which has one thread and may
+ * use the plan's memory. A process that dies is replaced and its task tried again.
  *
- *     await plan.run({ to: "z.zarr", work: "work/", on: local({ workers: 2 }) });
+ *     await plan.run({ to: "z.zarr", on: local({ workers: 2 }) });
  *
- * A process that dies is replaced and its task tried again; `workers: 0` runs the tasks in this process.
+ * @param options `workers`, `timeLimit`, `attempts`
+ * @returns an executor, for `plan.run({ on })`
+ * @throws TensorError where an option is none
+ * @example
+ * const x = chunked.full([4, 4], 1, { chunks: [2, 4], dtype: "f32" });
+ * const report = await x.add(1).plan().run({ to: zarr.memoryStore(), on: local() });
+ * report.ran; // → 2
  */
 export function local(options?: LocalOptions): Executor {
   return localWith(options, {});
 }
 
 export function localWith(options: LocalOptions | undefined, seams: Seams): Executor {
-  const settings = readPool(
-    "local",
-    readOptions("local", options, "{ workers: 2 }", ["workers", "timeLimit", "attempts"]),
-  );
-  if (settings.workers === 0) return inProcess(seams);
-  return {
+  const settings = readPool("local", readOptions("local", options, "{ workers: 2 }", [...poolNames]));
+  const { workers = 0 } = settings;
+  return Object.freeze<Executor>({
     name: "local",
-    run: (plan, context, onProgress) => withPool(plan, context, settings, seams, onProgress, () => ({})),
-  };
-}
-
-/** One after the other, here. */
-function inProcess({ pending = pendingTasks }: Seams): Executor {
-  return {
-    name: "local",
-    inProcess: true,
+    inProcess: workers === 0,
     run: (plan, context, onProgress) =>
-      drive(plan, context, onProgress, () => ({
-        pending,
-        window: 1,
-        task: async ({ id }, index) => ({ report: await runTask(plan, id, index, context) }),
-      })),
-  };
+      workers === 0
+        ? inProcess(plan, context, onProgress)
+        : withPool(plan, context, { ...settings, workers }, seams, onProgress),
+  });
 }
 
-async function withPool(
+/** While one task waits for its chunks another computes; all of them together stay within the plan's memory. */
+function inProcess(plan: Plan, context: RunContext, onProgress: OnProgress): Promise<RunReport> {
+  const room = (context.memory ?? plan.memory) - plan.reserved;
+  return drive(plan, context, onProgress, () => ({
+    window: ({ projected }) => Math.max(1, Math.min(plan.workers, Math.floor(room / projected))),
+    task: async ({ id }, index) => ({ report: await runTask(plan, id, index, context) }),
+  }));
+}
+
+function withPool(
   plan: Plan,
   context: RunContext,
-  { workers = plan.workers, timeLimit, attempts }: PoolSettings,
-  { program, pending = pendingTasks }: Seams,
-  onProgress: Parameters<Executor["run"]>[2],
-  more: (pending: PendingTasks) => Partial<Drive>,
-): ReturnType<Executor["run"]> {
-  let pool: Pool | undefined;
-  try {
-    return await drive(plan, context, onProgress, (tell) => {
-      const mine = new Pool({
-        workers,
-        timeLimit,
-        attempts,
-        onProgress: tell,
-        ...(program === undefined ? {} : { program }),
-      });
-      pool = mine;
-      return {
-        pending,
-        // One more than there are children: no child waits for the next task to be asked for.
-        window: workers + 1,
-        task: ({ id }, index) => mine.run(plan, id, index, context),
-        ...more(pending),
-      };
+  { workers = Math.max(1, plan.workers), timeLimit, attempts }: PoolSettings,
+  { program, pending }: Seams,
+  onProgress: OnProgress,
+  more: Partial<Drive> = {},
+): Promise<RunReport> {
+  return drive(plan, context, onProgress, (tell) => {
+    const pool = new Pool({
+      workers,
+      timeLimit,
+      attempts,
+      onProgress: tell,
+      ...(program === undefined ? {} : { program }),
     });
-  } finally {
-    await pool?.close();
-  }
+    return {
+      // One more than there are children: no child waits for the next task to be asked for.
+      window: () => workers + 1,
+      task: ({ id }, index) => pool.run(plan, id, index, context),
+      close: () => pool.close(),
+      ...(pending === undefined ? {} : { pending }),
+      ...more,
+    };
+  });
 }
 
 /**
- * Runs every `count`-th task of a plan, and waits for the others before the next operation: the same program, started `count`
- * times by a batch system, needs no server between them.
+ * Runs every `count`-th task of a plan in processes of this machine, and waits for the others before the next operation: the
+ * same program, started `count` times by a batch system, needs no server between them. What is there stays, so shards may
+ * begin in any order, and again.
  *
- *     await plan.run({ to, work, resume: true, on: shard({ index: Number(process.env.SLURM_ARRAY_TASK_ID), count: 8 }) });
+ *     await plan.run({ to, work, on: shard(Number(process.env.SLURM_ARRAY_TASK_ID), 8) });
+ *
+ * @param index this process's number, from 0
+ * @param count how many there are
+ * @param options `patience`, `workers`, `timeLimit`, `attempts`
+ * @returns an executor, for `plan.run({ on })`
+ * @throws TensorError where the number is not below the count
+ * @example
+ * shard(0, 4).name; // → shard
  */
-export function shard(options: ShardOptions): Executor {
-  return shardWith(options, {});
+export function shard(index: number, count: number, options?: ShardOptions): Executor {
+  return shardWith(index, count, options, {});
 }
 
-export function shardWith(options: ShardOptions, seams: Seams): Executor {
-  const names = ["index", "count", "patience", "workers", "timeLimit", "attempts"];
-  const read = readOptions("shard", options, "{ index: 0, count: 4 }", names);
-  if (read.count === undefined || read.index === undefined)
-    fail("value", "shard", "index and count are needed.", "Write shard({ index: 0, count: 4 }).");
-  const shards = count("shard", "count", read.count, 1, 1, 1e6);
-  const index = count("shard", "index", read.index, 0, 0, shards - 1);
-  const patience = count("shard", "patience", read.patience, 600, 1, Math.floor(MOST_SECONDS));
+export function shardWith(
+  given: number,
+  shards: number,
+  options: ShardOptions | undefined,
+  seams: Seams,
+): Executor {
+  const read = readOptions("shard", options, "{ workers: 2 }", ["patience", ...poolNames]);
+  if (given === undefined || shards === undefined)
+    fail("value", "shard", "its number and their count are needed.", "The first of four: shard(0, 4).");
+  const all = count("shard", "count", shards, 1, 1, 1e6);
+  const index = count("shard", "index", given, 0, 0, all - 1);
+  const patience = count("shard", "patience", read.patience, 600, 1, MOST_SECONDS);
   const settings = readPool("shard", read);
-  return {
+  if (settings.workers === 0) fail("value", "shard", "workers are 0.", "Use 1 or more.");
+  const look = seams.pending ?? pendingTasks;
+  return Object.freeze<Executor>({
     name: "shard",
+    joins: true,
     run: (plan, context, onProgress) =>
-      withPool(
-        plan,
-        context,
-        { ...settings, workers: settings.workers || plan.workers },
-        seams,
-        onProgress,
-        (pending) => ({
-          isOurs: (task) => task % shards === index,
-          others: (operation) => waitForOthers(plan, operation, context, pending, patience),
-        }),
-      ),
-  };
+      withPool(plan, context, settings, seams, onProgress, {
+        isOurs: (task) => task % all === index,
+        others: (operation) => waitForOthers(plan, operation, context, look, patience),
+      }),
+  });
 }
 
-/** Until nothing of an operation is pending; looks are rarer the longer it takes. */
+/** Until nothing of an operation is pending, or the result is there; looks are rarer the longer it takes. */
 async function waitForOthers(
   plan: Plan,
-  operation: OperationSpec,
+  { id }: OperationSpec,
   context: RunContext,
-  pending: PendingTasks,
+  look: PendingTasks,
   patience: number,
 ): Promise<void> {
   let least = Number.POSITIVE_INFINITY;
   let since = performance.now();
   for (let wait = 100; ; wait = Math.min(2 * wait, 5000)) {
-    const left = (await pending(plan, operation.id, context)).length;
-    if (left === 0) return;
+    const left = (await look(plan, id, context)).length;
+    // Whoever ends first removes what lies between.
+    if (left === 0 || (await isComplete(plan, context, look))) return;
     if (left < least) since = performance.now();
     least = Math.min(least, left);
     if (performance.now() - since > patience * 1000)
       fail(
         "worker",
         "shard",
-        `${left} tasks of ${operation.id} belong to other shards, and in ${patience} s none of them was done.`,
+        `${left} tasks of ${id} belong to other shards, and in ${patience} s none of them was done.`,
         "Do the other shards run? Run this one again when they do: what is there is kept.",
       );
     await pause(wait, context.signal);

@@ -3,13 +3,14 @@
  * child that dies is replaced, and its task tried again; one that takes longer than the limit is killed. Children are started
  * when there is work for them.
  */
-import { type ChildProcess, fork } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { fail, TensorError } from "../../errors.ts";
 import type { OnProgress, Plan, RunContext, TaskReport } from "../types.ts";
+import { nodeModule } from "./node.ts";
 import { childProgram } from "./program.ts";
 import { type FromChild, isPassing, PLANS_KEPT, receivedError, type ToChild } from "./protocol.ts";
 
-export interface PoolOptions {
+export interface PoolSetup {
   readonly workers: number;
   /** Seconds that a task may take. */
   readonly timeLimit: number;
@@ -49,7 +50,7 @@ const MOST_STILLBORN = 3;
 const PAUSE = 50;
 
 export class Pool {
-  readonly #options: PoolOptions;
+  readonly #options: PoolSetup;
   readonly #children = new Set<Child>();
   readonly #queue: Task[] = [];
   #ids = 0;
@@ -58,7 +59,7 @@ export class Pool {
   /** Those that wait for their pause to be over. */
   readonly #resting = new Map<NodeJS.Timeout, Task>();
 
-  constructor(options: PoolOptions) {
+  constructor(options: PoolSetup) {
     this.#options = options;
   }
 
@@ -117,7 +118,8 @@ export class Pool {
   }
 
   #start(): void {
-    const { file, execArgv } = childProgram(this.#options.program);
+    const { fork } = nodeModule<typeof import("node:child_process")>("chunked", "node:child_process");
+    const { file, execArgv } = childProgram("chunked", this.#options.program);
     const process_ = fork(file, [String(process.pid)], {
       execArgv,
       // What it prints belongs beside what we print, not among it.
