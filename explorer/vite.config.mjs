@@ -28,6 +28,9 @@ export default defineConfig({
     assetsInlineLimit: 0,
     reportCompressedSize: false,
     chunkSizeWarningLimit: 700,
+    rollupOptions: {
+      input: ["index.html", "gradients.html"].map((page) => fileURLToPath(new URL(page, import.meta.url))),
+    },
   },
   server: { headers: isolation, fs: { allow: [".."] } },
   preview: { headers: isolation },

@@ -3,7 +3,7 @@ import type { CopyStep, KernelStep, NjitStep, Report, Step } from "strided";
 import type { IterationOperand } from "../../src/explain/iteration.ts";
 import { stridedOf } from "./core.ts";
 import { bytes, fill, h, messageView } from "./dom.ts";
-import { FunctionStepper } from "./function-stepper.ts";
+import type { FunctionStepper } from "./function-stepper.ts";
 import type { Named } from "./run.ts";
 import { Stepper } from "./stepper.ts";
 
@@ -98,20 +98,33 @@ export class KernelPanel {
   #pick(report: Report, tensors: readonly Named[], at: number, row: number): void {
     this.#stepper?.stop();
     const { functions, kernels } = report;
-    const step = at < functions.length ? functions[at] : kernels[at - functions.length];
-    this.#onPick(step);
-    try {
-      this.#stepper =
-        step.kind === "njit"
-          ? new FunctionStepper(report.trace({ call: at }))
-          : new Stepper(report.iteration(at - functions.length), step, row, (o) => ownerOf(o, tensors));
-    } catch (error) {
-      this.#stepper = null;
-      fill(this.#body, ...messageView((error as Error).message));
+    if (at < functions.length) {
+      this.#onPick(functions[at]);
+      void this.#pickFunction(report, at);
       return;
     }
-    fill(this.#body, this.#stepper.element);
-    this.#stepper.reveal();
+    const step = kernels[at - functions.length];
+    this.#onPick(step);
+    this.#show(new Stepper(report.iteration(at - functions.length), step, row, (o) => ownerOf(o, tensors)));
+  }
+
+  /** What steps through functions is loaded with the first of them. */
+  async #pickFunction(report: Report, call: number): Promise<void> {
+    this.#stepper = null;
+    fill(this.#body);
+    try {
+      const { FunctionStepper } = await import("./function-stepper.ts");
+      const stepper = new FunctionStepper(report.trace({ call }));
+      if (this.#stepper === null) this.#show(stepper);
+    } catch (error) {
+      fill(this.#body, ...messageView((error as Error).message));
+    }
+  }
+
+  #show(stepper: Stepper | FunctionStepper): void {
+    this.#stepper = stepper;
+    fill(this.#body, stepper.element);
+    stepper.reveal();
   }
 }
 

@@ -35,6 +35,8 @@ const MOST_MILLISECONDS = 3000;
 /** What the program calls while it runs; see program.ts. */
 class Hooks {
   readonly tensors = new Map<string, Tensor>();
+  /** Every constant, by its name. */
+  readonly values: Record<string, unknown> = {};
   readonly output: Line[] = [];
   /** Where in the code the statement begins that runs now. */
   place: number | null = null;
@@ -44,6 +46,7 @@ class Hooks {
     this.place = place;
   }
   keep(values: Readonly<Record<string, unknown>>): void {
+    Object.assign(this.values, values);
     for (const [name, value] of Object.entries(values)) {
       for (const [path, tensor] of tensorsIn(name, value)) this.#name(path, tensor);
     }
@@ -88,13 +91,10 @@ export async function run(code: string): Promise<Outcome> {
   let program: Program | null = null;
   try {
     program = readProgram(code);
-    const wanted = program.wantsAll ? null : program.names.map((n) => n.name);
-    const [main, library] = await Promise.all([load(program.text), libraryWith(wanted)]);
-    checkNames(program, library);
-    const console = consoleOf(hooks);
+    const start = await prepare(program, hooks);
     const report = explain(() =>
       scope(() => {
-        main(hooks, library, console);
+        start();
         return [...hooks.tensors.values()];
       }),
     );
@@ -110,6 +110,35 @@ export async function run(code: string): Promise<Outcome> {
     const mistake = mistakeOf(error, code, program, hooks.place);
     return { code, tensors: [], report: null, output: hooks.output, mistake };
   }
+}
+
+/** Runs a program for its constants, which are there, with their tensors, while `use` runs. */
+export async function withValues(
+  code: string,
+  use: (values: Readonly<Record<string, unknown>>) => void,
+): Promise<Mistake | null> {
+  const hooks = new Hooks();
+  let program: Program | null = null;
+  try {
+    program = readProgram(code);
+    const start = await prepare(program, hooks);
+    scope(() => {
+      start();
+      hooks.place = null;
+      use(hooks.values);
+    });
+    return null;
+  } catch (error) {
+    return mistakeOf(error, code, program, hooks.place);
+  }
+}
+
+/** Loads the program and what it imports; what comes back runs it. */
+async function prepare(program: Program, hooks: Hooks): Promise<() => void> {
+  const wanted = program.wantsAll ? null : program.names.map((n) => n.name);
+  const [main, library] = await Promise.all([load(program.text), libraryWith(wanted)]);
+  checkNames(program, library);
+  return () => main(hooks, library, consoleOf(hooks));
 }
 
 /** A console that prints on the page. */
