@@ -65,6 +65,8 @@ type DTypeOfArray<A> = A extends Uint8ClampedArray
 type Shape = number | readonly number[];
 type NestedOf<T> = T | readonly NestedOf<T>[];
 const dtypeExample = '{ dtype: "f64" }';
+/** Of functions that take a shape: zeros(2, 3) is what some would try. */
+const shapedExample = `${dtypeExample}; several sizes are a list: [2, 3]`;
 
 type ShapeOption = { readonly shape?: readonly number[]; readonly dtype?: undefined };
 type DTypeOption<D> = { readonly dtype?: D };
@@ -119,7 +121,7 @@ export function zeros<D extends DType = DefaultDType>(
   shape: Shape,
   options: DTypeOption<D> = {},
 ): Tensor<NoInfer<D>> {
-  options = readOptions("zeros", options, dtypeExample, ["dtype"]);
+  options = readOptions("zeros", options, shapedExample, ["dtype"]);
   return wrap(create.full("zeros", shape, 0, options.dtype ?? defaultDType())) as Tensor as Tensor<D>;
 }
 /**
@@ -136,7 +138,7 @@ export function ones<D extends DType = DefaultDType>(
   shape: Shape,
   options: DTypeOption<D> = {},
 ): Tensor<NoInfer<D>> {
-  options = readOptions("ones", options, dtypeExample, ["dtype"]);
+  options = readOptions("ones", options, shapedExample, ["dtype"]);
   return wrap(create.full("ones", shape, 1, options.dtype ?? defaultDType())) as Tensor as Tensor<D>;
 }
 /**
@@ -182,7 +184,7 @@ export function empty<D extends DType = DefaultDType>(
   shape: Shape,
   options: DTypeOption<D> = {},
 ): Tensor<NoInfer<D>> {
-  options = readOptions("empty", options, dtypeExample, ["dtype"]);
+  options = readOptions("empty", options, shapedExample, ["dtype"]);
   return wrap(create.empty("empty", shape, options.dtype ?? defaultDType())) as Tensor as Tensor<D>;
 }
 

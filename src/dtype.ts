@@ -286,8 +286,14 @@ export function checkDType(operation: string, name: unknown): DType {
     "dtype",
     operation,
     typeof name === "string" ? `unknown dtype ${JSON.stringify(name)}.` : `the dtype is ${describe(name)}.`,
-    `Use one of ${dtypeNames.join(" ")}.`,
+    `${meantBy(name)}Use one of ${dtypeNames.join(" ")}.`,
   );
+}
+/** NumPy's and torch's names are ours with more letters: float32, uint8, bfloat16. */
+function meantBy(name: unknown): string {
+  const said = typeof name === "string" ? /^(b?f|u|i)(?:loat|int|nt)(\d+)$/.exec(name) : null;
+  const meant = said === null ? "" : said[1] + said[2];
+  return isDType(meant) ? `Did you mean ${meant}? ` : "";
 }
 
 export const isFloat = (d: DType): boolean => dtypes[d].kind === "float";

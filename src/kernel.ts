@@ -82,6 +82,8 @@ export interface Kernel<P extends readonly unknown[] = number[], R = unknown> {
   (...values: P): Scalars<R>;
   /** As calling it, but the result is written into an existing tensor: nothing is allocated. */
   into<F extends DType>(out: Tensor<F>, ...tensors: TensorsFor<P>): Tensor<F>;
+  /** One tensor for each of several results. */
+  into<const O extends readonly Tensor[]>(outs: O, ...tensors: TensorsFor<P>): O;
   /** A kernel whose result has this dtype. */
   as<E extends DType>(dtype: E): Kernel<P, E>;
   /**
@@ -111,6 +113,18 @@ export interface Kernel<P extends readonly unknown[] = number[], R = unknown> {
 type Result = Scalar | readonly [Scalar, ...Scalar[]];
 
 /**
+ * A function of any number of elements and, last, of what it captures. Which parameter is the last one is known when the
+ * function is, and not while its parameters get their types: so all but the first are both.
+ */
+type Capturing<W> = (x: number, ...rest: (number & W)[]) => Result;
+/** Parameters without the captured values. Written out as a number, the last one may be an operand too. */
+type OperandsOf<P extends readonly unknown[]> = P extends readonly [...infer H extends number[], infer L]
+  ? [number, L] extends [L, number]
+    ? [...H, value?: number]
+    : { [K in keyof H]: number }
+  : number[];
+
+/**
  * A function of numbers becomes one of tensors, compiled; what cannot be compiled is an error.
  *
  *     const blend = kernel((a, b) => 0.5 * (a + b));
@@ -132,33 +146,12 @@ export function kernel<P extends number[], R extends Result, C extends DType = n
   captures?: NoCaptures,
   options?: KernelOptions<C>,
 ): Kernel<P, In<R, C>>;
-export function kernel<W extends Captures, R extends Result, C extends DType = never>(
-  fn: (x: number, captured: W) => R,
+export function kernel<W extends Captures, F extends Capturing<W>, C extends DType = never>(
+  fn: F,
   captures: W,
   options?: KernelOptions<C>,
-): Kernel<[x: number], In<R, C>>;
-/** The last parameter is an operand, or a captured value under its own name: the type cannot tell. */
-export function kernel<R extends Result, C extends DType = never>(
-  fn: (x: number, y: number) => R,
-  captures: Captures,
-  options?: KernelOptions<C>,
-): Kernel<[x: number, y?: number], In<R, C>>;
-export function kernel<W extends Captures, R extends Result, C extends DType = never>(
-  fn: (x: number, y: number, captured: W) => R,
-  captures: W,
-  options?: KernelOptions<C>,
-): Kernel<[x: number, y: number], In<R, C>>;
-export function kernel<R extends Result, C extends DType = never>(
-  fn: (x: number, y: number, z: number) => R,
-  captures: Captures,
-  options?: KernelOptions<C>,
-): Kernel<[x: number, y: number, z?: number], In<R, C>>;
-export function kernel<W extends Captures, R extends Result, C extends DType = never>(
-  fn: (x: number, y: number, z: number, captured: W) => R,
-  captures: W,
-  options?: KernelOptions<C>,
-): Kernel<[x: number, y: number, z: number], In<R, C>>;
-/** More parameters than are written out above: how many tensors it takes is not known to the type. */
+): Kernel<OperandsOf<Parameters<F>>, In<ReturnType<F>, C>>;
+/** One captured value that is no number, as the last parameter: how many tensors it takes is not known to the type. */
 export function kernel<R extends Result, C extends DType = never>(
   fn: (...values: never[]) => R,
   captures: Captures,

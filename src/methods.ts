@@ -9,7 +9,7 @@ import { diag, tril, triu } from "./library/creation.ts";
 import { isclose, nanToNum } from "./library/elementwise.ts";
 import { gather, put, scatterAdd, take, takeAlongAxis } from "./library/indexing.ts";
 import { repeat, tile } from "./library/join.ts";
-import { ravel, roll, rot90, split, unstack } from "./library/manipulate.ts";
+import { flatten, ravel, roll, rot90, split, unstack } from "./library/manipulate.ts";
 import { booleanMask, compress, nonzero } from "./library/mask.ts";
 import { pad } from "./library/pad.ts";
 import { dot, type TraceOptions, trace, vecdot } from "./library/products.ts";
@@ -71,6 +71,7 @@ const methods = {
   dot,
   erf,
   erfc,
+  flatten,
   fmax,
   fmin,
   gather,
@@ -159,6 +160,7 @@ interface OfDType<D extends DType> extends OfFloats<D> {
   booleanMask: Method<typeof booleanMask<D>>;
   compress: Method<typeof compress<D>>;
   dot<E extends DType, F extends DType = Promote<D, E>>(b: Tensor<E>): Tensor<NoInfer<F>>;
+  flatten: Method<typeof flatten<D>>;
   gather: Method<typeof gather<D>>;
   median<E extends DType = Floated<D>>(options?: AxisOptions): Tensor<NoInfer<E>>;
   pad: Method<typeof pad<D>>;

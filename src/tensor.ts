@@ -1630,6 +1630,24 @@ export class Tensor<out D extends DType = DType> {
   [inspect](): string {
     return printed(this);
   }
+  /**
+   * Text where text will do; a tensor is no number, and `t * 2` would be NaN.
+   *
+   * @param hint what the language asks for
+   * @returns as `toString`
+   * @throws TensorError where a number is asked for
+   * @example
+   * `${tensor([1.5, 2]).sum()}`; // → Tensor f32 []  3.5
+   */
+  [Symbol.toPrimitive](hint: string): string {
+    if (hint !== "number") return printed(this);
+    return fail(
+      "value",
+      "tensor",
+      "a tensor is no number, and the language's operators do not compute with it.",
+      "Use methods: t.mul(2), t.less(3); t.item() gives the number of a tensor that has one element.",
+    );
+  }
 }
 
 function* iterate<D extends DType>(this: Tensor<D>): IterableIterator<Tensor<D> | ItemOf<D>> {

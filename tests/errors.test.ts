@@ -255,7 +255,7 @@ describe("dtypes", () => {
   it("unknown", () => {
     expect(refused(() => zeros([2], { dtype: wrong("float32") }))).toMatchInlineSnapshot(`
       "(dtype) zeros: unknown dtype "float32".
-        Use one of bool u8 i8 u16 i16 u32 i32 u64 i64 f16 bf16 f32 f64."
+        Did you mean f32? Use one of bool u8 i8 u16 i16 u32 i32 u64 i64 f16 bf16 f32 f64."
     `);
     expect(refused(() => t23().to(wrong(undefined)))).toMatchInlineSnapshot(`
       "(dtype) to: the dtype is undefined.
@@ -813,7 +813,7 @@ describe("functions", () => {
     `);
     expect(refused(() => t23().map(wrong((x: number, y: number) => x + y)))).toMatchInlineSnapshot(`
       "(kernel) map: the function takes 2 values, got 1 tensor.
-        Give one tensor for each parameter; other values are captured by name: kernel(fn, { k: 0.01 })."
+        map gives one element, mapIndex(t, (x, i, j) => …) its index too, zip([a, b], fn) one of each tensor; pass other values by name: { with: { k } }."
     `);
     expect(refused(() => zip([], () => 1))).toMatchInlineSnapshot(`
       "(value) zip: no tensors.

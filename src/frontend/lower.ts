@@ -1293,6 +1293,14 @@ class Lowering {
           : null;
     const object = this.#expression(node.object, scope);
     if (object.kind === "table" || object.kind === "shape") return this.#ofTable(object, node, key);
+    if (object.kind === "at") {
+      const name = node.object.type === "Identifier" ? node.object.name : "at";
+      return this.#refuse(
+        node,
+        "a stencil's neighbours are asked for by a call.",
+        `One offset an axis: ${name}(-1, 0).`,
+      );
+    }
     if (object.kind !== "namespace" || key === null) {
       return this.#refuse(node, "cannot compile this property; only Math.* and Number.* are known.");
     }
@@ -1448,6 +1456,8 @@ class Lowering {
         const into = { guard, effects: this.#effects };
         return { kind: "node", id: inlineTemplate(this.#t, template, ids, params, span, into) };
       }
+      case "table":
+        return this.#refuse(node, "a table is no function.", `Read an element with ${fn.key}.get(i).`);
       case "builtin": {
         const ids = args.map((a, i) => this.#builtinArgument(a, node.arguments[i]));
         const id = fn.apply(this.#t, ids, span);

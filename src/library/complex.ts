@@ -41,6 +41,7 @@ export function complex(re: Tensor, im?: Tensor): Tensor {
  * @example
  * real(tensor([[1, 3], [2, 4]])); // → f32 [1, 2]
  */
+export function real<D extends DType>(z: Tensor<D>): Tensor<D>;
 export function real(z: Tensor): Tensor {
   return pairs("real", z).slice("...", 0);
 }
@@ -52,6 +53,7 @@ export function real(z: Tensor): Tensor {
  * @example
  * imag(tensor([[1, 3], [2, 4]])); // → f32 [3, 4]
  */
+export function imag<D extends DType>(z: Tensor<D>): Tensor<D>;
 export function imag(z: Tensor): Tensor {
   return pairs("imag", z).slice("...", 1);
 }
@@ -63,6 +65,7 @@ export function imag(z: Tensor): Tensor {
  * @example
  * conj(tensor([[1, 3]])); // → f32 [[1, -3]]
  */
+export function conj<D extends DType>(z: Tensor<D>): Tensor<D>;
 export function conj(z: Tensor): Tensor {
   const t = pairs("conj", z);
   return scoped("conj", () => {

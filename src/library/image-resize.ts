@@ -67,6 +67,11 @@ const MOST_PIXELS = 2 ** 20;
  * @example
  * image.resize(tensor([[1, 3], [5, 7]]), [1, 1], { method: "area" }); // → f32 [[4]]
  */
+export function resize<D extends DType>(
+  t: Tensor<D>,
+  size: readonly [number, number],
+  options?: ResizeOptions,
+): Tensor<D>;
 export function resize(t: Tensor, size: readonly [number, number], options: ResizeOptions = {}): Tensor {
   const op = "image.resize";
   const to = numberList(op, "the size", size);

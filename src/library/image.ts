@@ -82,6 +82,10 @@ interface Picture {
  * @example
  * image.fromRGBA(new Uint8Array([1, 2, 3, 255]), { width: 1, alpha: "drop" }); // → u8 [[[1, 2, 3]]]
  */
+export function fromRGBA<E extends NonNullable<FromRGBAOptions["dtype"]> = "u8">(
+  bytes: Uint8ClampedArray | Uint8Array | Picture,
+  options?: FromRGBAOptions & { readonly dtype?: E },
+): Tensor<E>;
 export function fromRGBA(
   bytes: Uint8ClampedArray | Uint8Array | Picture,
   options: FromRGBAOptions = {},
@@ -264,6 +268,7 @@ export interface GrayOptions {
  * @example
  * image.rgbToGray(tensor([[[255, 255, 255]]], { dtype: "u8" })); // → u8 [[255]]
  */
+export function rgbToGray<D extends DType>(t: Tensor<D>, options?: GrayOptions): Tensor<D>;
 export function rgbToGray(t: Tensor, options: GrayOptions = {}): Tensor {
   const op = "image.rgbToGray";
   const { standard = "bt601" } = readOptions(op, options, '{ standard: "bt709" }', ["standard"]);
@@ -294,6 +299,7 @@ export function rgbToGray(t: Tensor, options: GrayOptions = {}): Tensor {
  * @example
  * image.grayToRgb(tensor([[0.5]])); // → f32 [[[0.5, 0.5, 0.5]]]
  */
+export function grayToRgb<D extends DType>(t: Tensor<D>): Tensor<D>;
 export function grayToRgb(t: Tensor): Tensor {
   const op = "image.grayToRgb";
   const { shape } = liveTensor(op, t);
@@ -315,6 +321,7 @@ export function grayToRgb(t: Tensor): Tensor {
  * @example
  * image.rgbToHsv(tensor([0, 1, 0], { dtype: "f64" })).get(1); // → 1
  */
+export function rgbToHsv<D extends DType>(t: Tensor<D>): Tensor<D>;
 export function rgbToHsv(t: Tensor): Tensor {
   return recoloured("image.rgbToHsv", t, [[hue], [hsvSaturation], [largest]]);
 }
@@ -326,6 +333,7 @@ export function rgbToHsv(t: Tensor): Tensor {
  * @example
  * image.hsvToRgb(tensor([0, 1, 1])); // → f32 [1, 0, 0]
  */
+export function hsvToRgb<D extends DType>(t: Tensor<D>): Tensor<D>;
 export function hsvToRgb(t: Tensor): Tensor {
   return recoloured("image.hsvToRgb", t, [
     [ofHsv, { n: 5 }],
@@ -341,6 +349,7 @@ export function hsvToRgb(t: Tensor): Tensor {
  * @example
  * image.rgbToHsl(tensor([1, 0, 0])); // → f32 [0, 1, 0.5]
  */
+export function rgbToHsl<D extends DType>(t: Tensor<D>): Tensor<D>;
 export function rgbToHsl(t: Tensor): Tensor {
   return recoloured("image.rgbToHsl", t, [[hue], [hslSaturation], [lightness]]);
 }
@@ -352,6 +361,7 @@ export function rgbToHsl(t: Tensor): Tensor {
  * @example
  * image.hslToRgb(tensor([0, 1, 0.5])); // → f32 [1, 0, 0]
  */
+export function hslToRgb<D extends DType>(t: Tensor<D>): Tensor<D>;
 export function hslToRgb(t: Tensor): Tensor {
   return recoloured("image.hslToRgb", t, [
     [ofHsl, { n: 0 }],
@@ -398,6 +408,7 @@ const ofHsl = (h: number, s: number, l: number, { n }: { n: number }): number =>
  * @example
  * image.rgbToYuv(tensor([0, 0, 0])).get(0); // → 0
  */
+export function rgbToYuv<D extends DType>(t: Tensor<D>): Tensor<D>;
 export function rgbToYuv(t: Tensor): Tensor {
   return recoloured("image.rgbToYuv", signed("image.rgbToYuv", t), [[luma], [uOf], [vOf]]);
 }
@@ -410,6 +421,7 @@ export function rgbToYuv(t: Tensor): Tensor {
  * @example
  * image.yuvToRgb(tensor([0.5, 0, 0])); // → f32 [0.5, 0.5, 0.5]
  */
+export function yuvToRgb<D extends DType>(t: Tensor<D>): Tensor<D>;
 export function yuvToRgb(t: Tensor): Tensor {
   return recoloured("image.yuvToRgb", signed("image.yuvToRgb", t), [[redOfYuv], [greenOfYuv], [blueOfYuv]]);
 }
@@ -443,6 +455,7 @@ const greenOfYuv = (y: number, u: number, v: number): number =>
  * @example
  * image.rgbToYcbcr(tensor([0, 0, 0], { dtype: "u8" })); // → u8 [0, 128, 128]
  */
+export function rgbToYcbcr<D extends DType>(t: Tensor<D>): Tensor<D>;
 export function rgbToYcbcr(t: Tensor): Tensor {
   const half = middle("image.rgbToYcbcr", t);
   return recoloured("image.rgbToYcbcr", t, [[luma], [cbOf, half], [crOf, half]]);
@@ -455,6 +468,7 @@ export function rgbToYcbcr(t: Tensor): Tensor {
  * @example
  * image.ycbcrToRgb(tensor([255, 128, 128], { dtype: "u8" })); // → u8 [255, 255, 255]
  */
+export function ycbcrToRgb<D extends DType>(t: Tensor<D>): Tensor<D>;
 export function ycbcrToRgb(t: Tensor): Tensor {
   const half = middle("image.ycbcrToRgb", t);
   return recoloured("image.ycbcrToRgb", t, [
@@ -494,6 +508,7 @@ const greenOfYcc = (y: number, cb: number, cr: number, { half }: Middle): number
  * @example
  * image.srgbToLinear(tensor([0, 1, 1])); // → f32 [0, 1, 1]
  */
+export function srgbToLinear<D extends DType>(t: Tensor<D>): Tensor<D>;
 export function srgbToLinear(t: Tensor): Tensor {
   return curved("image.srgbToLinear", t, (x) => (x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4));
 }
@@ -505,6 +520,7 @@ export function srgbToLinear(t: Tensor): Tensor {
  * @example
  * image.linearToSrgb(tensor([0, 0, 0])); // → f32 [0, 0, 0]
  */
+export function linearToSrgb<D extends DType>(t: Tensor<D>): Tensor<D>;
 export function linearToSrgb(t: Tensor): Tensor {
   return curved("image.linearToSrgb", t, (x) =>
     x <= 0.0031308 ? x * 12.92 : 1.055 * x ** (1 / 2.4) - 0.055,

@@ -45,7 +45,7 @@ export interface MapIndexOptions<E extends DType = DType, W = Captures> {
 export function mapIndex<D extends DType, R extends Scalar, E extends DType = Returned<R, D>>(
   t: Tensor<D>,
   fn: (x: number, ...index: number[]) => R,
-  options?: MapIndexOptions<E>,
+  options?: MapIndexOptions<E, never>,
 ): Tensor<NoInfer<E>>;
 export function mapIndex<
   D extends DType,
@@ -54,7 +54,7 @@ export function mapIndex<
   E extends DType = Returned<R, D>,
 >(
   t: Tensor<D>,
-  fn: (x: number, i: number, j: number, captured: W) => R,
+  fn: (x: number, ...index: (number & W)[]) => R,
   options: MapIndexOptions<E, W>,
 ): Tensor<NoInfer<E>>;
 export function mapIndex(t: Tensor, fn: ScalarFunction, given: MapIndexOptions = {}): Tensor {

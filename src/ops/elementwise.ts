@@ -290,7 +290,9 @@ export function checkOperands(operation: string, callable: Callable, operands: r
       "kernel",
       operation,
       `the function takes ${wants} ${wants === 1 ? "value" : "values"}, got ${operands.length} ${operands.length === 1 ? "tensor" : "tensors"}.`,
-      "Give one tensor for each parameter; other values are captured by name: kernel(fn, { k: 0.01 }).",
+      operation === "map"
+        ? "map gives one element, mapIndex(t, (x, i, j) => …) its index too, zip([a, b], fn) one of each tensor; pass other values by name: { with: { k } }."
+        : "Give one tensor for each parameter; other values are captured by name: kernel(fn, { k: 0.01 }).",
     );
   }
 }

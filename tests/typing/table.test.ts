@@ -65,7 +65,16 @@ s.kernel((x, y) => x * y)
 s.kernel((x) => 2 * x).as("i32")(f32)
 s.kernel((x) => 2 * x, {}, { compute: "f32" })(u8)
 s.kernel((x, { k }) => k * x, { k: 2 })(f64)
+s.kernel((x, y, { k }) => k * x + y, { k: 2 })
+s.kernel((x, y, z, w, { k, t }) => k * x + y + z * t.get(w), { k: 2, t: f32 })
+s.kernel((x: number, y: number, { k }: { k: number }) => k * x + y, { k: 2 })
+s.kernel((x, y, { k }) => [x + y, x > k], { k: 2 })(f32, f32)
 s.kernel((x, y) => [x + y, x - y])(f32, f32)
+s.kernel((x, y) => [x + y, x - y]).into([f32, f64], f32, f32)
+s.mapIndex(f32, (x, i, { k }) => x + i * k, { with: { k: 2 } })
+s.mapIndex(f32, (x, i, j, { t }) => x > t.get(i, j), { with: { t: f32 } })
+s.image.rgbToGray(s.image.resize(u8, [2, 2]))
+s.image.fromRGBA(bytes, { width: 2, dtype: "f32" })
 s.kernel((a, b) => a * b).reduce("sum")(u8, u8)
 s.zip([f32, f32], (a, b) => a * b)
 s.zip([u8, u8], (a, b) => (a + b) / 2, { compute: "f32", dtype: "u8" })
@@ -98,6 +107,7 @@ any.mean()
 
 const head = `import * as s from "strided";
 declare const n: number;
+declare const bytes: Uint8ClampedArray;
 declare const any: s.Tensor;
 ${["bool", "u8", "i8", "i16", "i32", "i64", "u64", "f16", "bf16", "f32", "f64"].map((d) => `declare const ${d}: s.Tensor<"${d}">;`).join("\n")}
 `;
@@ -171,7 +181,16 @@ describe("an editor shows", () => {
       s.kernel((x) => 2 * x).as("i32")(f32)                                    Tensor<"i32">
       s.kernel((x) => 2 * x, {}, { compute: "f32" })(u8)                       Tensor<"f32">
       s.kernel((x, { k }) => k * x, { k: 2 })(f64)                             Tensor<"f64">
+      s.kernel((x, y, { k }) => k * x + y, { k: 2 })                           Kernel<[x: number, y: number], number>
+      s.kernel((x, y, z, w, { k, t }) => k * x + y + z * t.get(w), { k: 2, t: f32 }) Kernel<[x: number, y: number, z: number, w: number], number>
+      s.kernel((x: number, y: number, { k }: { k: number }) => k * x + y, { k: 2 }) Kernel<[x: number, y: number], number>
+      s.kernel((x, y, { k }) => [x + y, x > k], { k: 2 })(f32, f32)            [Tensor<"f32">, Tensor<"bool">]
       s.kernel((x, y) => [x + y, x - y])(f32, f32)                             [Tensor<"f32">, Tensor<"f32">]
+      s.kernel((x, y) => [x + y, x - y]).into([f32, f64], f32, f32)            (Tensor<"f32"> | Tensor<"f64">)[]
+      s.mapIndex(f32, (x, i, { k }) => x + i * k, { with: { k: 2 } })          Tensor<"f32">
+      s.mapIndex(f32, (x, i, j, { t }) => x > t.get(i, j), { with: { t: f32 } }) Tensor<"bool">
+      s.image.rgbToGray(s.image.resize(u8, [2, 2]))                            Tensor<"u8">
+      s.image.fromRGBA(bytes, { width: 2, dtype: "f32" })                      Tensor<"f32">
       s.kernel((a, b) => a * b).reduce("sum")(u8, u8)                          Tensor<"f64" | "i64" | "u64">
       s.zip([f32, f32], (a, b) => a * b)                                       Tensor<"f32">
       s.zip([u8, u8], (a, b) => (a + b) / 2, { compute: "f32", dtype: "u8" })  Tensor<"u8">
