@@ -63,11 +63,30 @@ export interface NodeZlib {
   gunzip(bytes: Uint8Array, options: ZlibOptions, done: ZlibDone): void;
   deflate(bytes: Uint8Array, options: ZlibOptions, done: ZlibDone): void;
   inflate(bytes: Uint8Array, options: ZlibOptions, done: ZlibDone): void;
+  gunzipSync(bytes: Uint8Array, options: ZlibOptions & { readonly info: true }): ZlibInfo;
+  inflateSync(bytes: Uint8Array, options: ZlibOptions & { readonly info: true }): ZlibInfo;
+  inflateRawSync(bytes: Uint8Array, options: ZlibOptions & { readonly info: true }): ZlibInfo;
+  createDeflate(options: ZlibOptions): ZlibStream;
+  createInflate(options: ZlibOptions): ZlibStream;
+  createDeflateRaw(options: ZlibOptions): ZlibStream;
+  createInflateRaw(options: ZlibOptions): ZlibStream;
+  createGzip(options: ZlibOptions): ZlibStream;
+  createGunzip(options: ZlibOptions): ZlibStream;
+}
+interface ZlibInfo {
+  readonly buffer: Uint8Array;
+  readonly engine: ZlibStream;
+}
+/** A stream of Node's that packs or unpacks. */
+export interface ZlibStream {
+  /** Bytes that it has taken: those that follow the end of what is packed are not among them. */
+  readonly bytesWritten: number;
 }
 interface ZlibOptions {
   readonly level?: number;
   readonly chunkSize?: number;
   readonly maxOutputLength?: number;
+  readonly highWaterMark?: number;
 }
 type ZlibDone = (error: Error | null, bytes: Uint8Array) => void;
 

@@ -4,7 +4,7 @@
  * unpack to more than deflate can make of its bytes.
  */
 import { crc32, hex } from "./crc32.ts";
-import { MOST_RATIO, unpacked } from "./deflate.ts";
+import { MOST_RATIO, unpacked, unpackedShort } from "./deflate.ts";
 import { textOf } from "./json.ts";
 import { failFile, quoted, whyOutside } from "./names.ts";
 import type { Input, Reader } from "./source.ts";
@@ -265,7 +265,9 @@ export function inflated(
   let at = 0;
   let sum = 0;
   const next = async (): Promise<boolean> => {
-    pieces ??= unpacked("deflate-raw", packedBytes(reader, body, packed), bad);
+    pieces ??=
+      unpackedShort("deflate-raw", () => reader.bytes(body, packed), packed, size, bad) ??
+      unpacked("deflate-raw", packedBytes(reader, body, packed), bad);
     const { done, value } = await pieces.next();
     if (done) return false;
     if (at + value.length > size) bad(`it unpacks to more than its ${size} bytes.`);
