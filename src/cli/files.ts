@@ -26,7 +26,7 @@ const inPieces = /\.(npy|npz|safetensors|gguf|wav|arrow|arrows|feather|ipc|parqu
 
 export const files: Files = {
   async open(source) {
-    const isTable = typeof source === "string" ? /\.(csv|tsv)$/i.test(source) : isText(source);
+    const isTable = typeof source === "string" ? /\.(csv|tsv|txt|dat)$/i.test(source) : isText(source);
     return isTable ? openTable(source) : withBlocks(await open(source));
   },
   async save(path, tensors, from) {
@@ -168,24 +168,30 @@ function isText(bytes: Uint8Array): boolean {
   return head.every((c) => c === 9 || c === 10 || c === 13 || (c >= 32 && c !== 127));
 }
 
-/** A table as its columns where they have names, as one matrix where they have not. */
+/** A table as its columns where they have names, as one matrix where they have not; columns of texts are listed. */
 async function openTable(source: string | Uint8Array): Promise<Archive> {
-  const { data, names } = await csv.load(source);
-  const entry = (name: string, shape: readonly number[]): Entry => ({
+  const { table, texts } = await csv.loadTable(source, undefined, true);
+  const { data, names } = table;
+  const entry = (name: string, shape: readonly number[], dtype: DType | null): Entry => ({
     name,
     type: "text",
-    dtype: data.dtype,
+    dtype,
     shape,
-    bytes: shape.reduce((a, b) => a * b, 8),
+    bytes: dtype === null ? 0 : shape.reduce((a, b) => a * b, 8),
   });
   const isNamed = names !== null && new Set(names).size === names.length;
-  const entries = isNamed ? names.map((name) => entry(name, [data.shape[0]])) : [entry("table", data.shape)];
+  const entries = isNamed
+    ? names.map((name, i) => entry(name, [data.shape[0]], texts.has(i) ? null : data.dtype))
+    : [entry("table", data.shape, texts.size > 0 ? null : data.dtype)];
   return {
     format: "csv",
     entries,
     meta: {},
     async read(name, slice: readonly SliceItem[] = []) {
       const at = entries.findIndex((e) => e.name === name);
+      const text = isNamed ? texts.get(at) : [...texts.values()][0];
+      if (text !== undefined)
+        fail("file", "read", `${JSON.stringify(name)} is no column of numbers: ${text}.`);
       return scope(() => (isNamed ? data.slice(":", at) : data.slice("...")).slice(...slice).clone());
     },
     async close() {

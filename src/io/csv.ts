@@ -8,7 +8,7 @@ import { checkFlag, readList, readOptions } from "../ops/arguments.ts";
 import type { Tensor } from "../tensor.ts";
 import { contiguousView } from "../view/view.ts";
 import { hold, takePlace } from "./into-heap.ts";
-import { textOf } from "./json.ts";
+import { textOf, unshared } from "./json.ts";
 import { failFile, quoted } from "./names.ts";
 import {
   checkSignal,
@@ -23,7 +23,8 @@ import { readPath, toBytes, toFile, type Writing } from "./target.ts";
 
 /** What to read. */
 export interface LoadOptions extends SourceOptions {
-  /** Between cells, one ASCII character. Default: the one of , tab and ; that is most often in the first line. */
+  /** Between cells, one ASCII character. Default: the one of , tab and ; that is most often in the first line; blanks
+   * where that is numbers and blanks. */
   readonly delimiter?: string;
   /** Does the first line name the columns? Default: if any of its cells is no number. */
   readonly header?: boolean;
@@ -64,6 +65,15 @@ const [TAB, LF, CR, SPACE, QUOTE, PLUS, MINUS, DOT] = [9, 10, 13, 32, 34, 43, 45
  * names; // → [a, b]
  */
 export async function load(source: Source, options?: LoadOptions): Promise<Table> {
+  return (await loadTable(source, options, false)).table;
+}
+
+/** A table and, with `mayHaveTexts`, the columns that are no numbers by their first text: those are NaN in it. */
+export async function loadTable(
+  source: Source,
+  options: LoadOptions | undefined,
+  mayHaveTexts: boolean,
+): Promise<{ readonly table: Table; readonly texts: ReadonlyMap<number, string> }> {
   const operation = "csv.load";
   const read = readOptions(operation, options, "{ columns }", loadNames);
   const { delimiter, header, columns, dtype: asked, skip = 0, ...rest } = read;
@@ -75,9 +85,9 @@ export async function load(source: Source, options?: LoadOptions): Promise<Table
   }
   const separator = delimiter === undefined ? null : checkDelimiter(operation, delimiter);
   const { input, signal } = await inputOf(operation, source, rest);
-  const table = new Reading(operation, input.name, dtype, separator, header, wanted, skip);
+  const table = new Reading(operation, input.name, dtype, separator, header, wanted, skip, mayHaveTexts);
   await feed(table, input, signal);
-  return table.finish();
+  return { table: table.finish(), texts: table.texts };
 }
 
 function readColumns(operation: string, given: unknown): readonly (string | number)[] | null {
@@ -145,6 +155,9 @@ const blockFor = (dtype: DType) =>
 
 class Reading {
   readonly operation: string;
+  /** Columns that are no numbers, by number, with the row and the text that say so; where they may be. */
+  readonly texts = new Map<number, string>();
+  readonly #mayHaveTexts: boolean;
   /** Lines with cells that have been read, the header too. */
   row = 0;
   readonly #file: string;
@@ -174,7 +187,9 @@ class Reading {
     header: boolean | undefined,
     wanted: readonly (string | number)[] | null,
     skip: number,
+    mayHaveTexts: boolean,
   ) {
+    this.#mayHaveTexts = mayHaveTexts;
     this.operation = operation;
     this.#file = file;
     this.#dtype = dtype;
@@ -377,7 +392,13 @@ class Reading {
       return /^[+-]?\d+$/.test(clean) ? BigInt(clean.replace(/^\+/, "")) : this.#refuse(clean, column);
     }
     if (clean === "" || isNan(clean)) return kind === "float" ? Number.NaN : this.#refuse(clean, column);
-    return numberIn(clean) ?? this.#refuse(clean, column);
+    return numberIn(clean) ?? this.#textIn(clean, column);
+  }
+
+  #textIn(text: string, column: number): number {
+    if (!this.#mayHaveTexts) return this.#refuse(text, column);
+    if (!this.texts.has(column)) this.texts.set(column, `row ${this.row + 1} is ${quoted(text)}`);
+    return Number.NaN;
   }
 
   #refuse(cell: string | Uint8Array, column: number): never {
@@ -481,7 +502,14 @@ function mostOften(b: Uint8Array, from: number, end: number): number {
     if (b[p] === QUOTE) isOpen = !isOpen;
     else if (!isOpen && counts.has(b[p])) counts.set(b[p], counts.get(b[p])! + 1);
   }
-  return [...counts].sort((x, y) => y[1] - x[1])[0][0];
+  const [delimiter, count] = [...counts].sort((x, y) => y[1] - x[1])[0];
+  const isBlanks = count === 0 && /^[ ]*[-+.\d]\S*([ ]+[-+.\d]\S*)+\s*$/.test(asciiText(b, from, end));
+  return isBlanks ? SPACE : delimiter;
+}
+
+/** Bytes of a line as letters, those beyond ASCII too: to look at, not to keep. */
+function asciiText(b: Uint8Array, from: number, end: number): string {
+  return new TextDecoder("latin1").decode(unshared(b.subarray(from, Math.min(end, from + 4096))));
 }
 
 /* Writing ---------------------------------------------------------------------------------------------- */

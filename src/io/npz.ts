@@ -77,10 +77,26 @@ export async function openInput(
       }
     }
     const other = members.filter((m) => !m.name.endsWith(".npy")).map((m) => m.name);
+    if (items.length === 0 && other.length > 0) failForeign(operation, input.name, other);
     return makeArchive({ format: "npz", file: input.name, items, meta: other.length === 0 ? {} : { other } });
   } finally {
     await reader.close();
   }
+}
+
+/** A zip file of something else. */
+function failForeign(operation: string, file: string, names: readonly string[]): never {
+  const some = names.slice(0, 3).map(quoted).join(", ");
+  const isTorch = names.some((name) => name.endsWith("/data.pkl"));
+  return failFile(
+    operation,
+    file,
+    null,
+    `it is a zip file without arrays: it has ${some}${names.length > 3 ? ", …" : ""}.`,
+    isTorch
+      ? "It is one of PyTorch, which holds a pickle: write its tensors with safetensors.torch.save_file."
+      : "Members of npz end in .npy.",
+  );
 }
 
 /** Bytes that hold a member's header and, mostly, that of its array. */

@@ -28,6 +28,7 @@ import {
   type SourceOptions,
   sourceNames,
 } from "./source.ts";
+import { strangerOf } from "./strangers.ts";
 import { readPath } from "./target.ts";
 import * as wav from "./wav.ts";
 import * as zarr from "./zarr.ts";
@@ -160,6 +161,9 @@ export async function open(source: Source, options?: SourceOptions): Promise<Arc
   }
   const format = formats.find((f) => f.matches?.(head, input.size));
   if (format?.open !== undefined) return format.open("open", input, signal, { peers });
+  const stranger = strangerOf(head);
+  if (stranger !== null)
+    failFile("open", input.name, null, `it is ${stranger.name}, which is not read here.`, stranger.remedy);
   const known = formats
     .flatMap((f) => (f.open === undefined && f.folder === undefined ? [] : f.name))
     .join(", ");

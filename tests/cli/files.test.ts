@@ -73,6 +73,31 @@ describe("tables in text", () => {
     expect((await strided("info", at("nothing.csv"))).code).toBe(1);
   });
 
+  it("lists columns of texts, and says why they are not read", async () => {
+    writeFileSync(at("cities.csv"), "city,lat,lon\nOslo,59.91,10.75\nLima,-12.05,\n");
+    expect((await strided("info", at("cities.csv"))).out).toContain(
+      "city  text   [2]     0 bytes\nlat   f64",
+    );
+    expect((await strided("show", at("cities.csv"), "lat")).out).toContain("[ 59.91, -12.05]");
+    const shown = await strided("show", at("cities.csv"), "city");
+    expect(shown).toMatchObject({
+      code: 1,
+      err: 'strided show: read: "city" is no column of numbers: row 2 is "Oslo".\n',
+    });
+    const converted = await strided("convert", at("cities.csv"), at("cities.npz"));
+    expect(converted.err).toContain('Without it: --except "city".');
+    expect((await strided("convert", at("cities.csv"), at("cities.npz"), "--except", "city")).out).toContain(
+      "2 tensors",
+    );
+    writeFileSync(at("twice.csv"), "a,a\n1,x\n");
+    expect((await strided("show", at("twice.csv"))).err).toContain('row 2 is "x"');
+  });
+
+  it("may have blanks between numbers, and end in .txt", async () => {
+    writeFileSync(at("saved.txt"), " 1.0e+00 -2\n3   4e-1\n");
+    expect((await strided("show", at("saved.txt"))).out).toContain("[[ 1.0, -2.0],\n [ 3.0,  0.4]]");
+  });
+
   it("come by standard input too", async () => {
     const text = new TextEncoder().encode("a,b\n1,2\n");
     expect((await withInput(text, "show", "-", "b")).out).toContain("[2]");

@@ -340,6 +340,10 @@ export const files = family<FileCase>({
   law: "a file that was changed at random gives its tensors or an error that names it, and takes no more memory than it has",
   cases,
   check,
-  kind: ({ file }) => file.slice(file.lastIndexOf(".") + 1),
+  kind: ({ file }) => {
+    const [store, key] = file.split("!");
+    if (key !== undefined) return `${store} ${metadata(key) ? "metadata" : "chunks"}`;
+    return store.slice(store.lastIndexOf(".") + 1);
+  },
   gate: 2000,
 });

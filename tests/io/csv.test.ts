@@ -143,6 +143,24 @@ describe("csv", () => {
     expect(await refusal(text, { columns: ["a", 0] })).toMatch(/named twice/);
   });
 
+  it("takes blanks between numbers where the first line is nothing else", async () => {
+    const read = async (lines: string) => {
+      const { data, names } = await csv.load(new TextEncoder().encode(lines));
+      const found = { rows: data.toArray(), names };
+      data.dispose();
+      return found;
+    };
+    expect(await read("1 2\n3    -4.5\n")).toEqual({
+      rows: [
+        [1, 2],
+        [3, -4.5],
+      ],
+      names: null,
+    });
+    expect(await read("first name\n1\n2\n")).toEqual({ rows: [[1], [2]], names: ["first name"] });
+    expect(await read("2 ,3\n")).toEqual({ rows: [[2, 3]], names: null });
+  });
+
   it("leaves lines out, takes the first for names or not, and other delimiters", async () => {
     expect(await read("# made by\n#\n1 2\n3 4\n", { skip: 2, delimiter: " " })).toEqual({
       rows: [

@@ -375,6 +375,34 @@ describe("npz", () => {
   });
 });
 
+/* Strangers --------------------------------------------------------------------------------------------- */
+
+describe("files of other formats are named, with a way to go on", () => {
+  it.each<[string, Uint8Array, RegExp]>([
+    [
+      "JPEG",
+      joined([0xff, 0xd8, 0xff, 0xe0], "..JFIF"),
+      /it is JPEG, which is not read here.\n.*sharp in Node/,
+    ],
+    ["WebP", joined("RIFF", u32(20), "WEBPVP8 "), /it is WebP/],
+    ["gzip", joined([0x1f, 0x8b, 8, 0], new Uint8Array(20)), /it is gzip, .*\n.*Unpack it first/],
+    ["a pickle", joined([0x80, 4, 0x95], new Uint8Array(20)), /a pickle of Python.*\n.*safetensors/],
+    ["MATLAB", text("MATLAB 5.0 MAT-file, Platform"), /MATLAB 5.*\n.*-v7\.3/],
+    [
+      "PyTorch",
+      zipOf([{ name: "m/data.pkl", data: new Uint8Array(3) }]),
+      /a zip file without arrays: it has "m\/data\.pkl".\n.*save_file/,
+    ],
+    [
+      "a spreadsheet",
+      zipOf([{ name: "xl/a.xml", data: new Uint8Array(3) }]),
+      /without arrays.*\n.*end in \.npy/,
+    ],
+  ])("%s", async (_, bytes, message) => {
+    expect(await refusal(open(bytes))).toMatch(message);
+  });
+});
+
 /* GGUF -------------------------------------------------------------------------------------------------- */
 
 const str = (s: string) => joined(u64(text(s).length), s);
