@@ -23,8 +23,10 @@ import { readPath, toBytes, toFile, type Writing } from "./target.ts";
 
 /** What to read. */
 export interface LoadOptions extends SourceOptions {
-  /** Between cells, one ASCII character. Default: the one of , tab and ; that is most often in the first line; blanks
-   * where that is numbers and blanks. */
+  /**
+   * Between cells, one ASCII character. Default: the one of , tab and ; that is most often in the first line; blanks where
+   * that is numbers and blanks.
+   */
   readonly delimiter?: string;
   /** Does the first line name the columns? Default: if any of its cells is no number. */
   readonly header?: boolean;
