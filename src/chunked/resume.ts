@@ -62,6 +62,39 @@ export async function pendingTasks(
   return pending.sort((a, b) => a - b);
 }
 
+/** How far an operation is, as its store has it. */
+export interface OperationStatus {
+  readonly operation: string;
+  readonly label: string;
+  readonly tasks: number;
+  readonly done: number;
+  /** Is its array there? What lies between operations is made when a run begins, and removed at its end. */
+  readonly isThere: boolean;
+}
+
+/** How far every operation of a plan is: the store is asked, and nobody else. */
+export async function statusOf(plan: Plan, context: RunContext): Promise<readonly OperationStatus[]> {
+  const all: OperationStatus[] = [];
+  for (const { id, label, tasks, output } of plan.operations) {
+    const array = await openZarr(sourceOf(plan, output, context.allow), atPath(plan, output)).catch(absent);
+    const isThere = (array?.attributes as Mark | undefined)?.strided?.plan === plan.hash;
+    const done = isThere ? tasks - (await pendingTasks(plan, id, context)).length : 0;
+    all.push({ operation: id, label, tasks, done, isThere });
+  }
+  return all;
+}
+
+/** Null for an error that says that nothing lies there. */
+function absent(error: unknown): null {
+  if (error instanceof Error && /nothing of Zarr lies at|lies a group/.test(error.message)) return null;
+  throw error;
+}
+
+const atPath = (plan: Plan, name: string): { readonly path?: string } => {
+  const path = pathOf(plan, name);
+  return path === "" ? {} : { path };
+};
+
 interface Mark {
   readonly strided?: { readonly plan?: unknown };
 }
@@ -85,12 +118,8 @@ export async function prepare(plan: Plan, context: RunContext, options: PrepareO
       continue;
     }
     const source = sourceOf(plan, name, context.allow);
-    const path = pathOf(plan, name);
-    const at = path === "" ? {} : { path };
-    const there = await openZarr(source, at).catch((error: unknown) => {
-      if (error instanceof Error && /nothing of Zarr lies at|lies a group/.test(error.message)) return null;
-      throw error;
-    });
+    const at = atPath(plan, name);
+    const there = await openZarr(source, at).catch(absent);
     const owner = (there?.attributes as Mark | undefined)?.strided?.plan;
     if (there !== null && spec.role === "output" && !overwrite) {
       if (!resume) {

@@ -14,6 +14,7 @@ import { type ProgressLine, progressPrinter } from "./progress.ts";
 import { prepare, removeWork } from "./resume.ts";
 import { absolutePath, allowPlan } from "./stores.ts";
 import {
+  type AllowList,
   type ArraySpec,
   type Executor,
   type OnProgress,
@@ -50,7 +51,9 @@ export interface RunOptions extends BindOptions {
 /** What a bound plan needs beside its JSON: objects that only this process has. */
 export interface Bound {
   readonly plan: Plan;
-  readonly given: ReadonlyMap<string, ZarrSource>;
+  readonly given?: ReadonlyMap<string, ZarrSource>;
+  /** What may be opened; default what the plan names. */
+  readonly allow?: AllowList;
 }
 
 /**
@@ -145,7 +148,7 @@ export class ChunkedPlan {
 /** Runs a plan that knows where it writes. */
 export async function runBound(
   operation: string,
-  { plan, given }: Bound,
+  { plan, given, allow = allowPlan(plan, given) }: Bound,
   on: Executor,
   options: Pick<RunOptions, "resume" | "overwrite" | "keep" | "signal" | "progress">,
 ): Promise<RunReport> {
@@ -159,7 +162,7 @@ export async function runBound(
     );
   }
   const { signal, resume = false, overwrite = false } = options;
-  const context = { allow: allowPlan(plan, given), ...(signal === undefined ? {} : { signal }) };
+  const context = { allow, ...(signal === undefined ? {} : { signal }) };
   const joins = on.joins === true;
   if (joins && overwrite) {
     fail(
@@ -178,7 +181,7 @@ export async function runBound(
   } finally {
     line?.end();
   }
-  if (options.keep !== true) await removeWork(plan, context.allow);
+  if (options.keep !== true) await removeWork(plan, allow);
   return report;
 }
 

@@ -12,8 +12,11 @@ import { doctor } from "./commands/doctor.ts";
 import { explain } from "./commands/explain.ts";
 import { info } from "./commands/info.ts";
 import { plot } from "./commands/plot.ts";
+import { run as runPlan } from "./commands/run.ts";
 import { show } from "./commands/show.ts";
 import { stats } from "./commands/stats.ts";
+import { status } from "./commands/status.ts";
+import { worker } from "./commands/worker.ts";
 import { type Host, plainLines, Usage } from "./host.ts";
 import { columns } from "./table.ts";
 
@@ -27,6 +30,9 @@ export const commands: Readonly<Record<string, Command>> = {
   explain,
   bench,
   doctor,
+  run: runPlan,
+  worker,
+  status,
 };
 
 function helpText(): string {

@@ -19,6 +19,8 @@ export interface Host {
   stdin(): Promise<Uint8Array>;
   exists(path: string): boolean;
   write(path: string, text: string): void;
+  /** A signal for whoever wants to end in order when the user says stop; from then on that is all that stop does. */
+  interrupted?(): AbortSignal;
 }
 
 /** A mistake in how a command was called: exit code 2, and where to read more. */

@@ -24,6 +24,25 @@ async function readAll(): Promise<Uint8Array> {
   return Buffer.concat(chunks);
 }
 
+let interruption: AbortController | null = null;
+
+/** Ctrl-C and SIGTERM as a signal; a second one ends the process. */
+function interrupted(): AbortSignal {
+  if (interruption !== null) return interruption.signal;
+  const stop = new AbortController();
+  interruption = stop;
+  for (const [name, code] of [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const) {
+    process.on(name, () => {
+      if (stop.signal.aborted) process.exit(code);
+      stop.abort(new Error(name));
+    });
+  }
+  return stop.signal;
+}
+
 const host: Host = {
   out: (text) => process.stdout.write(`${text}\n`),
   err: (text) => process.stderr.write(text),
@@ -34,6 +53,7 @@ const host: Host = {
   stdin: readAll,
   exists: existsSync,
   write: (path, text) => writeFileSync(path, text),
+  interrupted,
 };
 
 // Whoever reads may have had enough, as head has.

@@ -2,7 +2,6 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bullmq, bullmqWith, loadBull, readQueue, startWorker } from "../../src/chunked/engines/bullmq.ts";
 import { local, localWith, shard, shardWith } from "../../src/chunked/engines/local.ts";
@@ -11,15 +10,23 @@ import { Pool } from "../../src/chunked/engines/pool.ts";
 import type { ProgressEvent } from "../../src/chunked/types.ts";
 import { chunked } from "../../src/chunked.ts";
 import { contextOf, digestOf, fakePlan, isAlive, pendingFake, until } from "./fake.ts";
+import { type Built, buildPrograms } from "./program.ts";
 import { noRedis, Redis } from "./redis.ts";
 
-const program = fileURLToPath(new URL("./fake-child.ts", import.meta.url));
-const seams = { program, pending: pendingFake };
+let program: string;
+let seams: { program: string; pending: typeof pendingFake };
+let built: Built;
 let folder: string;
-beforeAll(() => {
+beforeAll(async () => {
+  built = await buildPrograms({ fake: "./fake-child.ts" });
+  program = built.file("fake");
+  seams = { program, pending: pendingFake };
   folder = mkdtempSync(join(tmpdir(), "strided-engines-"));
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => {
+  built.remove();
+  rmSync(folder, { recursive: true, force: true });
+});
 let made = 0;
 const fresh = () => join(folder, String(made++));
 

@@ -548,6 +548,9 @@ describe("every command", () => {
         explain  what a kernel is compiled to: program, passes, loops, WebAssembly
         bench    a short benchmark of this machine, beside plain loops
         doctor   what this machine has for strided, and what it reaches
+        run      runs a plan of strided/chunked: in processes here, through Redis, or a shard of it
+        worker   computes tasks of runs through Redis, until it is stopped
+        status   how far a run of a plan is, by what lies in its stores
 
       strided COMMAND --help says more. A FILE is a path or a URL, or - for standard input.
       Exit codes: 0 all is well, 1 something differs or failed, 2 called in a way that does not exist.
@@ -581,7 +584,7 @@ describe("every command", () => {
     }
     expect(lines.join("")).toMatchInlineSnapshot(`
       "2 strided: there is no command "inf".
-        info, show, stats, diff, convert, plot, explain, bench, doctor
+        info, show, stats, diff, convert, plot, explain, bench, doctor, run, worker, status
       2 strided info: something is missing.
         strided info FILE [--stats] [--only GLOB] [--json]
       2 strided info: "y.npy" is one word too many.

@@ -7,7 +7,7 @@ import { fail, TensorError } from "../../errors.ts";
 import { type Peers, peer } from "../../io/peer.ts";
 import { readOptions } from "../../ops/arguments.ts";
 import type { Executor, OnProgress, Plan, RunContext, TaskReport } from "../types.ts";
-import { type Done, drive } from "./drive.ts";
+import { type Done, drive, pause } from "./drive.ts";
 import { type PoolOptions, readPool, type Seams } from "./local.ts";
 import { checkTask, type Message, publishPlan, readMessage } from "./message.ts";
 import { nodeModule } from "./node.ts";
@@ -64,9 +64,11 @@ interface Bull {
 const OPERATION = "bullmq";
 /** Milliseconds between two looks at jobs of which nothing was heard. */
 const LOOK = 2000;
-/** Milliseconds for which a job of a plan that is not here is left to others, and how often. */
-const LEAVE = 1000;
-const MOST_LEFT = 30;
+/** Milliseconds for which a job of a plan that is not here is put aside, and for which whoever did so takes no other. */
+const ASIDE = 200;
+const REST = 2000;
+/** So often it is put aside until it is nobody's: for an hour at the least. */
+const MOST_ASIDE = 2000;
 /** Milliseconds that closing may take: Redis may be gone. */
 const FAREWELL = 3000;
 
@@ -177,6 +179,7 @@ export function startWorker(bull: Bull, setup: WorkerSetup): QueueWorker {
     ...(onProgress === undefined ? {} : { onProgress }),
     ...(program === undefined ? {} : { program }),
   });
+  const stop = new AbortController();
   const refuse = (error: unknown): never => {
     const text = error instanceof Error ? error.message : String(error);
     setup.onRefused?.(text);
@@ -193,9 +196,11 @@ export function startWorker(bull: Bull, setup: WorkerSetup): QueueWorker {
       return refuse(error);
     }
     if (found === null) {
-      if ((job.attemptsStarted ?? 0) > MOST_LEFT)
+      if ((job.attemptsStarted ?? 0) > MOST_ASIDE)
         return refuse(new Error(`no worker has the plan ${message.planHash}.`));
-      await job.moveToDelayed(Date.now() + LEAVE, token);
+      await job.moveToDelayed(Date.now() + ASIDE, token);
+      // Others shall have it.
+      await pause(REST, stop.signal).catch(() => {});
       throw new bull.DelayedError();
     }
     try {
@@ -226,6 +231,7 @@ export function startWorker(bull: Bull, setup: WorkerSetup): QueueWorker {
     close: async () => {
       // It takes no more jobs; those it has are given back, because the pool ends them.
       const closing = worker.close();
+      stop.abort();
       await pool.close();
       await bounded(closing);
       await bounded(worker.close(true));

@@ -70,20 +70,26 @@ export async function publishPlan(operation: string, folder: string, plan: Plan)
 /** Files of a folder that are looked at, and bytes of one. */
 const MOST_FILES = 1000;
 const MOST_BYTES = 64 << 20;
-/** Plans that are kept, and milliseconds for which a hash that is not there is believed to be missing. */
+/** Plans that are kept, and milliseconds between two looks at the folder: messages must not keep the disk busy. */
 const MOST_PLANS = 16;
-const MISSING = 500;
+const BETWEEN = 500;
+
+/** The hash that a file had, and when; null: it was no plan. */
+interface Seen {
+  readonly stamp: string;
+  readonly hash: string | null;
+}
 
 /**
- * Plans of a folder: files that end with .json, whatever their names, each checked against its hash when it is asked for. Only
- * a whole hash finds one, so a message chooses no file; what is no plan is passed over.
+ * Plans of a folder: files that end with .json, whatever their names, each checked against its hash. Only a whole hash finds
+ * one, so a message chooses no file; what is no plan is passed over.
  */
 export class PlanFolder {
   readonly #folder: string;
   readonly #plans = new Map<string, Plan>();
-  /** Which hash each file had, at which time and size. */
-  readonly #seen = new Map<string, { readonly stamp: string; readonly hash: string | null }>();
+  #seen = new Map<string, Seen>();
   #looked = Number.NEGATIVE_INFINITY;
+  #looking: Promise<void> | null = null;
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -91,44 +97,49 @@ export class PlanFolder {
 
   /** Null: there is none. */
   async find(hash: string): Promise<Plan | null> {
-    if (!HASH.test(hash)) return null;
     const known = this.#plans.get(hash);
     if (known !== undefined) return known;
-    // Messages with hashes of nothing must not keep the disk busy.
-    if (performance.now() - this.#looked < MISSING) return null;
-    this.#looked = performance.now();
-    return this.#look(hash);
-  }
-
-  async #look(wanted: string): Promise<Plan | null> {
-    const fs = nodeModule<Files>("worker", "node:fs/promises");
-    const { join } = nodeModule<Paths>("worker", "node:path");
-    const names = (await fs.readdir(this.#folder)).filter((name) => name.endsWith(".json"));
-    // The name that run and bullmq give it comes first.
-    const first = `${wanted}.json`;
-    const rest = names.filter((name) => name !== first).slice(0, MOST_FILES);
-    for (const name of names.includes(first) ? [first, ...rest] : rest) {
-      const path = join(this.#folder, name);
-      const facts = await fs.stat(path).catch(() => null);
-      if (facts?.isFile() !== true || facts.size > MOST_BYTES) continue;
-      const stamp = `${facts.mtimeMs} ${facts.size}`;
-      const seen = this.#seen.get(name);
-      if (seen?.stamp === stamp && seen.hash !== wanted) continue;
-      const plan = await planIn(await fs.readFile(path, "utf8").catch(() => ""));
-      this.#seen.set(name, { stamp, hash: plan?.hash ?? null });
-      if (plan?.hash !== wanted) continue;
-      this.#plans.set(wanted, plan);
+    if (performance.now() - this.#looked > BETWEEN) {
+      this.#looking ??= this.#look().finally(() => {
+        this.#looked = performance.now();
+        this.#looking = null;
+      });
+      await this.#looking;
+    }
+    for (const [name, seen] of this.#seen) {
+      if (seen.hash !== hash) continue;
+      const plan = await this.#read(name);
+      if (plan?.hash !== hash) continue;
+      this.#plans.set(hash, plan);
       for (const old of this.#plans.keys()) if (this.#plans.size > MOST_PLANS) this.#plans.delete(old);
       return plan;
     }
     return null;
   }
-}
 
-async function planIn(text: string): Promise<Plan | null> {
-  try {
-    return await checkPlan(JSON.parse(text));
-  } catch {
-    return null;
+  async #look(): Promise<void> {
+    const fs = nodeModule<Files>("worker", "node:fs/promises");
+    const { join } = nodeModule<Paths>("worker", "node:path");
+    const names = (await fs.readdir(this.#folder)).filter((name) => name.endsWith(".json"));
+    const seen = new Map<string, Seen>();
+    for (const name of names.slice(0, MOST_FILES)) {
+      const facts = await fs.stat(join(this.#folder, name)).catch(() => null);
+      if (facts?.isFile() !== true || facts.size > MOST_BYTES) continue;
+      const stamp = `${facts.mtimeMs} ${facts.size}`;
+      const before = this.#seen.get(name);
+      const hash = before?.stamp === stamp ? before.hash : ((await this.#read(name))?.hash ?? null);
+      seen.set(name, { stamp, hash });
+    }
+    this.#seen = seen;
+  }
+
+  async #read(name: string): Promise<Plan | null> {
+    const fs = nodeModule<Files>("worker", "node:fs/promises");
+    const { join } = nodeModule<Paths>("worker", "node:path");
+    try {
+      return await checkPlan(JSON.parse(await fs.readFile(join(this.#folder, name), "utf8")));
+    } catch {
+      return null;
+    }
   }
 }

@@ -119,6 +119,7 @@ export class Pool {
 
   #start(): void {
     const { fork } = nodeModule<typeof import("node:child_process")>("chunked", "node:child_process");
+    const { hostname } = nodeModule<typeof import("node:os")>("chunked", "node:os");
     const { file, execArgv } = childProgram("chunked", this.#options.program);
     const process_ = fork(file, [String(process.pid)], {
       execArgv,
@@ -127,7 +128,7 @@ export class Pool {
       serialization: "json",
     });
     const child: Child = {
-      name: `${process.pid}/${process_.pid ?? "?"}`,
+      name: `${hostname()}/${process_.pid ?? "?"}`,
       process: process_,
       plans: [],
       id: 0,
