@@ -5,6 +5,7 @@ export const killed = [
   "tests/chunked/cli.test.ts",
   "tests/chunked/robust.test.ts",
   "tests/chunked/machines.test.ts",
+  "tests/chunked/projected.test.ts",
 ];
 
 export default defineConfig({

@@ -483,7 +483,7 @@ export class ChunkedArray {
   }
 }
 
-const RESERVED = 128 << 20;
+const RESERVED = 96 << 20;
 
 function factsFrom(operation: string, options: PlanOptions | undefined): PlanFacts {
   const read = readOptions(operation, options, '{ memory: "1 GiB", workers: 2 }', [

@@ -442,14 +442,16 @@ class Planner {
     );
     const own = bytesIn(corner, dtype);
     const apply = { shape, dtype, chunks: cut, role: to.role };
-    const projected = this.#peak(expr, corner) + 3 * own + writeBytes(cut, dtype);
+    const before = (own / product(cut)) * product(cut.filter((_, d) => d !== axis));
+    const sums = bytesIn(corner, expr.dtype) + own + 2 * before;
+    const projected = Math.max(this.#peak(expr, corner), sums) + writeBytes(cut, dtype);
     if (count === 1) {
       const work: Work = { kind: "scan", stage: "apply", expr, axis, offsets: null, dtype };
       return this.#emit("scan", `cumsum of ${labelOf(expr)}`, apply, cut, work, { projected, exprs: [expr] });
     }
     const fold = { kind: "fold", how: "sum", axes: [axis] } as const;
-    const sums = this.#partial(input, fold, 1, count, { dtype }, "work");
-    const { shape: sumShape, chunks: sumChunks } = this.#arrays[sums];
+    const partial = this.#partial(input, fold, 1, count, { dtype }, "work");
+    const { shape: sumShape, chunks: sumChunks } = this.#arrays[partial];
     const keptShape = sumShape.slice(2);
     const keptChunks = sumChunks.slice(2);
     const offsetShape = [count, ...keptShape];
@@ -460,12 +462,12 @@ class Planner {
       "sums before each chunk",
       { shape: offsetShape, dtype, chunks: [1, ...keptChunks], role: "work" },
       offsetBlock,
-      { kind: "scan", stage: "offsets", array: sums },
+      { kind: "scan", stage: "offsets", array: partial },
       {
         projected: 4 * offsetBytes + writeBytes(keptChunks, dtype),
         exprs: [],
         reads: product(offsetShape) * dtypes[dtype].bytes,
-        also: [this.#leaf(sums)],
+        also: [this.#leaf(partial)],
       },
     );
     const work: Work = { kind: "scan", stage: "apply", expr, axis, offsets, dtype };

@@ -377,12 +377,20 @@ function coreOf(shelf: Shelf, path: string, layout: Layout): Core {
         bytes === null ? repeated(to, rawFill, pairs) : viewInChunk(block, picks, inChunk.strides, itemBytes);
       copyBlock(place.at(0, place.bytes), to, bytes ?? rawFill, from);
     };
+    /** Memory for chunks, used again and again: garbage of that size is collected late. */
+    const spare: Uint8Array[] = [];
     const takeChunk = async (key: string, block: readonly Run[]) => {
       const to = viewInSelection(block, picks, whole);
       const isAll = block.every((run, d) => run.count === chunks[d] && picks[d].step === 1);
       if (isPlain && isAll && shelf.fill !== undefined && place.stays && isRun(to)) {
         const found = await shelf.fill(operation, key, place.at(to.offset, chunkBytes), signal);
         if (!found) put(key, block, null);
+        return;
+      }
+      if (packers.length === 0 && shelf.fill !== undefined) {
+        const bytes = spare.pop() ?? new Uint8Array(chunkBytes);
+        put(key, block, (await shelf.fill(operation, key, bytes, signal)) ? bytes : null);
+        spare.push(bytes);
         return;
       }
       const stop = signal === undefined ? {} : { signal };
@@ -486,6 +494,8 @@ function coreOf(shelf: Shelf, path: string, layout: Layout): Core {
       const to = viewInChunk(block, picks, inChunk.strides, itemBytes);
       copyBlock(bytes, to, held.at(), viewInSelection(block, picks, frame));
     };
+    /** Memory that was written and is not held by the store. */
+    const spare: Uint8Array[] = [];
     /** Packed: a chunk with a block of the tensor in it. */
     const packed = async (block: readonly Run[], known: () => Promise<Uint8Array | null>) => {
       const covers = coversChunk(block, picks, chunks, shape);
@@ -495,7 +505,9 @@ function coreOf(shelf: Shelf, path: string, layout: Layout): Core {
         const piece = held.at(from.offset, chunkBytes);
         return shelf.takesHeap && held.stays && shards === null ? piece : piece.slice();
       }
-      const bytes = isAll ? new Uint8Array(chunkBytes) : chunkFrom(covers ? null : await known());
+      const bytes = isAll
+        ? (spare.pop() ?? new Uint8Array(chunkBytes))
+        : chunkFrom(covers ? null : await known());
       into(bytes, block);
       if (layout.big) swapBytes(bytes, itemBytes);
       return packAll(packers, bytes);
@@ -507,7 +519,9 @@ function coreOf(shelf: Shelf, path: string, layout: Layout): Core {
         const there = await shelf.get(operation, unit.key, { most: mostPacked, ...stop });
         return there && unpackAll(packers, there, chunkBytes, badAt(operation, unit.key));
       };
-      await set(operation, unit.key, await packed(block, known), signal);
+      const bytes = await packed(block, known);
+      await set(operation, unit.key, bytes, signal);
+      if (packers.length === 0 && shelf.takesHeap && bytes.buffer !== held.at().buffer) spare.push(bytes);
       step();
     };
     const putShard = async (unit: Unit) => {
