@@ -358,7 +358,8 @@ export function zip(
 export function zip(tensors: readonly Tensor[], fn: ScalarFunction, options: ZipOptions = {}): Tensor {
   const read = readOutput("zip", options, mapNames);
   const callable = callableOf("zip", fn, withTables("zip", read.with));
-  return wrapResult(elementwise("zip", callable, operandsOf("zip", tensors), read), read.tensor);
+  const { out, dtype, compute, tensor } = read;
+  return wrapResult(elementwise("zip", callable, operandsOf("zip", tensors), out, dtype, compute), tensor);
 }
 
 /** The tensors of zip and its like. */

@@ -170,7 +170,6 @@ export function kernel(fn: ScalarFunction, captures: Captures = {}, options: Ker
 export function makeKernel(callable: Callable, dtype: DType | undefined): Kernel {
   // What others see of it: map, zip, folds and kernels that use it.
   const seen = dtype === undefined ? callable : callable.converted(dtype);
-  const options = { dtype, out: undefined, compute: undefined };
   const operandsOf = (tensors: readonly Tensor[]) => {
     const operands = new Array<Strided>(tensors.length);
     for (let k = 0; k < tensors.length; k++) operands[k] = live("kernel", tensors[k]);
@@ -181,7 +180,7 @@ export function makeKernel(callable: Callable, dtype: DType | undefined): Kernel
     if (typeof args[0] === "number") return callOnNumbers(callable, args as number[], several > 0);
     const operands = operandsOf(args as Tensor[]);
     if (several > 0) return elementwiseSeveral("kernel", callable, operands).map((t) => wrap(t));
-    return wrap(elementwise("kernel", callable, operands, options));
+    return wrap(elementwise("kernel", callable, operands, null, dtype));
   };
   const result = Object.assign(call, {
     into: (out: Tensor | readonly Tensor[], ...tensors: Tensor[]) => {
@@ -190,8 +189,7 @@ export function makeKernel(callable: Callable, dtype: DType | undefined): Kernel
         elementwiseSeveral("kernel", callable, operandsOf(tensors), outs.map(stridedOf));
         return out;
       }
-      const into = { dtype, out: live("kernel", out as Tensor), compute: undefined };
-      elementwise("kernel", callable, operandsOf(tensors), into);
+      elementwise("kernel", callable, operandsOf(tensors), live("kernel", out as Tensor), dtype);
       return out;
     },
     reduce: (how: unknown = "sum", options: ReduceOptions = {}) => {

@@ -35,7 +35,7 @@ import { axisList, indexList, numberList, readList, readOptions, without } from 
 import { type AssociativeOptions, associativeReduce } from "./ops/associative.ts";
 import { assign, assignFlat, copyTo } from "./ops/copy.ts";
 import { fromData, type Nested, type Scalar } from "./ops/create.ts";
-import { type ElementwiseOptions, elementwise } from "./ops/elementwise.ts";
+import { elementwise } from "./ops/elementwise.ts";
 import { type Captures, callableOf, type ScalarFunction } from "./ops/function.ts";
 import { matmul } from "./ops/matmul.ts";
 import { type NamedOp, namedCallable } from "./ops/named.ts";
@@ -770,7 +770,8 @@ export class Tensor<out D extends DType = DType> {
   map(fn: ScalarFunction, options: MapOptions = {}): Tensor {
     const read = readOutput("map", options, mapNames);
     const callable = callableOf("map", fn, withTables("map", read.with));
-    return wrapResult(elementwise("map", callable, [live("map", this)], read), read.tensor);
+    const { out, dtype, compute, tensor } = read;
+    return wrapResult(elementwise("map", callable, [live("map", this)], out, dtype, compute), tensor);
   }
   /**
    * Folds axes with a function.
@@ -1914,7 +1915,8 @@ export function splitOperands(
   const tensors: Strided[] = [];
   const scalars: Captured[] = [];
   const kinds: (DType | null)[] = [];
-  for (const x of operands) {
+  for (let k = 0; k < operands.length; k++) {
+    const x = operands[k];
     if (typeof x === "object") {
       const of = live(operation, x);
       tensors.push(of);
@@ -1943,12 +1945,11 @@ export function splitOperands(
   return { tensors, scalars, kinds };
 }
 
-export function namedOp(name: NamedOp, operands: readonly Operand[], options: NamedOptions = {}): Tensor {
+export function namedOp(name: NamedOp, operands: readonly Operand[], options?: NamedOptions): Tensor {
   const read = readOutput(name, options, outputNames);
   const { tensors, scalars, kinds } = splitOperands(name, operands);
   const callable = namedCallable(name, kinds, scalars, read.dtype);
-  const into: ElementwiseOptions = { dtype: undefined, out: read.out, compute: undefined };
-  return wrapResult(elementwise(name, callable, tensors, into), read.tensor);
+  return wrapResult(elementwise(name, callable, tensors, read.out), read.tensor);
 }
 
 export function namedReduction(name: Reduction, t: Tensor, options?: SumOptions): Tensor {

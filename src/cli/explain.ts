@@ -45,8 +45,7 @@ export function explainText(
         .reshape(...shape),
     );
     const callable = new Callable(new Definition(lowered));
-    const options = { dtype: undefined, out: undefined, compute: undefined };
-    const compute = () => wrap(elementwise("kernel", callable, operands.map(stridedOf), options));
+    const compute = () => wrap(elementwise("kernel", callable, operands.map(stridedOf)));
     return parts[part](explain(compute));
   });
 }

@@ -2,7 +2,8 @@
 import type { DType } from "../dtype.ts";
 import { unreachable } from "../errors.ts";
 import { elementwise } from "../ops/elementwise.ts";
-import { execute, prepare } from "../ops/execute.ts";
+import { execute, planned } from "../ops/execute.ts";
+import { paramsOfFold } from "../ops/fold.ts";
 import { elementwiseSeveral } from "../ops/several.ts";
 import { allocate, checkAlive } from "../ops/strided.ts";
 import type { Fold } from "../optimize/reduce.ts";
@@ -93,7 +94,7 @@ function runKernel(kernel: Kernel, given: Given, slots: Slots, make: (id: number
 
 function runMap({ callable }: MapKernel, inputs: readonly Strided[], outs: readonly Strided[]): void {
   if (outs.length > 1) elementwiseSeveral(OPERATION, callable, inputs, outs);
-  else elementwise(OPERATION, callable, inputs, { dtype: undefined, out: outs[0], compute: undefined });
+  else elementwise(OPERATION, callable, inputs, outs[0]);
 }
 
 /* Folds ------------------------------------------------------------------------------------------------------------- */
@@ -107,20 +108,14 @@ const fusedForm: Form<FusedFold> = {
   id: newId(),
   guards: "nothing",
   plan({ what: fold, kernel, inputs, out }) {
-    const { step, finish, first } = fold;
     const frame = fromStart(out!.frame);
     const sources = inputs.map((t) => fromStart(t.frame));
     const dtypes: DType[] = inputs.map((t) => t.dtype);
     const work = { form: "reduce", fold, sources, dtypes, out: frame, ...kernel.work } as const;
     const like = kernel.like === null ? null : likeStored(work, kernel.like);
-    return {
-      ...prepare(like === null ? work : { ...work, like }),
-      dtype: finish.dtype,
-      frame,
-      params: [...step.params, ...finish.params, ...(first?.params ?? [])],
-      told: kernel.text,
-      names: [],
-    };
+    const [dtype, params] = [fold.finish.dtype, paramsOfFold(fold)];
+    const result = { dtype, frame, params, told: kernel.text, names: [] };
+    return planned(like === null ? work : { ...work, like }, result);
   },
 };
 

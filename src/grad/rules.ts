@@ -128,13 +128,13 @@ function giveMade(
   }
   const { to, isFresh } = grads.slot(place);
   if (isFresh) {
-    elementwise(operation, callable, operands, { out: to });
+    elementwise(operation, callable, operands, to);
     return;
   }
   const more = adding();
   // The one that is not among the operands is what is there already.
   const inputs = more.uses.map((t) => t ?? to);
-  elementwise(operation, new Callable(more.definition, { values }), inputs, { out: to });
+  elementwise(operation, new Callable(more.definition, { values }), inputs, to);
 }
 
 export const elementwiseRule: Rule = {

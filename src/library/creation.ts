@@ -371,7 +371,7 @@ export function fromFunction<R extends Scalar, E extends DType = Made<R>>(
             op,
           );
     const dtype = asked ?? (compiled?.dtype === "f64" ? defaultDType() : undefined);
-    const out = wrap(elementwise(op, callable, indices.map(stridedOf), dtype === undefined ? {} : { dtype }));
+    const out = wrap(elementwise(op, callable, indices.map(stridedOf), null, dtype));
     const made = asked === undefined && out.dtype === "f64" ? out.to(defaultDType()) : out;
     return sizes.length === 0 ? made.reshape([]) : made;
   }) as Tensor as Tensor<E>;

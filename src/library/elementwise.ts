@@ -85,9 +85,7 @@ export function nextafter(x: Operand, y: Operand, options: NamedOptions = {}): T
     const inputs = [...operands, ...operands.map((t) => wrap(asBits(stridedOf(t))))];
     const { out } = options;
     if (out?.dtype === dtype) {
-      elementwise(op, neighbourOf(bits), inputs.map(stridedOf), {
-        out: { ...stridedOf(out), dtype: bits },
-      });
+      elementwise(op, neighbourOf(bits), inputs.map(stridedOf), { ...stridedOf(out), dtype: bits });
       return out;
     }
     const made = wrap({ ...elementwise(op, neighbourOf(bits), inputs.map(stridedOf)), dtype });

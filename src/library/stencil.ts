@@ -79,7 +79,7 @@ export function mapIndex(t: Tensor, fn: ScalarFunction, given: MapIndexOptions =
           );
     const natural = made?.dtype === "f64" && isFloat(t.dtype) ? t.dtype : undefined;
     const dtype = asked ?? natural;
-    return wrap(elementwise(op, callable, operands, dtype === undefined ? {} : { dtype }));
+    return wrap(elementwise(op, callable, operands, null, dtype));
   });
 }
 
@@ -234,7 +234,7 @@ function fill(work: Work, t: Tensor, out: Strided): void {
       return stridedOf(source.slice(...items));
     });
     const section = sectionOf(out, box);
-    elementwise("stencil", work.callable, operands, { dtype: work.dtype, out: section });
+    elementwise("stencil", work.callable, operands, section, work.dtype);
   }
 }
 

@@ -144,7 +144,7 @@ function update(name: string, run: Callable, p: Tensor, g: Tensor, remembered: r
   const outs = [p, ...remembered].map(stridedOf);
   const operands = [p, g, ...remembered].map(stridedOf);
   if (outs.length > 1) elementwiseSeveral(name, run, operands, outs);
-  else elementwise(name, run, operands, { out: outs[0], dtype: undefined, compute: undefined });
+  else elementwise(name, run, operands, outs[0]);
 }
 
 const callables = new Map<string, Callable>();

@@ -54,7 +54,9 @@ export function readOptions<O extends object>(
     );
   }
   const read = new Plain();
-  for (const key of Object.keys(options)) {
+  const keys = Object.keys(options);
+  for (let k = 0; k < keys.length; k++) {
+    const key = keys[k];
     if (names !== undefined && !names.includes(key)) failKey(operation, key, names);
     read[key] = snapshot(operation, key, (options as Record<string, unknown>)[key]);
   }
@@ -76,7 +78,7 @@ export function snapshot<T>(operation: string, name: string, value: T): T {
   if (typeof value !== "object" || value === null) return value;
   if (isRevoked(value))
     fail("value", operation, `${name} is a Proxy that was revoked.`, "Pass the thing itself.");
-  return (isList(value) ? copied(operation, name, value, 0, entries(), new Map()) : value) as T;
+  return Array.isArray(value) ? (copied(operation, name, value, 0, entries(), new Map()) as T) : value;
 }
 
 function copied(

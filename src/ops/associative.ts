@@ -71,7 +71,7 @@ export function associativeReduce(
     return withTemporary(result, (before) =>
       withTemporary(
         reduce(operation, callable, { ...t, frame: lastOf(t.frame, axis, rest) }, startless),
-        (after) => elementwise(operation, callable, [before, after], { dtype, compute }),
+        (after) => elementwise(operation, callable, [before, after], null, dtype, compute),
       ),
     );
   });

@@ -1,15 +1,13 @@
 /** Strided copies: any layouts, any dtype pair, overlap-safe. The destination's other bytes stay untouched. */
-import { dtypes } from "../dtype.ts";
 import { fail, list } from "../errors.ts";
 import type { Strided } from "../run/call.ts";
 import { sameLayout, sameShape } from "../run/plans.ts";
 import { sizeOf } from "../view/layout.ts";
-import { kOrderPermutation, viewInOrder } from "../view/loops.ts";
 import { overlaps } from "../view/overlap.ts";
 import { reshape } from "../view/reshape.ts";
-import { broadcastTo, contiguousView, isContiguous, type View } from "../view/view.ts";
-import { copyCall, copyForm, execute } from "./execute.ts";
-import { allocate, checkAlive, checkWritable, filled, withTemporary } from "./strided.ts";
+import { broadcastTo, contiguousView, type View } from "../view/view.ts";
+import { copyCall, copyForm, execute, orderedForm } from "./execute.ts";
+import { allocate, checkAlive, checkWritable, withTemporary } from "./strided.ts";
 import { tellCopy } from "./tell.ts";
 
 /** dst[…] = src[…], src broadcast to dst's shape; as if src had been copied first. */
@@ -47,11 +45,8 @@ export function copyTo<D extends Strided["dtype"]>(
   keepOrder = false,
 ): Strided<D> {
   checkAlive(operation, src);
-  const { frame } = src;
-  const order = keepOrder && !isContiguous(frame) ? kOrderPermutation([frame], frame.shape) : null;
-  const layout = order === null ? undefined : viewInOrder(frame.shape, dtypes[dtype].bytes, order);
-  const out = allocate(operation, dtype, frame.shape, layout);
-  return filled(out, () => copyElements(operation, out, src));
+  const form = keepOrder ? orderedForm : copyForm;
+  return execute(form, copyCall(operation, null, src, dtype)) as Strided<D>;
 }
 
 /** Equal element counts are given. */

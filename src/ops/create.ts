@@ -23,7 +23,6 @@ import { resolveShape } from "../view/reshape.ts";
 import { extent, type View } from "../view/view.ts";
 import { checkOptionalDType, entries, numberList, readList, readOptions } from "./arguments.ts";
 import { assign } from "./copy.ts";
-import { prepare } from "./execute.ts";
 import { allocate, filled, withTemporary } from "./strided.ts";
 
 /** One value: a number, a bigint or a boolean. */
@@ -397,7 +396,9 @@ function stepsByKernel(
       }));
       // A rule that fills memory is nobody's operation: nobody is told.
       const frames = [to, columns, base].map((t) => fromStart(t.frame));
-      prepare({ form: "elementwise", program, frames }).prepared.run(to, [columns, base], [start, step]);
+      engine()
+        .executor.prepare({ form: "elementwise", program, frames })
+        .run(to, [columns, base], [start, step]);
     };
     const { itemBytes } = out.frame;
     run(

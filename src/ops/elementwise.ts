@@ -7,29 +7,19 @@ import { engine } from "../engine.ts";
 import { describe, fail, list, TensorError } from "../errors.ts";
 import { refusalMessage } from "../frontend/refusal.ts";
 import type { Evaluator } from "../ir/eval.ts";
-import type { Program } from "../ir/node.ts";
 import type { Strided } from "../run/call.ts";
-import { type Call, type Form, fromStart, newId, type Plan } from "../run/call.ts";
+import { type Call, type Form, fromStart, newId } from "../run/call.ts";
 import { sameShape } from "../run/plans.ts";
 import { broadcastShapes } from "../view/broadcast.ts";
-import { kOrderPermutation, viewInOrder } from "../view/loops.ts";
-import { broadcastTo, contiguousView, isContiguous, type View } from "../view/view.ts";
-import { checkOptionalDType, own } from "./arguments.ts";
-import { execute, perform, prepare } from "./execute.ts";
+import { outputView } from "../view/loops.ts";
+import { broadcastTo, type View } from "../view/view.ts";
+import { checkOptionalDType } from "./arguments.ts";
+import { execute, perform, planned, planOf } from "./execute.ts";
 import type { Callable, Definition } from "./function.ts";
 import { checkSize } from "./limits.ts";
 import { allocate, checkAlive, checkWritable, filled, holding } from "./strided.ts";
 import { tellFallback } from "./tell.ts";
 import { warnCalled } from "./warn.ts";
-
-export interface ElementwiseOptions {
-  /** dtype of the result; default: what the function makes of its operands' dtypes. */
-  readonly dtype?: DType | undefined;
-  /** Write here instead of into a new tensor; results are converted to its dtype. */
-  readonly out?: Strided | undefined;
-  /** Operands are converted to it first: the function computes in it, called or compiled. */
-  readonly compute?: DType | undefined;
-}
 
 interface ElementwiseCall extends Call {
   readonly what: Definition;
@@ -37,21 +27,26 @@ interface ElementwiseCall extends Call {
   readonly dtype: DType | undefined;
 }
 
+/**
+ * @param out written instead of a new tensor; results are converted to its dtype
+ * @param dtype of the result; default: what the function makes of its operands' dtypes
+ * @param compute operands are converted to it first: the function computes in it, called or compiled
+ */
 export function elementwise(
   operation: string,
   plain: Callable,
   operands: readonly Strided[],
-  given: ElementwiseOptions = {},
+  out: Strided | null = null,
+  dtype?: DType,
+  compute?: DType,
 ): Strided {
   checkOperands(operation, plain, operands);
-  const dtype = checkOptionalDType(operation, own(given, "dtype"));
-  const compute = checkOptionalDType(operation, own(given, "compute"));
-  const out = own(given, "out") ?? null;
-  const callable = compute === undefined ? plain : plain.computed(compute);
-  const { definition: what, kinds } = callable;
+  checkOptionalDType(operation, dtype);
+  const callable = checkOptionalDType(operation, compute) === undefined ? plain : plain.computed(compute!);
+  const { definition: what } = callable;
   if (what === null) return callElements(operation, callable, operands, out, dtype, compute);
   const values = callable.valuesFor(operation);
-  const facts = [what.id, kinds, dtype];
+  const facts = dtype === undefined ? callable.facts : [...callable.facts, dtype];
   return execute(elementwiseForm, { operation, what, facts, inputs: operands, out, values, callable, dtype });
 }
 
@@ -62,15 +57,14 @@ const elementwiseForm: Form<ElementwiseCall> = {
     const { shape, views } = commonViews(operation, inputs);
     if (out !== null) checkOut(operation, out, shape);
     const types = inputs.map((t) => t.dtype);
-    const own = callable.program(types, dtype, operation)!;
-    checkSize(operation, callable, own);
-    const program = out === null ? own : storedInto(own, out.dtype);
-    const frame = fromStart(out?.frame ?? outputView(program.dtype, shape, views));
+    const program = callable.program(types, dtype, operation, out === null ? [] : [out.dtype])!;
+    checkSize(operation, callable, program);
+    const frame = fromStart(out?.frame ?? outputView(shape, dtypes[program.dtype].bytes, views));
     const frames = [frame, ...views.map(fromStart)];
     const { dtype: made, params } = program;
-    const ready = prepare({ form: "elementwise", program, frames });
     const told = callable.template!;
-    return { ...ready, dtype: made, frame, params, told, names: told.params };
+    const result = { dtype: made, frame, params, told, names: told.params };
+    return planned({ form: "elementwise", program, frames }, result);
   },
 };
 
@@ -84,14 +78,6 @@ export function commonViews(
     sameShape(t.frame.shape, shape) ? t.frame : broadcastTo(t.frame, shape),
   );
   return { shape, views };
-}
-
-/** A new output is laid out as its inputs are. */
-export function outputView(dtype: DType, shape: readonly number[], views: readonly View[]): View {
-  const { bytes } = dtypes[dtype];
-  return views.every(isContiguous)
-    ? contiguousView(shape, bytes)
-    : viewInOrder(shape, bytes, kOrderPermutation(views, shape));
 }
 
 /* Functions that are called ----------------------------------------------------------------------------------- */
@@ -142,8 +128,8 @@ function callElements(
     const kinds = new Set(results.map((x) => typeof x));
     const of = kinds.size > 1 && !kinds.has("bigint") ? 0 : (results[0] ?? 0);
     const produces = dtypeOfResult(operation, of, working);
-    const made =
-      out ?? allocate(operation, dtype ?? produces, shape, outputView(dtype ?? produces, shape, views));
+    const stored = dtype ?? produces;
+    const made = out ?? allocate(operation, stored, shape, outputView(shape, dtypes[stored].bytes, views));
     checkAlive(operation, made);
     const fill = () => storeResults(operation, callable, inputs, made, results, produces);
     if (out === null) filled(made, fill);
@@ -166,16 +152,9 @@ function storeResults(
   const types = [out, ...inputs].map((t) => t.dtype);
   let next = 0;
   const evaluate: Evaluator = () => resultValue(operation, results[next++], produces);
-  const plan: Plan = {
-    work: { form: "elementwise", program: null, frames },
-    prepared: e.interpreter.prepareEach(frames, "function", types, produces, () => evaluate),
-    dtype: out.dtype,
-    frame: frames[0],
-    params: [],
-    misfit: null,
-    told: callable.fn,
-    names: [],
-  };
+  const result = { dtype: out.dtype, frame: frames[0], params: [], told: callable.fn, names: [] };
+  const prepared = e.interpreter.prepareEach(frames, "function", types, produces, () => evaluate);
+  const plan = planOf({ form: "elementwise", program: null, frames }, prepared, result);
   perform(e, { operation, what: callable, facts: [], inputs, out, values: [] }, plan, out, [], null);
 }
 
@@ -248,22 +227,6 @@ function failResult(operation: string, result: unknown): never {
   );
 }
 
-const stored = new WeakMap<Program, Map<DType, Program>>();
-
-/** The program with its result converted to the dtype of an output that was there before. */
-function storedInto(program: Program, dtype: DType): Program {
-  if (program.dtype === dtype) return program;
-  const known = stored.get(program) ?? new Map<DType, Program>();
-  stored.set(program, known);
-  let cast = known.get(dtype);
-  if (cast === undefined) {
-    const nodes = [...program.nodes, { op: "cast", dtype, args: [program.result] } as const];
-    cast = { ...program, nodes, result: nodes.length - 1, dtype };
-    known.set(dtype, cast);
-  }
-  return cast;
-}
-
 function commonShape(operation: string, operands: readonly Strided[]): readonly number[] {
   const { shape } = operands[0].frame;
   if (operands.every((t) => sameShape(t.frame.shape, shape))) return shape;
@@ -282,7 +245,7 @@ export function checkOperands(operation: string, callable: Callable, operands: r
       "Give one tensor for each parameter of the function, at least one.",
     );
   }
-  for (const t of operands) checkAlive(operation, t);
+  for (let k = 0; k < operands.length; k++) checkAlive(operation, operands[k]);
   const wants = callable.template?.inputs;
   // Fewer parameters than tensors are fine, as in JavaScript: the function ignores the rest.
   if (wants !== undefined && wants > operands.length) {

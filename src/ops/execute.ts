@@ -16,44 +16,44 @@ import {
   idOf,
   newId,
   type Plan,
+  type Prepared,
   type Strided,
+  type Work,
 } from "../run/call.ts";
+import { typeIds } from "../run/plans.ts";
 import type { Asked, Routine } from "../run/routine.ts";
-import { sizeOf } from "../view/layout.ts";
+import { checkShape, sizeOf } from "../view/layout.ts";
+import { outputView } from "../view/loops.ts";
 import { overlaps, sameElements } from "../view/overlap.ts";
-import { broadcastTo } from "../view/view.ts";
+import { broadcastTo, contiguousView, type View } from "../view/view.ts";
 import { mayFail, runChecked } from "./failure.ts";
-import { allocate, checkWritable, withTemporary } from "./strided.ts";
+import { allocate, checkWritable } from "./strided.ts";
 import { tellCopy, tellInterpreted } from "./tell.ts";
 
 /** Runs a call. Given back is its output, which holds its storage if the call made it. */
 export function execute<C extends Call>(form: Form<C>, call: C): Strided {
   const e = engine();
   if (e.tracer !== null) return e.tracer.execute(form, call);
-  const { plan, planning } = planOf(e, form, call);
+  const { plan, planning } = lookUp(e, form, call);
   const { out } = call;
   const params = paramsOf(call, plan);
   if (out === null) return make(e, call, plan, params, planning);
   checkWritable(call.operation, out);
-  const why = whyAside(form, call, plan, out);
-  if (why !== null) {
-    aside(call.operation, out, out.dtype, why, (made) => {
+  const isShared = isInTheWay(form, call.inputs, out);
+  // What fails halfway must change nothing.
+  if (isShared || plan.mayFail) {
+    const why = isShared ? "the output overlaps an operand" : "an element may fail";
+    aside(call.operation, [out], why, ([made]) => {
       const own = { ...call, out: made };
-      const again = planOf(e, form, own);
+      const again = lookUp(e, form, own);
       perform(e, own, again.plan, made, paramsOf(own, again.plan), again.planning);
     });
   } else perform(e, call, plan, out, params, planning);
   return out;
 }
 
-/** Why a result is not made where it is to be; null: it is. What fails halfway must change nothing. */
-function whyAside<C extends Call>(form: Form<C>, call: C, { work }: Plan, out: Strided): string | null {
-  if (isInTheWay(form, call.inputs, out)) return "the output overlaps an operand";
-  return mayFail(work) ? "an element may fail" : null;
-}
-
 /** The plan of a call, and what making it took; null: it was there before. */
-function planOf<C extends Call>(
+function lookUp<C extends Call>(
   e: Engine,
   form: Form<C>,
   call: C,
@@ -74,7 +74,7 @@ function planOf<C extends Call>(
 export function executeSeveral<C extends Call>(form: Form<C>, call: C, outs: readonly Strided[]): Strided[] {
   const e = engine();
   if (e.tracer !== null) return e.tracer.executeSeveral(form, call, outs);
-  const { plan, planning } = planOf(e, form, call);
+  const { plan, planning } = lookUp(e, form, call);
   const params = paramsOf(call, plan);
   const inputs = call.inputs.slice(outs.length);
   const made: Strided[] = [];
@@ -102,9 +102,8 @@ function make(
   params: readonly Value[],
   planning: Planning | null,
 ): Strided {
-  const { dtype, frame } = plan;
-  const storage = createStorage(e.heap, sizeOf(frame.shape) * frame.itemBytes, call.operation);
-  const made = { dtype, storage, frame, readOnly: false };
+  const storage = createStorage(e.heap, plan.bytes, call.operation);
+  const made = { dtype: plan.dtype, storage, frame: plan.frame, readOnly: false };
   try {
     perform(e, call, plan, made, params, planning);
   } catch (error) {
@@ -128,7 +127,7 @@ export function perform(
     e.listener({ kind: "begins", call, plan, out, planning });
   }
   e.recorder?.writes?.(call.operation, out);
-  if (mayFail(plan.work)) runChecked(e, call, plan, out, params);
+  if (plan.mayFail) runChecked(e, call, plan, out, params);
   else plan.prepared.run(out, call.inputs, params);
   out.storage.version++;
   e.listener?.({ kind: "ran", call, plan, out, planning });
@@ -139,7 +138,7 @@ const none: readonly Value[] = [];
 
 /** The captured values in the dtypes the plan wants. */
 function paramsOf({ operation, values }: Call, { params }: Plan): readonly Value[] {
-  if (params.length === 0) return none;
+  if (values.length === 0) return none;
   const converted = new Array<Value>(params.length);
   for (let i = 0; i < params.length; i++) converted[i] = paramValue(values[i], params[i], operation);
   return converted;
@@ -165,27 +164,48 @@ export function isInTheWay(
   return false;
 }
 
-/** Makes a result beside an output that it cannot be made in, and copies it there. */
+/** Makes results (of another dtype, if one is given) beside outputs that they cannot be made in, and copies them there. */
 export function aside(
   operation: string,
-  out: Strided,
-  dtype: DType,
+  outs: readonly Strided[],
   why: string,
-  fill: (made: Strided) => void,
+  fill: (made: readonly Strided[]) => void,
+  as?: DType,
 ): void {
-  const made = allocate(operation, dtype, out.frame.shape);
-  tellCopy(operation, made.storage.bytes, `${why}, so the result is made aside first`);
-  withTemporary(made, () => {
+  const made: Strided[] = [];
+  try {
+    for (const { dtype, frame } of outs) made.push(allocate(operation, as ?? dtype, frame.shape));
+    const bytes = made.reduce((sum, { storage }) => sum + storage.bytes, 0);
+    tellCopy(operation, bytes, `${why}, so the result is made aside first`);
     fill(made);
-    execute(copyForm, copyCall(operation, out, made));
-  });
+    made.forEach((from, k) => {
+      execute(copyForm, copyCall(operation, outs[k], from));
+    });
+  } finally {
+    for (const { storage } of made) storage.release();
+  }
 }
 
-/** What does the work: the executor, or the interpreter where that one refuses. */
-export function prepare(work: Described): Pick<Plan, "work" | "prepared" | "misfit"> {
+/** A plan of work for the executor, or for the interpreter where that one refuses. */
+export function planned(work: Described, result: PlannedResult): Plan {
   const { executor, interpreter } = engine();
   const misfit = executor.refuses(work);
-  return { work, prepared: (misfit === null ? executor : interpreter).prepare(work), misfit };
+  return planOf(work, (misfit === null ? executor : interpreter).prepare(work), result, misfit);
+}
+
+/** What a plan says besides the work. */
+type PlannedResult = Pick<Plan, "dtype" | "frame" | "more" | "params" | "told" | "names">;
+
+/** A plan of work that was made ready. */
+export function planOf(
+  work: Work,
+  prepared: Prepared,
+  result: PlannedResult,
+  misfit: string | null = null,
+): Plan {
+  const { dtype, frame, more, params, told, names } = result;
+  const bytes = sizeOf(frame.shape) * frame.itemBytes;
+  return { work, prepared, mayFail: mayFail(work), bytes, dtype, frame, more, params, misfit, told, names };
 }
 
 /* Programs and copies --------------------------------------------------------------------------------------- */
@@ -200,13 +220,13 @@ export const programForm: Form<Call> = {
 function programPlan(
   form: "elementwise" | "copy",
   program: Program,
-  out: Strided,
+  out: Pick<Strided, "dtype" | "frame">,
   inputs: readonly Strided[],
   told: string | null,
 ): Plan {
   const frames = [out, ...inputs].map((t) => fromStart(t.frame));
-  const { dtype, params } = program;
-  return { ...prepare({ form, program, frames }), dtype, frame: frames[0], params, told, names: [] };
+  const { params } = program;
+  return planned({ form, program, frames }, { dtype: out.dtype, frame: frames[0], params, told, names: [] });
 }
 
 export function programCall(
@@ -219,41 +239,51 @@ export function programCall(
   return { operation, what: program, facts: [idOf(program)], inputs, out, values };
 }
 
-/** out[…] = in[…], of one shape and of different memory. */
-export const copyForm: Form<Call> = {
+/** out[…] = in[…], of one shape and of different memory. Where there is no output, `layout` says how the new one lies. */
+const copying = (layout: (operation: string, src: View, itemBytes: number) => View): Form<Call> => ({
   id: newId(),
   guards: "nothing",
-  plan({ what, inputs, out }) {
-    const told = inputs[0].dtype === out!.dtype ? "x => x" : `x => ${out!.dtype}(x)`;
-    return programPlan("copy", what as Program, out!, inputs, told);
+  plan({ operation, what, inputs, out }) {
+    const program = what as Program;
+    const [src] = inputs;
+    const dtype = out?.dtype ?? (program.nodes.length === 1 ? src.dtype : program.dtype);
+    const frame = out?.frame ?? layout(operation, src.frame, dtypes[dtype].bytes);
+    const told = src.dtype === dtype ? "x => x" : `x => ${dtype}(x)`;
+    return programPlan("copy", program, { dtype, frame }, inputs, told);
   },
-};
+});
+/** Row-major. */
+export const copyForm = copying((operation, { shape }, itemBytes) => {
+  checkShape(operation, shape);
+  return contiguousView(shape, itemBytes);
+});
+/** In the source's memory order. */
+export const orderedForm = copying((operation, src, itemBytes) => {
+  checkShape(operation, src.shape);
+  return outputView(src.shape, itemBytes, [src]);
+});
 
-export function copyCall(operation: string, out: Strided, src: Strided): Call {
-  const { what, facts } = copyOf(src.dtype, out.dtype);
+export function copyCall(operation: string, out: Strided | null, src: Strided, dtype = out!.dtype): Call {
+  const { what, facts } = copyOf(src.dtype, dtype);
   return { operation, what, facts, inputs: [src], out, values: none as [] };
 }
 
 /** What memory of that many bytes an element is moved as: the bits stay unread, so NaNs keep their payload. */
 const rawTypes = { 1: "u8", 2: "u16", 4: "u32", 8: "u64" } as const;
-const copies = new Map<DType, Map<DType, Pick<Call, "what" | "facts">>>();
+const copies = new Map<number, Pick<Call, "what" | "facts">>();
 
 /** x => x, converted: four programs serve all copies of one dtype. */
 function copyOf(from: DType, to: DType): Pick<Call, "what" | "facts"> {
-  const raw = rawTypes[dtypes[from].bytes];
-  const [of, as] = from === to ? [raw, raw] : [from, to];
-  let row = copies.get(of);
-  if (row === undefined) {
-    row = new Map();
-    copies.set(of, row);
-  }
-  let copy = row.get(as);
+  const { bytes } = dtypes[from];
+  const key = from === to ? bytes : 32 * typeIds[from] + typeIds[to];
+  let copy = copies.get(key);
   if (copy === undefined) {
     const b = new Builder();
+    const of = from === to ? rawTypes[bytes] : from;
     const x = b.input(0, of);
-    const what = b.finish(of === as ? x : b.cast(as, x), [of]);
+    const what = b.finish(from === to ? x : b.cast(to, x), [of]);
     copy = { what, facts: [idOf(what)] };
-    row.set(as, copy);
+    copies.set(key, copy);
   }
   return copy;
 }

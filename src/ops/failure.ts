@@ -13,17 +13,8 @@ import { FAILURE, failed } from "../wasm/program/failure.ts";
 /** Elements and rounds that are interpreted to find the first element that fails. */
 const MOST_INTERPRETED = 3_000_000;
 
-const known = new WeakMap<Work, boolean>();
-
 /** May an element of this work fail? */
-export function mayFail(work: Work): boolean {
-  let may = known.get(work);
-  if (may === undefined) {
-    may = programsOf(work).some(({ nodes }) => nodes.some(isEffect));
-    known.set(work, may);
-  }
-  return may;
-}
+export const mayFail = (work: Work): boolean => programsOf(work).some(({ nodes }) => nodes.some(isEffect));
 
 function programsOf(work: Work): Program[] {
   if (work.form === "matmul") return [];

@@ -5,7 +5,7 @@ import { type Fold, type FoldMaking, makeFold } from "../optimize/reduce.ts";
 import type { Strided } from "../run/call.ts";
 import { type Call, type Captured, type Form, fromStart, idOf, newId, type Plan } from "../run/call.ts";
 import type { View } from "../view/view.ts";
-import { execute, prepare } from "./execute.ts";
+import { execute, planned } from "./execute.ts";
 
 /** An input of a fold, in the common shape; or the position of an element in its fold, in C order. */
 export type Source = Strided | "position";
@@ -68,16 +68,17 @@ export function foldPlan(
   told: Plan["told"],
   names: readonly string[] = [],
 ): Plan {
-  const { step, finish, first } = fold;
-  return {
-    ...prepare({ form, fold, sources, dtypes, isFolded, out, init }),
-    dtype: finish.dtype,
-    frame: out,
-    params: [...step.params, ...finish.params, ...(first?.params ?? [])],
-    told,
-    names,
-  };
+  const { dtype } = fold.finish;
+  const work = { form, fold, sources, dtypes, isFolded, out, init };
+  return planned(work, { dtype, frame: out, params: paramsOfFold(fold), told, names });
 }
+
+/** dtypes of a fold's captured values. */
+export const paramsOfFold = ({ step, finish, first }: Fold): DType[] => [
+  ...step.params,
+  ...finish.params,
+  ...(first?.params ?? []),
+];
 
 const folds = new WeakMap<Program, Map<string, Fold>>();
 

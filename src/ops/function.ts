@@ -15,7 +15,7 @@ import {
   Table,
   TemplateBuilder,
 } from "../frontend/template.ts";
-import { type Id, type Program, severalOf, type Template } from "../ir/node.ts";
+import { type Id, type Node, type Program, resultsOf, severalOf, type Template } from "../ir/node.ts";
 import { fastRules, simplify } from "../optimize/rules.ts";
 import { type Captured, newId } from "../run/call.ts";
 import { checkFunction, readOptions } from "./arguments.ts";
@@ -42,22 +42,39 @@ export class Definition {
     this.fastMath = fastMath;
   }
 
-  /** The program for operands of these dtypes and captured values of these kinds. */
+  /** The program for operands of these dtypes and captured values of these kinds, and for such outputs if they are given. */
   program(
     inputs: readonly DType[],
     kinds: readonly ParamKind[],
     dtype: DType | undefined,
     operation: string,
+    outs: readonly DType[] = [],
   ): Program {
-    const key = `${inputs.join()}|${kinds.join()}|${dtype ?? ""}`;
+    const key = `${inputs.join()}|${kinds.join()}|${dtype ?? ""}|${outs.join()}`;
     let program = this.#programs.get(key);
     if (program === undefined) {
-      program = specialize(this.template, inputs, kinds, { dtype, operation });
-      if (this.fastMath) program = simplify(program, fastRules);
+      program =
+        outs.length > 0
+          ? storedInto(this.program(inputs, kinds, dtype, operation), outs)
+          : specialize(this.template, inputs, kinds, { dtype, operation });
+      if (this.fastMath && outs.length === 0) program = simplify(program, fastRules);
       this.#programs.set(key, program);
     }
     return program;
   }
+}
+
+/** The program with its results converted to the dtypes of outputs that were there before. */
+function storedInto(program: Program, outs: readonly DType[]): Program {
+  const results = resultsOf(program);
+  if (results.every((id, k) => program.nodes[id].dtype === outs[k])) return program;
+  const nodes: Node[] = program.nodes.filter(({ op }) => op !== "tuple");
+  const args = results.map((id, k) =>
+    nodes[id].dtype === outs[k] ? id : nodes.push({ op: "cast", dtype: outs[k], args: [id] }) - 1,
+  );
+  const [dtype] = outs;
+  const result = outs.length === 1 ? args[0] : nodes.push({ op: "tuple", dtype, args }) - 1;
+  return { ...program, nodes, result, dtype };
 }
 
 /** What a callable has besides its definition. */
@@ -79,8 +96,8 @@ export class Callable {
   readonly values: readonly Captured[];
   /** What a kernel was given by name: values, functions, other kernels. */
   readonly captures: Captures;
-  /** What programs depend on, of the captured values: their kinds. */
-  readonly kinds: number | string;
+  /** What plans depend on, of the function: what stands for it, and of the captured values their kinds. */
+  readonly facts: readonly (number | string)[];
   /** The tables whose facts are among the captured values. */
   readonly tables: readonly Table[];
 
@@ -90,7 +107,7 @@ export class Callable {
     this.fn = fn ?? null;
     this.values = values ?? none;
     this.captures = captures ?? noCaptures;
-    this.kinds = kindsOf(this.values);
+    this.facts = [definition?.id ?? 0, kindsOf(this.values)];
     this.tables = tables ?? noTables;
   }
 
@@ -161,8 +178,13 @@ export class Callable {
   }
 
   /** The program for these operand dtypes; null when the function could not be compiled. */
-  program(inputs: readonly DType[], dtype?: DType, operation = "kernel"): Program | null {
-    return this.definition?.program(inputs, this.values.map(paramKind), dtype, operation) ?? null;
+  program(
+    inputs: readonly DType[],
+    dtype?: DType,
+    operation = "kernel",
+    outs?: readonly DType[],
+  ): Program | null {
+    return this.definition?.program(inputs, this.values.map(paramKind), dtype, operation, outs) ?? null;
   }
 }
 

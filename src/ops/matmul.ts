@@ -11,7 +11,7 @@ import { overlaps } from "../view/overlap.ts";
 import { broadcastTo, contiguousView, type View } from "../view/view.ts";
 import { checkFlag, own } from "./arguments.ts";
 import { elementwise } from "./elementwise.ts";
-import { aside, execute, prepare } from "./execute.ts";
+import { aside, execute, planned } from "./execute.ts";
 import { namedCallable } from "./named.ts";
 import { checkAlive, checkWritable, withTemporary } from "./strided.ts";
 
@@ -109,13 +109,10 @@ const productForm: Form<ProductCall> = {
     const full =
       out === null ? contiguousView([...plan.batch, plan.m, plan.n], bytes) : asMatrices(out, a, b);
     const frame = plan.shape.length === full.shape.length ? full : contiguousView(plan.shape, bytes);
-    const ready = prepare({
-      form: "matmul",
-      frames: [full, plan.a, plan.b].map(fromStart) as [View, View, View],
-      dtypes: [dtype, a.dtype, b.dtype],
-      sign,
-    });
-    return { ...ready, dtype, frame, params: [], told: `out[i, j] ${sign} Σ a[i, k] · b[k, j]`, names: [] };
+    const frames = [full, plan.a, plan.b].map(fromStart) as [View, View, View];
+    const work = { form: "matmul", frames, dtypes: [dtype, a.dtype, b.dtype], sign } as const;
+    const told = `out[i, j] ${sign} Σ a[i, k] · b[k, j]`;
+    return planned(work, { dtype, frame, params: [], told, names: [] });
   },
 };
 
@@ -180,9 +177,8 @@ function matmulInto(out: Strided, a: Strided, b: Strided, accumulate: boolean): 
     return out;
   }
   if (out.dtype === held) return run(productForm, a, b, out);
-  aside(operation, out, held, `the product is ${held} and the output ${out.dtype}`, (made) => {
-    run(productForm, a, b, made);
-  });
+  const why = `the product is ${held} and the output ${out.dtype}`;
+  aside(operation, [out], why, ([made]) => run(productForm, a, b, made), held);
   return out;
 }
 
@@ -216,7 +212,7 @@ function addProduct(
   const product = run(productForm, a, b, null);
   withTemporary(product, () => {
     const callable = namedCallable(how === "add" ? "add" : "sub", [out.dtype, product.dtype], []);
-    elementwise("matmul", callable, [out, product], { out });
+    elementwise("matmul", callable, [out, product], out);
   });
 }
 

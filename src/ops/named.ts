@@ -8,6 +8,7 @@ import { TemplateBuilder } from "../frontend/template.ts";
 import type { Id } from "../ir/node.ts";
 import type { OpName } from "../ir/ops.ts";
 import type { Captured } from "../run/call.ts";
+import { typeIds } from "../run/plans.ts";
 import { checkOptionalDType } from "./arguments.ts";
 import { Callable, Definition } from "./function.ts";
 
@@ -256,7 +257,6 @@ const table: Record<NamedOp, NamedRow> = rows;
 const cache = new Map<string, Callable>();
 
 /** Operands of those rows whose callable follows from dtypes and kinds alone, as digits of a number. */
-const typeIds = Object.fromEntries(dtypeNames.map((d, i) => [d, i + 1])) as Record<DType, number>;
 const [NUMBER, BOOLEAN] = [dtypeNames.length + 1, dtypeNames.length + 2];
 const quick = new Map<NamedOp, Map<number, Callable>>();
 

@@ -20,14 +20,14 @@ import type { Program, Template } from "../ir/node.ts";
 import type { Ending } from "../optimize/reduce.ts";
 import { foldMisfitOf } from "../optimize/size.ts";
 import type { Strided } from "../run/call.ts";
-import { type Call, type FoldWork, type Form, fromStart, newId, type Plan } from "../run/call.ts";
+import { type Call, type FoldWork, type Form, fromStart, newId } from "../run/call.ts";
 import type { FoldSteps } from "../run/interpret.ts";
 import { broadcastViews } from "../view/broadcast.ts";
 import { normalizeAxes, normalizeAxis } from "../view/layout.ts";
 import { contiguousView, type View } from "../view/view.ts";
 import { axisList, changed, checkFlag, checkOptionalDType, readOptions, without } from "./arguments.ts";
 import { callChecked, calledIn, dtypeOfResult, elementwise, resultValue } from "./elementwise.ts";
-import { execute, perform } from "./execute.ts";
+import { execute, perform, planOf } from "./execute.ts";
 import { foldOf, foldPlan } from "./fold.ts";
 import { Callable, Definition } from "./function.ts";
 import { allocate, checkAlive, filled, holding } from "./strided.ts";
@@ -135,8 +135,7 @@ function reduceBy(
   const { result, ending, map } = extras;
   const what = callable.definition!;
   const facts = [
-    what.id,
-    callable.kinds,
+    ...callable.facts,
     axis === undefined || typeof axis === "number" ? axis : String(axisList(operation, axis)),
     keepdims ?? false,
     dtype,
@@ -240,16 +239,7 @@ function fillCalled(
     finish: ([acc]) => convert(acc, dtype, out.dtype),
   };
   const prepared = e.interpreter.prepareFold(work, "function", init, () => steps);
-  const plan: Plan = {
-    work,
-    prepared,
-    dtype: out.dtype,
-    frame,
-    params: [],
-    misfit: null,
-    told: callable.fn,
-    names: [],
-  };
+  const plan = planOf(work, prepared, { dtype: out.dtype, frame, params: [], told: callable.fn, names: [] });
   const call = { operation, what: callable, facts: [], inputs: [t], out, values: [] };
   return filled(out, () => holding([t], () => perform(e, call, plan, out, [], null)));
 }
@@ -375,7 +365,7 @@ function plainReduce(
   options: ReduceOptions,
   compute: DType | undefined,
 ): Strided {
-  const mapped = elementwise(operation, map, tensors, compute === undefined ? {} : { compute });
+  const mapped = elementwise(operation, map, tensors, null, undefined, compute);
   try {
     const why = "map and reduce could not be fused, so the mapped values are stored first";
     tellCopy(operation, mapped.storage.bytes, why);
@@ -493,10 +483,10 @@ export function scan(
   const dtype = checkOptionalDType(operation, options.dtype);
   const compute = checkOptionalDType(operation, options.compute);
   const callable = compute === undefined ? plain : plain.computed(compute);
-  const { definition: what, kinds } = callable;
+  const { definition: what } = callable;
   if (what === null) return callScan(operation, callable, inputs[0], options);
   const values = callable.valuesFor(operation);
-  const facts = [what.id, kinds, axis, init, dtype, compute];
+  const facts = [...callable.facts, axis, init, dtype, compute];
   return execute(scanForm, { operation, what, facts, inputs, out: null, values, callable, options });
 }
 

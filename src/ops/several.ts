@@ -1,15 +1,14 @@
 /** Functions that return a list: one loop, several outputs. */
+import { dtypes } from "../dtype.ts";
 import { fail } from "../errors.ts";
-import { Builder } from "../ir/build.ts";
-import { isEffect, type Program, resultsOf, severalOf } from "../ir/node.ts";
+import { isEffect, resultsOf, severalOf } from "../ir/node.ts";
 import { type Call, type Form, fromStart, newId, type Strided } from "../run/call.ts";
+import { outputView } from "../view/loops.ts";
 import { overlaps } from "../view/overlap.ts";
-import { checkOperands, checkOut, commonViews, outputView } from "./elementwise.ts";
-import { copyCall, copyForm, execute, executeSeveral, isInTheWay, prepare } from "./execute.ts";
+import { checkOperands, checkOut, commonViews } from "./elementwise.ts";
+import { aside, executeSeveral, isInTheWay, planned } from "./execute.ts";
 import type { Callable, Definition } from "./function.ts";
 import { checkSize } from "./limits.ts";
-import { allocate } from "./strided.ts";
-import { tellCopy } from "./tell.ts";
 
 interface SeveralCall extends Call {
   readonly what: Definition;
@@ -27,11 +26,10 @@ export function elementwiseSeveral(
 ): Strided[] {
   checkOperands(operation, callable, operands);
   if (outs.length > 0) checkOutputs(operation, callable, operands, outs);
-  const { definition, kinds } = callable;
   const values = callable.valuesFor(operation);
-  const what = definition!;
+  const what = callable.definition!;
   const run = (into: readonly Strided[]) => {
-    const facts = [what.id, kinds, into.length];
+    const facts = [...callable.facts, into.length];
     const inputs = [...into, ...operands];
     const call = { operation, what, facts, inputs, out: null, values, callable, outs: into.length };
     return executeSeveral(severalForm, call, into);
@@ -41,22 +39,12 @@ export function elementwiseSeveral(
   const mayFail = callable.template!.nodes.some(isEffect);
   const clash = outs.map((out) => mayFail || isInTheWay(guard, operands, out));
   if (!clash.includes(true)) return run(outs);
-  const made = outs.map((out, k) => (clash[k] ? allocate(operation, out.dtype, out.frame.shape) : out));
-  try {
-    const asides = made.filter((_, k) => clash[k]);
-    const bytes = asides.reduce((sum, t) => sum + t.storage.bytes, 0);
-    const why = mayFail ? "an element may fail" : "an output overlaps an operand";
-    tellCopy(operation, bytes, `${why}, so the result is made aside first`);
-    run(made);
-    made.forEach((t, k) => {
-      if (clash[k]) execute(copyForm, copyCall(operation, outs[k], t));
-    });
-    return [...outs];
-  } finally {
-    made.forEach((t, k) => {
-      if (clash[k]) t.storage.release();
-    });
-  }
+  const why = mayFail ? "an element may fail" : "an output overlaps an operand";
+  const shared = outs.filter((_, k) => clash[k]);
+  aside(operation, shared, why, (made) => {
+    run(outs.map((out, k) => (clash[k] ? made[shared.indexOf(out)] : out)));
+  });
+  return [...outs];
 }
 
 const severalForm: Form<SeveralCall> = {
@@ -66,31 +54,20 @@ const severalForm: Form<SeveralCall> = {
     const [outs, inputs] = [all.slice(0, count), all.slice(count)];
     const { shape, views } = commonViews(operation, inputs);
     const types = inputs.map((t) => t.dtype);
-    const own = callable.program(types, undefined, operation)!;
-    checkSize(operation, callable, own);
-    const program = count === 0 ? own : storedInto(own, outs);
+    const stored = outs.map((t) => t.dtype);
+    const program = callable.program(types, undefined, operation, stored)!;
+    checkSize(operation, callable, program);
     const outputs = resultsOf(program).map((id, k) => {
       const { dtype } = program.nodes[id];
-      return { dtype, frame: fromStart(outs[k]?.frame ?? outputView(dtype, shape, views)) };
+      return { dtype, frame: fromStart(outs[k]?.frame ?? outputView(shape, dtypes[dtype].bytes, views)) };
     });
     const frames = [...outputs.map((o) => o.frame), ...views.map(fromStart)];
     const [{ dtype, frame }, ...more] = outputs;
     const told = callable.template!;
-    const ready = prepare({ form: "elementwise", program, frames });
-    return { ...ready, dtype, frame, more, params: program.params, told, names: told.params };
+    const result = { dtype, frame, more, params: program.params, told, names: told.params };
+    return planned({ form: "elementwise", program, frames }, result);
   },
 };
-
-/** The program with each result converted to the dtype of its output. */
-function storedInto(program: Program, outs: readonly Strided[]): Program {
-  const b = new Builder();
-  const places: number[] = [];
-  for (const node of program.nodes) {
-    if (node.op !== "tuple") places.push(b.add({ ...node, args: node.args.map((a) => places[a]) }));
-  }
-  const results = resultsOf(program).map((id, k) => b.cast(outs[k].dtype, places[id]));
-  return b.finish(b.tuple(...results), program.inputs, program.params);
-}
 
 function checkOutputs(
   operation: string,

@@ -60,11 +60,15 @@ export interface Output {
 export interface Plan {
   readonly work: Work;
   readonly prepared: Prepared;
+  /** May an element of it fail? */
+  readonly mayFail: boolean;
+  /** Bytes of the output. */
+  readonly bytes: number;
   /** The output, where the call brings none. */
   readonly dtype: DType;
   readonly frame: View;
   /** Outputs besides the first, where there are several. */
-  readonly more?: readonly Output[];
+  readonly more?: readonly Output[] | undefined;
   /** dtypes of the captured values. */
   readonly params: readonly DType[];
   /** Why it is interpreted, where it should be compiled. */

@@ -78,8 +78,10 @@ function isSame(entry: Entry, form: Form<never>, call: Call, mode: number): bool
   const { facts, frames, dtypes, out, outType } = entry;
   const { inputs, facts: own } = call;
   if (entry.form !== form || entry.mode !== mode || frames.length !== inputs.length) return false;
-  if (facts.length !== own.length) return false;
-  for (let i = 0; i < facts.length; i++) if (!Object.is(facts[i], own[i])) return false;
+  if (facts !== own) {
+    if (facts.length !== own.length) return false;
+    for (let i = 0; i < facts.length; i++) if (!Object.is(facts[i], own[i])) return false;
+  }
   for (let k = 0; k < inputs.length; k++) {
     if (inputs[k].dtype !== dtypes[k] || !sameLayout(inputs[k].frame, frames[k])) return false;
   }
@@ -101,7 +103,8 @@ export function sameShape(a: readonly number[], b: readonly number[]): boolean {
 
 /* Hashing --------------------------------------------------------------------------------------------------- */
 
-const typeIds = Object.fromEntries(dtypeNames.map((d, i) => [d, i + 1])) as Record<DType, number>;
+/** A number from 1 to 31 for each dtype. */
+export const typeIds = Object.fromEntries(dtypeNames.map((d, i) => [d, i + 1])) as Record<DType, number>;
 const PRIME = 0x9e3779b1;
 
 const mix = (hash: number, x: number): number => Math.imul(hash ^ x, PRIME) ^ (hash >>> 15);

@@ -7,7 +7,7 @@
  * loops.
  */
 import { unreachable } from "../errors.ts";
-import { isContiguous, type View } from "./view.ts";
+import { contiguousView, isContiguous, type View } from "./view.ts";
 
 /** Loop k visits, in operand v, byte offsets[v] + Σ strides[v][k]·i[k] for 0 ≤ i[k] < shape[k]. */
 export interface LoopNest {
@@ -78,6 +78,13 @@ export function viewInOrder(
     step *= Math.max(shape[d], 1);
   }
   return { shape: shape.slice(), strides, offset, itemBytes };
+}
+
+/** A new output lies as its inputs do. */
+export function outputView(shape: readonly number[], itemBytes: number, views: readonly View[]): View {
+  return views.every(isContiguous)
+    ? contiguousView(shape, itemBytes)
+    : viewInOrder(shape, itemBytes, kOrderPermutation(views, shape));
 }
 
 // ---- axis order -------------------------------------------------------------------------------------
