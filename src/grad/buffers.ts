@@ -8,7 +8,7 @@ import { engine } from "../engine.ts";
 import { createStorage, type Storage } from "../memory/storage.ts";
 import { share } from "../ops/strided.ts";
 import type { Strided } from "../run/call.ts";
-import { sameLayout } from "../run/plans.ts";
+import { sameShape } from "../run/plans.ts";
 import { namedOp, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
 import { selfOverlaps } from "../view/overlap.ts";
@@ -20,6 +20,8 @@ interface Buffer {
   /** The bytes of the traced storage that it stands for. */
   readonly start: number;
   readonly end: number;
+  /** Of how many storages it is the buffer, all of the same gradient: before one of them is written, it gets its own. */
+  readonly users: { count: number };
 }
 
 export class Buffers {
@@ -39,6 +41,12 @@ export class Buffers {
   at(place: Strided): Strided | null {
     const buffer = this.#of.get(place.storage);
     return buffer === undefined ? null : seen(buffer, place);
+  }
+
+  /** The same, to be written. */
+  owned(place: Strided): Strided | null {
+    const buffer = this.#of.get(place.storage);
+    return buffer === undefined ? null : seen(this.#unshared(place.storage, buffer), place);
   }
 
   /** A place's gradient where it lies, zeros if nothing has arrived. */
@@ -104,32 +112,48 @@ export class Buffers {
     const isSame =
       dtype === place.dtype &&
       frame.offset === place.frame.offset - start &&
-      sameLayout(frame, place.frame) &&
+      isAlike(frame, place.frame) &&
       storage.bytes === end - start;
     if (!isSame) return false;
     storage.retain();
-    this.#of.set(place.storage, { dtype, storage, start, end });
+    this.#of.set(place.storage, { dtype, storage, start, end, users: { count: 1 } });
     return true;
   }
 
-  /** Gives the buffer of one storage to another of the same layout, where that has none. */
-  hand(from: Strided, to: Strided): boolean {
+  /** The buffer of one storage is that of another too, of the same layout, where that has none. */
+  lend(from: Strided, to: Strided): boolean {
     const buffer = this.#of.get(from.storage);
     if (buffer === undefined || this.#of.has(to.storage) || !this.#covers(to)) return false;
     const { start, end } = this.#rangeOf(to);
     const shift = from.frame.offset - buffer.start === to.frame.offset - start;
     if (!shift || buffer.end - buffer.start !== end - start || buffer.dtype !== to.dtype) return false;
-    if (!sameLayout(from.frame, to.frame)) return false;
-    this.#of.delete(from.storage);
+    if (!isAlike(from.frame, to.frame)) return false;
+    buffer.storage.retain();
+    buffer.users.count++;
     this.#of.set(to.storage, { ...buffer, start, end });
     return true;
   }
 
-  /** Nobody asks for a storage's gradient any more; given back is its buffer, which the caller releases. */
-  detach({ storage }: Strided): Storage | null {
+  /** Nobody asks for a storage's gradient any more. */
+  drop({ storage }: Strided): void {
     const buffer = this.#of.get(storage);
+    if (buffer === undefined) return;
     this.#of.delete(storage);
-    return buffer?.storage ?? null;
+    buffer.users.count--;
+    buffer.storage.release();
+  }
+
+  /** The buffer of a storage as its own, if it was that of others too. */
+  #unshared(of: Storage, buffer: Buffer): Buffer {
+    if (buffer.users.count === 1) return buffer;
+    const { dtype, storage, start, end, users } = buffer;
+    const made = createStorage(engine().heap, storage.bytes, "gradient", { zeroed: false });
+    const own = { dtype, storage: made, start, end, users: { count: 1 } };
+    this.#of.set(of, own);
+    users.count--;
+    copyAll(buffer, own, 0);
+    storage.release();
+    return own;
   }
 
   /** Is a place all of its buffer, each element once? */
@@ -153,31 +177,46 @@ export class Buffers {
     const { storage, dtype } = place;
     const before = this.#of.get(storage);
     const range = this.#rangeOf(place);
-    if (before !== undefined && before.start <= range.start && before.end >= range.end) return before;
+    if (before !== undefined && before.start <= range.start && before.end >= range.end)
+      return this.#unshared(storage, before);
     const bytes = range.end - range.start;
     const made = createStorage(engine().heap, bytes, "gradient", { zeroed: zeroed || before !== undefined });
-    const buffer = { dtype, storage: made, start: range.start, end: range.end };
+    const buffer = { dtype, storage: made, start: range.start, end: range.end, users: { count: 1 } };
     this.#of.set(storage, buffer);
-    if (before !== undefined) this.#widened(before, buffer);
+    // A view beyond the part that is traced: what has arrived moves to a buffer of the whole storage.
+    if (before !== undefined) {
+      copyAll(before, buffer, before.start - buffer.start);
+      before.users.count--;
+      before.storage.release();
+    }
     return buffer;
-  }
-
-  /** A view beyond the part that is traced: what has arrived moves to a buffer of the whole storage. */
-  #widened(before: Buffer, buffer: Buffer): void {
-    const { bytes } = dtypes[before.dtype];
-    const shape = [(before.end - before.start) / bytes];
-    const line = { shape, strides: [bytes], itemBytes: bytes };
-    const place = { dtype: before.dtype, readOnly: false };
-    const from = wrap({ ...place, storage: before.storage, frame: { ...line, offset: 0 } });
-    const to = { ...place, storage: buffer.storage, frame: { ...line, offset: before.start - buffer.start } };
-    wrap(share(to, to.frame)).assign(from);
-    from.dispose();
   }
 
   dispose(): void {
     for (const { storage } of this.#of.values()) storage.release();
     this.#of.clear();
   }
+}
+
+/** All of a buffer into another, so many bytes behind its start. */
+function copyAll(from: Buffer, to: Buffer, offset: number): void {
+  const { dtype } = from;
+  const { bytes } = dtypes[dtype];
+  const line = { shape: [(from.end - from.start) / bytes], strides: [bytes], itemBytes: bytes };
+  const at = (storage: Storage, first: number): Tensor =>
+    wrap(
+      share({ dtype, storage, readOnly: false, frame: { ...line, offset: 0 } }, { ...line, offset: first }),
+    );
+  const [source, target] = [at(from.storage, 0), at(to.storage, offset)];
+  target.assign(source);
+  source.dispose();
+  target.dispose();
+}
+
+/** Are elements of one index at one place in both, counted from their start? An axis of one element has no stride. */
+function isAlike(a: View, b: View): boolean {
+  if (!sameShape(a.shape, b.shape)) return false;
+  return a.strides.every((stride, d) => stride === b.strides[d] || a.shape[d] === 1);
 }
 
 const noAxes: readonly number[] = [];

@@ -74,26 +74,19 @@ function pullElements(
   // A function may name fewer operands than it is given; gradients follow those that it names.
   const all = [...operands.slice(0, definition.template.inputs), ...g.map(stridedOf)];
   const pulls = targets.map((target, k) => (target === null ? null : pullOf(definition, k, values)));
-  let last = -1;
   for (let k = 0; k < targets.length; k++) {
     const pull = pulls[k];
     if (pull === null) continue;
-    // Those that take the gradient as it is come last: one of them may take its memory.
-    if (pull.isSame) last = k;
-    else {
-      const place = placeIn(targets[k]!, shape);
-      const operandsOf = (p: Pull) => p.uses.map((i) => all[i] ?? null);
-      giveMade(back, place, operandsOf(pull) as Strided[], pull.definition, values, () => {
-        const adds = pullOf(definition, k, values, true)!;
-        return { definition: adds.definition, uses: operandsOf(adds) };
-      });
-    }
-  }
-  for (let k = 0; k <= last; k++) {
-    if (pulls[k]?.isSame !== true) continue;
     const place = placeIn(targets[k]!, shape);
-    if (k === last && given !== undefined && back.grads.hand(given, place)) continue;
-    back.grads.give(place, g[0]);
+    if (pull.isSame) {
+      if (given === undefined || !back.grads.lend(given, place)) back.grads.give(place, g[0]);
+      continue;
+    }
+    const operandsOf = (p: Pull) => p.uses.map((i) => all[i] ?? null);
+    giveMade(back, place, operandsOf(pull) as Strided[], pull.definition, values, () => {
+      const adds = pullOf(definition, k, values, true)!;
+      return { definition: adds.definition, uses: operandsOf(adds) };
+    });
   }
 }
 

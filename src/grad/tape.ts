@@ -45,7 +45,7 @@ export interface Back extends Step {
   readonly grads: Buffers;
   /** An operand that was saved, as a tensor of this scope. */
   readonly value: (of: Strided) => Tensor;
-  /** May the memory of the outputs' gradients be given away? */
+  /** Is the gradient of the first output not asked for again, so that its memory may be that of an input's? */
   readonly isLast: boolean;
 }
 
@@ -380,11 +380,11 @@ export class Tape implements Recorder {
     scopes.enter();
     try {
       // What is recorded of this is for the one around, which must find every gradient as it was.
-      this.#pull(node, grads, once && recorder === null);
+      this.#pull(node, grads, once && recorder === null && isFirst[0]);
     } finally {
       scopes.leave(none);
     }
-    for (let k = 0; k < outs.length; k++) if (isFirst[k]) grads.detach(outs[k])?.release();
+    for (let k = 0; k < outs.length; k++) if (isFirst[k]) grads.drop(outs[k]);
   }
 
   #pull(node: Node, grads: Buffers, isLast: boolean): void {
@@ -392,7 +392,7 @@ export class Tape implements Recorder {
     const isPassed = flows.includes(true) || rule.clears === true;
     let some = false;
     const g = outs.map((out, k) => {
-      const at = isFloat(out.dtype) ? grads.at(out) : null;
+      const at = !isFloat(out.dtype) ? null : replaces[k] ? grads.owned(out) : grads.at(out);
       if (at === null) return null;
       const own = wrap(share(at, at.frame));
       if (replaces[k]) {

@@ -123,7 +123,7 @@ function checkFloats(operation: string, tree: ReadTree, argument: number): void 
 
 /** What has arrived at a variable, as a tensor of its shape. */
 function gradientOf(grads: Buffers, { of }: Variable): Tensor {
-  const at = grads.at(of);
+  const at = grads.owned(of);
   if (at === null) return zeros(of.frame.shape, { dtype: of.dtype });
   const own = wrap(share(at, at.frame));
   // A part of a buffer would hold all of it.
