@@ -165,7 +165,7 @@ export function tileCandidates(lane: GemmLane, relaxed: boolean): readonly GemmT
 const SPARE = 1.025;
 
 /** The tile, or the one of 4 rows and as many bits in a vector if that fits out better. */
-function fittingTile(tile: GemmTile, lane: GemmLane, m: number, n: number): GemmTile {
+export function fittingTile(tile: GemmTile, lane: GemmLane, m: number, n: number): GemmTile {
   const nr = (isWide(tile, lane) ? 64 : 32) / laneBytes(lane);
   if (tile.mr === 4 && tile.nr === nr) return tile;
   const computed = ceilTo(m, tile.mr) * ceilTo(n, tile.nr);

@@ -2,7 +2,7 @@
  * Runs the plan of a convolution: offsets of windows and taps, weights in panels, pieces for tasks. Windows are read where
  * they lie.
  */
-import { ceilTo, type GemmLane, type GemmTile, laneBytes, laneOf } from "../optimize/gemm.ts";
+import { ceilTo, fittingTile, type GemmLane, type GemmTile, laneBytes, laneOf } from "../optimize/gemm.ts";
 import type { Strided } from "../run/call.ts";
 import { addressOf } from "../run/kernel.ts";
 import { type Device, type EmitRoutine, type Routine, type Task, withScratch } from "../run/routine.ts";
@@ -44,7 +44,7 @@ const DIRECT_ROWS = 4;
 const DIRECT_WINDOWS = 8192;
 /** Multiplications a task has at the most, packed or not: no thread may be silent for long. */
 const TASK_WORK = { packed: 2 ** 31, direct: 2 ** 28 } as const;
-/** Multiplications from which it is worth finding the best tile. */
+/** Multiplications of one convolution from which it is worth finding the best tile at once. */
 const TILE_WORK = 2 ** 28;
 /** Nanoseconds a multiplication takes, about. */
 const NANOSECONDS = 0.06;
@@ -68,9 +68,10 @@ function chooseMethod(
   work: number,
 ): Method {
   const simd = kernels.simd && detectFeatures().simd;
-  const tile = work >= TILE_WORK && simd ? gemm.bestTile(lane) : gemm.tile(lane);
   const count = sizeOf(plan.out);
   const rows = plan.outChannels / plan.groups;
+  const best = !simd ? gemm.tile(lane) : work >= TILE_WORK ? gemm.bestTile(lane) : gemm.tileFor(lane, work);
+  const tile = fittingTile(best, lane, rows, count);
   if (!simd || rows < DIRECT_ROWS) {
     const width = 64 / laneBytes(lane);
     const most = Math.min(DIRECT_WINDOWS, TASK_WORK.direct / (rows * k));
@@ -81,6 +82,18 @@ function chooseMethod(
   const windows = evenly(count, most, tile.nr);
   return { lane, tile, width: tile.nr, windows, depth: evenly(k, DEPTH, 1) };
 }
+
+/** Where the steps of k lie in runs of this length, one or more blocks make up a run; null where they do not. */
+function depthIn(run: number): number | null {
+  const depth = evenly(run, DEPTH, 1);
+  return run % depth === 0 ? depth : null;
+}
+
+/**
+ * Weights as the routine takes them: [groups, rows, runs, k / runs]. Where several runs have no common stride, blocks of k
+ * must end where runs do.
+ */
+export const takesRuns = (runs: number, run: number): boolean => runs === 1 || depthIn(run) !== null;
 
 /** Pieces of about `most` at the most, all multiples of `step` and about the same. */
 function evenly(total: number, most: number, step: number): number {
@@ -112,7 +125,9 @@ export const convolutionRoutine: Routine<ConvolutionParams> = {
   name: "convolution",
   run(device, { operation, params, inputs: [source, weights], outs: [out] }) {
     const { plan, images, fill } = params;
-    const method = methodOf(device, plan, out);
+    const [, , runs, run] = weights.frame.shape;
+    const chosen = methodOf(device, plan, out);
+    const method = runs === 1 || chosen.tile === null ? chosen : { ...chosen, depth: depthIn(run)! };
     const lay = layOut(device, plan, method, images);
     withScratch(device, operation, lay.bytes, (block) => {
       const table = tablesOf(plan, method, source.frame);
@@ -227,9 +242,9 @@ function packWeights(
   to: number,
 ): void {
   const { outChannels, groups } = plan;
-  const rows = outChannels / groups;
-  const [row, step] = w.frame.strides;
-  const k = w.frame.shape[1];
+  const [, rows, runs, run] = w.frame.shape;
+  const [group, row, runStep, step] = w.frame.strides;
+  const k = runs * run;
   const padded = ceilTo(rows, tile!.mr);
   const tasks: Task[] = [];
   for (let g = 0; g < groups; g++) {
@@ -237,7 +252,7 @@ function packWeights(
       tasks.push(
         weightsTask.of({
           to: to + padded * (g * k + p) * laneBytes(lane),
-          from: addressOf(w) + g * rows * row + p * step,
+          from: addressOf(w) + g * group + Math.floor(p / run) * runStep + (p % run) * step,
           row,
           step,
           rows,

@@ -156,12 +156,16 @@ export class GemmKernels {
     return planGemm(problem, this.#bestFor(problem, options), options);
   }
 
-  /** The tile in use. Products count until they are worth a search for a better one. */
-  #bestFor({ dtypes, m, n, k }: GemmProblem, options: GemmOptions): GemmTile {
+  #bestFor({ dtypes, m, n, k }: GemmProblem, { tile }: GemmOptions): GemmTile {
     const lane = laneOf(dtypes[0]);
+    return tile === undefined ? this.tileFor(lane, m * n * k) : this.tile(lane);
+  }
+
+  /** The tile in use, for so many multiplications. They count until they are worth a search for a better one. */
+  tileFor(lane: GemmLane, multiplications: number): GemmTile {
     const choice = this.#choice(lane);
-    if (!choice.settled && options.tile === undefined) {
-      choice.work += m * n * k;
+    if (!choice.settled) {
+      choice.work += multiplications;
       if (choice.work > PROBE_WORK) {
         choice.work = 0;
         this.#probe(lane, choice);

@@ -237,7 +237,7 @@ function emitPanelOfRuns(f: FuncBuilder, lane: LaneRow, width: number): void {
   });
 }
 
-/** Every window on its own, four at a time. */
+/** A vector of windows at a time: one load where they lie side by side, else every window on its own. */
 function emitScatteredPanel(f: FuncBuilder, lane: LaneRow, width: number): void {
   const [to, bases, image, taps, k] = f.params;
   const lanes = 16 / lane.bytes;
@@ -254,14 +254,28 @@ function emitScatteredPanel(f: FuncBuilder, lane: LaneRow, width: number): void 
         .set(start);
     });
     f.get(taps).set(at).get(to).set(out);
-    repeat(f, k, () => {
-      f.get(at).load("i32.load").set(tap);
-      f.get(out);
-      gather(f, lane, starts, tap);
-      f.store("v128.store", 0, 4);
-      bump(f, at, 4);
-      bump(f, out, width * lane.bytes);
-    });
+    const copy = (load: () => void) => () =>
+      repeat(f, k, () => {
+        f.get(at).load("i32.load").set(tap);
+        f.get(out);
+        load();
+        f.store("v128.store", 0, 4);
+        bump(f, at, 4);
+        bump(f, out, width * lane.bytes);
+      });
+    f.i32(1);
+    for (let t = 1; t < lanes; t++) {
+      f.get(starts[t])
+        .get(starts[t - 1])
+        .op("i32.sub")
+        .i32(lane.bytes)
+        .op("i32.eq")
+        .op("i32.and");
+    }
+    f.if(
+      copy(() => f.get(starts[0]).get(tap).op("i32.add").load("v128.load", 0, 4)),
+      copy(() => gather(f, lane, starts, tap)),
+    );
     bump(f, bases, 4 * lanes);
     bump(f, to, 16);
   });
