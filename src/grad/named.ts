@@ -7,7 +7,7 @@ import { fail } from "../errors.ts";
 import { Builder } from "../ir/build.ts";
 import type { Program } from "../ir/node.ts";
 import { real } from "../library/complex.ts";
-import { conv1d, conv2d, conv3d } from "../library/convolution.ts";
+import { sumsOfWindows } from "../library/convolution.ts";
 import { tril, triu } from "../library/creation.ts";
 import { fft, ifft, rfft } from "../library/fft.ts";
 import { scatterAdd, take } from "../library/indexing.ts";
@@ -204,7 +204,7 @@ const scatter: Rule = {
     const [values, offsets] = back.inputs;
     const [t] = back.outs;
     const { places, fold } = back.facts as Scattered;
-    const at = back.grads.at(t);
+    const at = back.grads.owned(t);
     if (at === null || (fold !== null && !back.flows[0])) return;
     const where0 = stridedOf(back.value(offsets));
     if (back.flows[0]) {
@@ -300,8 +300,6 @@ const counted: Rule = {
 
 /* Convolutions ----------------------------------------------------------------------------------------------------------- */
 
-const conv = [conv1d, conv2d, conv3d] as const;
-
 const convolution: Rule = {
   keep({ inputs: [x, w], traced }) {
     return { flows: traced, saves: [...(traced[1] ? [x] : []), ...(traced[0] ? [w] : [])] };
@@ -323,7 +321,19 @@ const convolution: Rule = {
 function ofImage(plan: ConvPlan, x: Strided, w: Tensor, g: Tensor): Tensor {
   const { kernel, stride, dilation, padding, groups, outChannels, channels, out } = plan;
   const sizes = x.frame.shape.slice(2);
+  const [perGroup, own] = [outChannels / groups, channels / groups];
+  const turned = w
+    .reshape([groups, perGroup, own, ...kernel])
+    .swapAxes(1, 2)
+    .flip(kernel.map((_, d) => d + 3));
+  const ones = kernel.map(() => 1);
+  const given = { kernel, stride: ones, dilation, groups, outChannels: channels, out: sizes };
   const reach = kernel.map((k, d) => dilation[d] * (k - 1));
+  const around = sizes.map((n, d) => [reach[d] - padding[d][0], n + padding[d][0] - out[d]] as const);
+  // Windows at every place: the sums need no more than zeros around them.
+  if (stride.every((s) => s === 1) && around.flat().every((p) => p >= 0)) {
+    return sumsOfWindows("convolution", g, turned, { ...given, padding: around });
+  }
   const whole = sizes.map((n, d) => n + reach[d]);
   const wide = zeros([g.shape[0], outChannels, ...whole], { dtype: g.dtype });
   // Window p lies at p·stride + start; what lies outside met only padding.
@@ -340,36 +350,55 @@ function ofImage(plan: ConvPlan, x: Strided, w: Tensor, g: Tensor): Tensor {
       .slice(":", ":", ...ranges.map(({ to }) => to))
       .assign(g.slice(":", ":", ...ranges.map(({ from }) => from)));
   }
-  const [perGroup, own] = [outChannels / groups, channels / groups];
-  const turned = w
-    .reshape([groups, perGroup, own, ...kernel])
-    .swapAxes(1, 2)
-    .reshape([channels, perGroup, ...kernel])
-    .flip(kernel.map((_, d) => d + 2));
-  return conv[kernel.length - 1](wide, turned, { dilation, groups });
+  return sumsOfWindows("convolution", wide, turned, { ...given, padding: kernel.map(() => [0, 0]) });
 }
 
-/** The images under the gradients of their windows: batches are summed over as channels are. */
+/** Images are summed over in so many parts at the most, and in each over so many windows at the least. */
+const MOST_PARTS = 8;
+const LEAST_SUMMED = 1024;
+
+/** Into how many parts of one size images are split: threads share them, and the bits are the same for any number of threads. */
+function partsOf(images: number, windows: number): number {
+  for (let parts = MOST_PARTS; parts > 1; parts--) {
+    if (images % parts === 0 && (images / parts) * windows >= LEAST_SUMMED) return parts;
+  }
+  return 1;
+}
+
+/**
+ * The images under the gradients of their windows. Here images are summed over, as channels were, and the channels are one
+ * more axis that windows lie along: the last one, so that neighbours lie side by side.
+ */
 function ofWeights(plan: ConvPlan, x: Tensor, w: Strided, g: Tensor): Tensor {
-  const { kernel, stride, dilation, padding, groups, outChannels, channels } = plan;
-  const isEven = padding.every(([before, after]) => before === after);
-  const padded = isEven
-    ? x
-    : pad(x, [[0, 0], [0, 0], ...padding.map(([a, b]) => [a, b] as [number, number])]);
+  const { kernel, stride, dilation, padding, groups, outChannels, channels, out } = plan;
   const [perGroup, own] = [outChannels / groups, channels / groups];
-  const parts = Array.from({ length: groups }, (_, i) => {
-    const images = padded.slice(":", [i * own, (i + 1) * own]).swapAxes(0, 1);
-    const windows = g.slice(":", [i * perGroup, (i + 1) * perGroup]).swapAxes(0, 1);
-    const options = {
-      stride: dilation,
-      dilation: stride,
-      ...(isEven ? { padding: padding.map(([p]) => p) } : {}),
-    };
-    const all = conv[kernel.length - 1](images, windows, options);
-    return all.slice(":", ":", ...kernel.map((k) => [0, k] as const)).swapAxes(0, 1);
+  const [batch] = x.shape;
+  const parts = partsOf(batch, sizeOf(out));
+  const axes = kernel.map((_, d) => d + 2);
+  const given = {
+    kernel: [...out, 1],
+    stride: [...dilation, 1],
+    dilation: [...stride, 1],
+    padding: [...padding, [0, 0] as const],
+    groups: parts,
+    outChannels: parts * perGroup,
+    out: [...kernel, own],
+  };
+  const isPadded = padding.some(([before, after]) => before + after > 0);
+  const made = Array.from({ length: groups }, (_, i) => {
+    // [1, N, …sizes, C]; with zeros around, it is made dense anyway.
+    const images = x.slice(":", [i * own, (i + 1) * own]).permute([0, ...axes, 1]);
+    const dense = isPadded || own === 1 ? images : images.contiguous();
+    // [parts, O, N / parts, …out, 1]
+    const windows = g
+      .slice(":", [i * perGroup, (i + 1) * perGroup])
+      .reshape([parts, batch / parts, perGroup, ...out, 1])
+      .swapAxes(1, 2);
+    const sums = sumsOfWindows("convolution", dense.expandDims(0), windows, given);
+    const whole = sums.reshape([parts, perGroup, ...kernel, own]).sum({ axis: 0 });
+    return whole.permute([0, kernel.length + 1, ...axes.map((d) => d - 1)]);
   });
-  const made = groups === 1 ? parts[0] : concat(parts, { axis: 0 });
-  return made.reshape(w.frame.shape);
+  return (groups === 1 ? made[0] : concat(made, { axis: 0 })).reshape(w.frame.shape);
 }
 
 /* Fourier transforms ------------------------------------------------------------------------------------------------------ */

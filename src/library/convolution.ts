@@ -14,7 +14,7 @@ import { runRoutine } from "../ops/execute.ts";
 import { allocate } from "../ops/strided.ts";
 import { tellCopy } from "../ops/tell.ts";
 import { laneBytes, laneDType, laneOf } from "../optimize/gemm.ts";
-import { type ConvPlan, convolutionRoutine, readsWeights } from "../routines/convolution.ts";
+import { type ConvPlan, convolutionRoutine, readsWeights, takesRuns } from "../routines/convolution.ts";
 import { type AllThree, liveTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
 import { reshape } from "../view/reshape.ts";
@@ -472,6 +472,28 @@ function convolution(
   });
 }
 
+/**
+ * The sums of all windows of x, with any number of axes behind the first two, under weights that may have an axis of groups
+ * before the others. For derivatives, which are convolutions of other shapes: what does not fit is the caller's mistake.
+ */
+export function sumsOfWindows(
+  operation: string,
+  x: Tensor,
+  w: Tensor,
+  given: Pick<ConvPlan, "kernel" | "stride" | "dilation" | "padding" | "groups" | "outChannels" | "out">,
+): Tensor {
+  const [batch, channels, ...sizes] = x.shape;
+  const padded = sizes.map((n, d) => n + given.padding[d][0] + given.padding[d][1]);
+  return notedWindows(
+    operation,
+    { ...given, batch, channels, padded },
+    x,
+    w,
+    null,
+    promote(x.dtype, w.dtype),
+  );
+}
+
 function checkBias(operation: string, { outChannels }: ConvPlan, bias: Tensor): void {
   if (bias.rank === 1 && bias.shape[0] === outChannels) return;
   fail(
@@ -533,19 +555,27 @@ function runConvolution(
   w: Tensor,
   accumulate: boolean,
 ): void {
-  const { batch, channels, outChannels } = plan;
+  const { batch, channels } = plan;
   const outs = [stridedOf(out)];
   const staged = x.dtype !== out.dtype || plan.padding.some(([before, after]) => before + after > 0);
   const imageBytes = channels * sizeOf(plan.padded) * dtypes[out.dtype].bytes;
   const images = staged ? Math.min(batch, Math.max(1, Math.floor(STAGE_BYTES / imageBytes))) : batch;
   const stage = staged ? stageFor(operation, plan, out.dtype, images, x) : null;
-  const rows = (t: Tensor) => t.reshape(outChannels, -1);
   const weights = runRoutine(readsWeights, { operation, params: { plan }, inputs: [], outs })
-    ? denseWeights(operation, rows(w.to(out.dtype)))
-    : rows(w);
+    ? denseWeights(operation, inRuns(plan, w.to(out.dtype)))
+    : inRuns(plan, w);
   const params = { plan, accumulate, images, fill: stage?.fill ?? null };
   const inputs = [stage?.whole ?? x, weights].map((t) => stridedOf(t));
   runRoutine(convolutionRoutine, { operation, params, inputs, outs });
+}
+
+/** Weights, in groups or not, as [groups, rows, runs, k / runs]: as few runs as can be without a copy. */
+function inRuns({ channels, outChannels, groups, kernel }: ConvPlan, w: Tensor): Tensor {
+  const own = channels / groups;
+  const taps = sizeOf(kernel);
+  const whole = [groups, outChannels / groups, 1, own * taps];
+  if (reshape(stridedOf(w).frame, whole) !== null || !takesRuns(own, taps)) return w.reshape(whole);
+  return w.reshape(groups, outChannels / groups, own, taps);
 }
 
 function denseWeights(operation: string, w: Tensor): Tensor {
@@ -578,7 +608,7 @@ function stageFor(operation: string, plan: ConvPlan, dtype: DType, images: numbe
 function pointwise(plan: ConvPlan, x: Tensor, w: Tensor, dtype: DType): Tensor | null {
   const { batch, channels, outChannels, groups } = plan;
   if (plan.kernel.some((k) => k !== 1) || plan.stride.some((s) => s !== 1)) return null;
-  if (plan.padding.some(([p]) => p > 0) || x.dtype !== dtype || w.dtype !== dtype) return null;
+  if (plan.out.some((n, d) => n !== x.shape[d + 2]) || x.dtype !== dtype || w.dtype !== dtype) return null;
   const pixels = [batch, groups, channels / groups, sizeOf(plan.out)];
   if (reshape(stridedOf(x).frame, pixels) === null) return null;
   const weights = w.reshape(groups, outChannels / groups, channels / groups);

@@ -66,6 +66,10 @@ function weighted(operation: string, shape: readonly number[], fan: number, opti
   return bias ? { weight: made, bias: biasOf(fan)([shape[0]], rng, dtype) } : { weight: made };
 }
 
+/** y + bias, in y's own memory where that has the dtype for it. */
+const addedTo = (y: Tensor, bias: Tensor): Tensor =>
+  bias.dtype === y.dtype && bias.rank === 1 ? y.add(bias, { out: y }) : y.add(bias);
+
 /**
  * x·weightᵀ + bias, over the last axis.
  *
@@ -91,7 +95,7 @@ export const linear: {
     // One product of two matrices, however many axes x has.
     const flat = shape.length === 2 ? x : x.reshape([-1, inputs]);
     const product = flat.matmul(weight.T);
-    const y = bias === undefined ? product : product.add(bias);
+    const y = bias === undefined ? product : addedTo(product, bias);
     return shape.length === 2 ? y : y.reshape([...shape.slice(0, -1), outputs]);
   },
   {
@@ -128,9 +132,7 @@ const convolution = (
   Object.assign(
     (params: Weighted, x: Tensor, options: ConvLayerOptions = {}): Tensor => {
       const { weight, bias } = own(name, params, ["weight", "bias"]);
-      const y = run(x, weight, options as ConvOptions);
-      // [O] beside [N, O, …].
-      return bias === undefined ? y : y.add(bias.reshape([-1, ...new Array<number>(axes).fill(1)]));
+      return run(x, weight, (bias === undefined ? options : { ...options, bias }) as ConvOptions);
     },
     {
       init: (
