@@ -29,6 +29,7 @@ import type { Strided } from "../run/call.ts";
 import { stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { normalizeAxes, sizeOf } from "../view/layout.ts";
 import type { View } from "../view/view.ts";
+import { largestRule } from "./rules.ts";
 import { type Back, failRule, type Rule, type Step } from "./tape.ts";
 
 /** All traced inputs have a gradient, which looks at these. */
@@ -754,6 +755,7 @@ export const namedRules: Readonly<Record<string, Rule>> = {
   "join routine": joined,
   "bincount routine": counted,
   convolution,
+  "largest of windows": largestRule,
   fft: transform,
   inv: inverse,
   solve: solving,

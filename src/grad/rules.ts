@@ -5,18 +5,20 @@
 
 import { full, zeros, zip } from "../api.ts";
 import { isFloat } from "../dtype.ts";
+import { TemplateBuilder } from "../frontend/template.ts";
 import type { Id, Template } from "../ir/node.ts";
 import { concat } from "../library/join.ts";
 import { elementwise } from "../ops/elementwise.ts";
 import { Callable, Definition } from "../ops/function.ts";
 import { type MatmulPlan, planMatmul } from "../ops/matmul.ts";
 import { mapReduce, type ReduceExtras, type ReduceOptions, type ScanOptions, scan } from "../ops/reduce.ts";
+import { elementwiseSeveral } from "../ops/several.ts";
 import { share } from "../ops/strided.ts";
 import type { Call, Captured, Plan, ProductWork, Strided } from "../run/call.ts";
 import { sameLayout, sameShape } from "../run/plans.ts";
 import { stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { normalizeAxes, normalizeAxis, sizeOf } from "../view/layout.ts";
-import { broadcastTo, type View } from "../view/view.ts";
+import { broadcastTo, placesOf, type View } from "../view/view.ts";
 import { repeatedAxes, sharesMemory } from "./buffers.ts";
 import { definitionOf, type Pull, pullOf } from "./tangents.ts";
 import { type Back, failRule, type Rule, type Step } from "./tape.ts";
@@ -298,35 +300,69 @@ function isWindows({ frame }: Strided, axes: readonly number[], shape: readonly 
   return sameShape(frame.shape, shape) && !sharesMemory(placesOf(frame, axes)[0]);
 }
 
-/** What a view has at each place of its folded axes: views of the others. */
-function placesOf(frame: View, axes: readonly number[]): View[] {
-  const stays = (_: number, d: number) => !axes.includes(d);
-  const [shape, strides] = [frame.shape.filter(stays), frame.strides.filter(stays)];
-  let offsets = [frame.offset];
-  for (const d of axes) {
-    const steps = Array.from({ length: frame.shape[d] }, (_, i) => i * frame.strides[d]);
-    offsets = offsets.flatMap((at) => steps.map((step) => at + step));
-  }
-  return offsets.map((offset) => ({ ...frame, shape, strides, offset }));
-}
+/** Places of a window that one loop takes at once, a pointer or two for each. */
+const PLACES_AT_ONCE = 9;
 
-/** The same for windows, as pools have them: one loop over all windows for each of their places. */
+/**
+ * How windows of so many places share the gradient of their largest: of the places, the largest and the gradient, and, with
+ * `adds`, what lies there already, a list of shares.
+ */
+function sharesOf(places: number, adds: boolean): Definition {
+  const key = 2 * places + (adds ? 1 : 0);
+  let made = shares.get(key);
+  if (made === undefined) {
+    const t = new TemplateBuilder();
+    const input = (i: number) => t.input(i);
+    const [largest, g] = [input(places), input(places + 1)];
+    const chosen = Array.from({ length: places }, (_, i) => t.op("eq", [input(i), largest]));
+    const [one, zero] = [t.literal(1), t.literal(0)];
+    const count = chosen.map((c) => t.op("select", [c, one, zero])).reduce((a, b) => t.op("add", [a, b]));
+    const share = t.op("div", [g, count]);
+    const results = chosen.map((c, i) => {
+      const own = t.op("select", [c, share, zero]);
+      return adds ? t.op("add", [input(places + 2 + i), own]) : own;
+    });
+    const inputs = adds ? 2 * places + 2 : places + 2;
+    made = new Definition(t.finish(t.tuple(results), { inputs, name: "share of the largest" }));
+    shares.set(key, made);
+  }
+  return made;
+}
+const shares = new Map<number, Definition>();
+
+/** The same for windows, as pools have them: loops over all windows, for every place or for all places at once. */
 function pullWindows(back: Back, axes: readonly number[], x: Tensor, largest: Tensor, given: Tensor): void {
   const [input] = back.inputs;
   const [y, g] = [largest.squeeze(axes), given.squeeze(axes)];
   const parts = placesOf(stridedOf(x).frame, axes).map((frame) => seenAs(stridedOf(x), frame));
+  const isApart = !sharesMemory(input.frame);
+  // Where windows overlap, their shares add up.
+  const { to, isFresh } = isApart ? back.grads.slot(input) : { to: back.grads.zeroed(input), isFresh: false };
+  const outs = placesOf(to.frame, axes).map((frame) => seenAs(to, frame));
+  if (isApart && parts.length > 1 && parts.length <= PLACES_AT_ONCE) {
+    const operands = [...parts, y, g, ...(isFresh ? [] : outs)].map(stridedOf);
+    const callable = new Callable(sharesOf(parts.length, !isFresh));
+    elementwiseSeveral(back.operation, callable, operands, outs.map(stridedOf));
+    return;
+  }
   const count = zip([parts[0], y], isChosen, { dtype: g.dtype as "f64" });
   for (const part of parts.slice(1)) zip([count, part, y], alsoChosen, { out: count });
-  // Where windows overlap, their shares add up.
-  const { to, isFresh } = sharesMemory(input.frame)
-    ? { to: back.grads.zeroed(input), isFresh: false }
-    : back.grads.slot(input);
-  placesOf(to.frame, axes).forEach((frame, i) => {
-    const out = seenAs(to, frame);
+  outs.forEach((out, i) => {
     if (isFresh) zip([parts[i], y, g, count], shareOf, { out });
     else zip([out, parts[i], y, g, count], shareMore, { out });
   });
 }
+
+/** A fold of short axes that was made place by place; what it notes is what a maximum along axes is. */
+export const largestRule: Rule = {
+  keep: ({ traced, inputs, outs }) => ({ flows: traced, saves: [inputs[0], outs[0]] }),
+  pull(back) {
+    const { axes } = back.facts as { readonly axes: readonly number[] };
+    const { shape } = back.inputs[0].frame;
+    const kept = shape.map((n, d) => (axes.includes(d) ? 1 : n));
+    pullExtreme(back, axes, kept, shape, back.g[0]!.reshape(kept));
+  },
+};
 
 /* Any fold --------------------------------------------------------------------------------------------------------- */
 

@@ -6,10 +6,16 @@
 import { full, scope } from "../api.ts";
 import { type DType, dtypes, type Floated, isFloat } from "../dtype.ts";
 import { fail, list } from "../errors.ts";
+import { TemplateBuilder } from "../frontend/template.ts";
 import { checkFlag, readOptions, snapshot } from "../ops/arguments.ts";
+import { elementwise } from "../ops/elementwise.ts";
+import { Callable, Definition } from "../ops/function.ts";
 import { tellCopy } from "../ops/tell.ts";
-import { liveTensor, stridedOf, type Tensor } from "../tensor.ts";
+import { liveTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
+import { sizeOf } from "../view/layout.ts";
+import { placesOf } from "../view/view.ts";
 import { type PerAxis, perAxis } from "./convolution.ts";
+import { scopedAs } from "./scoped.ts";
 
 interface PoolOptions {
   /** Steps from one window to the next; default the kernel's size, so that windows touch. */
@@ -186,7 +192,38 @@ function maxPool(
   const t = liveTensor(operation, x);
   const axes = planPool(operation, rank, t, kernel, options, ["stride", "padding", "ceilMode", "dilation"]);
   const least = isFloat(t.dtype) ? Number.NEGATIVE_INFINITY : dtypes[t.dtype].min;
-  return scope(() => windows(operation, t, axes, least).max({ axis: foldedAxes(rank) }));
+  return scope(() => largestOf(operation, windows(operation, t, axes, least), rank));
+}
+
+/** Windows of so many places, and so many windows, are compared place by place: loops inside of windows would be short. */
+const MOST_PLACES = 9;
+const LEAST_WINDOWS = 1024;
+
+function largestOf(operation: string, t: Tensor, rank: number): Tensor {
+  const folded = foldedAxes(rank);
+  const axes = folded.map((d) => d + t.rank);
+  const places = sizeOf(axes.map((d) => t.shape[d]));
+  if (places > MOST_PLACES || t.size / places < LEAST_WINDOWS) return t.max({ axis: folded });
+  const of = stridedOf(t);
+  const run = () => {
+    const parts = placesOf(of.frame, axes).map((frame) => ({ ...of, frame }));
+    return wrap(elementwise(operation, new Callable(largest(places)), parts));
+  };
+  return scopedAs(operation, [t], { axes }, run, "largest of windows");
+}
+
+const largests = new Map<number, Definition>();
+/** The largest of so many operands. */
+function largest(count: number): Definition {
+  let made = largests.get(count);
+  if (made === undefined) {
+    const t = new TemplateBuilder();
+    const all = Array.from({ length: count }, (_, i) => t.input(i));
+    const result = all.reduce((a, b) => t.op("max", [a, b]));
+    made = new Definition(t.finish(result, { inputs: count, name: "largest" }));
+    largests.set(count, made);
+  }
+  return made;
 }
 
 function avgPool(

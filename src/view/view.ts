@@ -266,6 +266,18 @@ export function diagonal(view: View, offset = 0, axis1 = 0, axis2 = 1): View {
   );
 }
 
+/** What a view has at each place of some axes, in C order: views of the other axes. */
+export function placesOf(view: View, axes: readonly number[]): View[] {
+  const stays = (_: number, d: number) => !axes.includes(d);
+  const [shape, strides] = [view.shape.filter(stays), view.strides.filter(stays)];
+  let offsets = [view.offset];
+  for (const d of axes) {
+    const steps = Array.from({ length: view.shape[d] }, (_, i) => i * view.strides[d]);
+    offsets = offsets.flatMap((at) => steps.map((step) => at + step));
+  }
+  return offsets.map((offset) => ({ ...view, shape, strides, offset }));
+}
+
 /**
  * Every window of the given sizes: axis n shrinks to n - window + 1 starts, and the window's own axes are
  * appended with the same strides. Without `axes`, one window size for each axis of the view.
