@@ -102,6 +102,72 @@ const logsumexp: Rule = {
   },
 };
 
+/* What nn/whole.ts makes ------------------------------------------------------------------------------------------------ */
+
+const ofCrossEntropy = (log: number, c: number, place: number, g: number) =>
+  g * (Math.exp(log) - (c === place ? 1 : 0));
+
+/** Kept are the logarithms of all probabilities, which have a gradient where second derivatives are taken. */
+const crossEntropy: Rule = {
+  keep: ({ traced, inputs, outs }) => ({ flows: [traced[0], false], saves: [inputs[1], outs[1]] }),
+  pull(back) {
+    const [logits, classes] = back.inputs;
+    const logs = back.value(back.outs[1]);
+    const [g, gl] = back.g;
+    if (g !== null) {
+      const places = arange(logs.shape[logs.rank - 1], { dtype: "i32" });
+      const made = zip([logs, back.value(classes), places, g.expandDims(-1)], ofCrossEntropy);
+      back.grads.give(logits, made, true);
+    }
+    if (gl !== null) {
+      const s = gl.sum({ axis: -1, keepdims: true });
+      back.grads.give(logits, zip([gl, logs, s], ofLogSoftmax), true);
+    }
+  },
+};
+
+const weighed = (g: number, w: number) => g * w;
+const weighedTimes = (g: number, w: number, x: number, m: number, r: number) => g * w * ((x - m) * r);
+const timesNormed = (g: number, x: number, m: number, r: number) => g * ((x - m) * r);
+const ofNormed = (
+  g: number,
+  w: number,
+  x: number,
+  m: number,
+  r: number,
+  a: number,
+  b: number,
+  { n }: { n: number },
+) => r * (g * w - a / n - ((x - m) * r * b) / n);
+const ofScale = (g: number, x: number, m: number, r: number, { n }: { n: number }) =>
+  (-g * r * r * r * (x - m)) / n;
+
+/** Kept are the mean m and the scale r = 1 / √(variance + eps), which have gradients where second derivatives are taken. */
+const layerNorm: Rule = {
+  keep: ({ traced, inputs, outs }) => ({ flows: traced, saves: [inputs[0], inputs[1], outs[1], outs[2]] }),
+  pull(back) {
+    const [at, weight, bias] = back.inputs;
+    const [x, w] = [back.value(at), back.value(weight)];
+    const [m, r] = [back.value(back.outs[1]), back.value(back.outs[2])];
+    const [g, gm, gr] = back.g;
+    const n = x.shape[x.rank - 1];
+    const along = { axis: -1, keepdims: true } as const;
+    const rows = { axis: Array.from({ length: x.rank - 1 }, (_, d) => d) };
+    if (g !== null) {
+      if (back.flows[0]) {
+        const a = mapReduce([g, w], weighed, along);
+        const b = mapReduce([g, w, x, m, r], weighedTimes, along);
+        back.grads.give(at, zip([g, w, x, m, r, a, b], ofNormed, { with: { n } }), true);
+      }
+      if (back.flows[1]) back.grads.give(weight, mapReduce([g, x, m, r], timesNormed, rows), true);
+      if (bias !== undefined && back.flows[2]) back.grads.give(bias, g.sum(rows), true);
+    }
+    if (!back.flows[0]) return;
+    if (gm !== null) back.grads.give(at, gm.div(n).broadcastTo(x.shape));
+    if (gr !== null) back.grads.give(at, zip([gr, x, m, r], ofScale, { with: { n } }), true);
+  },
+};
+
 /** Elements of a fold, and what they are divided by. */
 function spreadOf(back: Back, x: Tensor, axes: readonly number[]): number {
   const count = sizeOf(axes.map((d) => x.shape[d]));
@@ -756,6 +822,8 @@ export const namedRules: Readonly<Record<string, Rule>> = {
   "bincount routine": counted,
   convolution,
   "largest of windows": largestRule,
+  "cross entropy": crossEntropy,
+  "layer norm": layerNorm,
   fft: transform,
   inv: inverse,
   solve: solving,

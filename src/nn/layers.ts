@@ -2,7 +2,7 @@
  * Layers as functions of their parameters and of what flows through: nothing is kept in them. Parameters are plain objects of
  * tensors, named and shaped as torch has them; each layer makes its own with `init`.
  */
-import { ones as onesOf, softmax, where } from "../api.ts";
+import { ones as onesOf, softmax, zip } from "../api.ts";
 import type { FloatDType } from "../dtype.ts";
 import { describe, fail, list } from "../errors.ts";
 import { type ConvOptions, conv1d as convolve1d, conv2d as convolve2d } from "../library/convolution.ts";
@@ -14,6 +14,7 @@ import { isTensor, liveTensor, type Tensor } from "../tensor.ts";
 import { unrecorded } from "./aside.ts";
 import { type Initialiser, kaimingUniform, normal, ones, uniform, zeros } from "./init.ts";
 import { type InitOptions, sourceOf } from "./source.ts";
+import { canNormalise, normalised } from "./whole.ts";
 
 /** A whole number of things, from 1. */
 function count(operation: string, name: string, value: unknown): number {
@@ -250,7 +251,11 @@ export const layerNorm: {
 } = /* @__PURE__ */ Object.assign(
   (params: Scaled, x: Tensor, options?: NormOptions): Tensor => {
     const eps = epsOf("layerNorm", options);
-    return affine(centred(liveTensor("layerNorm", x), -1, eps), own("layerNorm", params, ["weight", "bias"]));
+    const scale = own("layerNorm", params, ["weight", "bias"]);
+    const { weight, bias } = scale;
+    liveTensor("layerNorm", x);
+    if (isTensor(weight) && canNormalise(x, weight, bias)) return normalised(x, weight, bias, eps);
+    return affine(centred(x, -1, eps), scale);
   },
   { init: (size: number, options: InitOptions = {}) => scaled("layerNorm.init", size, options, true) },
 );
@@ -457,8 +462,11 @@ export const multiHeadAttention: {
     const q = split(linear(query, x));
     const k = split(linear(key, context));
     const v = split(linear(value, context));
-    const scores = q.matmul(k.permute(0, 1, 3, 2)).mul(1 / Math.sqrt(size));
-    const seen = causal ? where(causalMask(t, context.shape[1]), scores, -Infinity) : scores;
+    const scores = q.matmul(k.permute(0, 1, 3, 2));
+    const scale = 1 / Math.sqrt(size);
+    const seen = causal
+      ? zip([scores, causalMask(t, context.shape[1])], past, { with: { scale } })
+      : scores.mul(scale);
     const y = softmax(seen).matmul(v).permute(0, 2, 1, 3).reshape([n, t, d]);
     return linear(out, y);
   },
@@ -472,4 +480,7 @@ export const multiHeadAttention: {
   },
 );
 
+/** What is to come has no part in a softmax. */
+const past = (score: number, isPast: number, { scale }: { scale: number }) =>
+  isPast ? score * scale : -Infinity;
 const causalMask = (t: number, of: number): Tensor => tril(onesOf([t, of], { dtype: "bool" }));

@@ -5,6 +5,7 @@ import { oneHot } from "../library/creation.ts";
 import { readOptions } from "../ops/arguments.ts";
 import { liveTensor, type Tensor } from "../tensor.ts";
 import { hasScores, readClasses } from "./classes.ts";
+import { checkRange, surprises } from "./whole.ts";
 
 /** What becomes of the losses of the elements. */
 export interface LossOptions {
@@ -137,12 +138,11 @@ export function crossEntropy(logits: Tensor, classes: Tensor, options?: CrossEnt
   checkClasses(op, logits, classes);
   if (!(typeof labelSmoothing === "number" && labelSmoothing >= 0 && labelSmoothing <= 1))
     fail("value", op, `labelSmoothing is ${describe(labelSmoothing)}.`, "Use a number from 0 to 1.");
+  checkRange(op, classes, logits.shape[logits.rank - 1]);
+  if (labelSmoothing === 0) return reduced(op, surprises(logits, classes), reduction);
   const logs = logSoftmax(logits);
   const right = chosen(logs, classes);
-  const losses =
-    labelSmoothing === 0
-      ? right.neg()
-      : right.mul(labelSmoothing - 1).sub(logs.mean({ axis: -1 }).mul(labelSmoothing));
+  const losses = right.mul(labelSmoothing - 1).sub(logs.mean({ axis: -1 }).mul(labelSmoothing));
   return reduced(op, losses, reduction);
 }
 
@@ -153,12 +153,14 @@ export function crossEntropy(logits: Tensor, classes: Tensor, options?: CrossEnt
  * @param classes whole numbers, […]
  * @param options `reduction`
  * @returns a new tensor: one number, or a loss a class
+ * @throws TensorError where a class is out of range
  * @example
  * nll(tensor([[-1, -2]]), tensor([1], { dtype: "i32" })); // → f32 2
  */
 export function nll(logProbabilities: Tensor, classes: Tensor, options?: LossOptions): Tensor {
   const { reduction } = readOptions("nll", options, '{ reduction: "sum" }', names);
   checkClasses("nll", logProbabilities, classes);
+  checkRange("nll", classes, logProbabilities.shape[logProbabilities.rank - 1]);
   return reduced("nll", chosen(logProbabilities, classes).neg(), reduction);
 }
 
