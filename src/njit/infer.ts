@@ -82,6 +82,8 @@ export interface Typed {
   /** What is known where a test holds, or does not; null: that cannot be. */
   readonly narrowed: (test: Expr, holds: boolean, env: Env) => Env | null;
   readonly arrayOf: (ref: ArrayRef, place: Place) => ArrayType;
+  /** Is an index known to be one of the axis, whatever its size? */
+  readonly isInside: (index: Expr, ref: ArrayRef, axis: number, env: Env) => boolean;
 }
 
 /** Loops that count further are not said to end. */
@@ -146,6 +148,7 @@ class Inference {
       typeOf: (expr, env) => this.#type(expr, env as Flow),
       narrowed: (test, holds, env) => this.#narrow(test, holds, [...env]),
       arrayOf: (ref, place) => this.#array(ref, place),
+      isInside: (index, ref, axis, env) => this.#isInside(index, ref, axis, env as Flow),
     };
   }
 
@@ -566,9 +569,27 @@ class Inference {
         }
         return null;
       }
+      case "floor":
+      case "trunc": {
+        // Below h·w, it goes less than h times into w. Sizes are far from where quotients are rounded up to the next one.
+        const [quotient] = expr.args;
+        if (quotient.op !== "div") return null;
+        const [all, size] = [this.#below(quotient.args[0], env), this.#sizesOf(quotient.args[1])];
+        if (all === null || size?.array !== all.array || (all.axes & size.axes) !== size.axes) return null;
+        return { array: all.array, axes: all.axes & ~size.axes };
+      }
       default:
         return null;
     }
+  }
+
+  /** From 0 to below the size of the axis: tests on the way have shown it. */
+  #isInside(index: Expr, ref: ArrayRef, axis: number, env: Flow): boolean {
+    const { kind, range } = this.#type(index, env);
+    if (kind !== "number" || !range.whole || range.nan || range.lo < 0) return false;
+    if (ref.kind === "local") return range.hi < this.#tree.arrays[ref.index].length;
+    const below = range.below ?? this.#below(index, env);
+    return below !== null && below.array === ref.index && below.axes === 1 << axis;
   }
 
   /** The type of a scalar argument; null: it is none. */
@@ -680,6 +701,18 @@ class Inference {
       const known = env[p.id];
       if (known !== null && this.#variableType(p.id, known).kind === "number" && !range.nan) {
         env[p.id] = withRoot(known, range.hi);
+      }
+    }
+    // 0 < h * w, where neither is below 0: both are over 0.
+    for (const [product, range] of [[a, left] as const, [b, right] as const]) {
+      if (product.op !== "mul" || !(range.lo > 0)) continue;
+      for (const factor of product.args) {
+        if (factor.op !== "variable") continue;
+        const known = env[factor.id];
+        if (known === null || this.#variableType(factor.id, known).kind !== "number") continue;
+        if (!known.whole || !(known.lo >= 0)) continue;
+        const over = narrowed(known, "gt", rangeOf(0));
+        if (over !== null) env[factor.id] = over;
       }
     }
     return env;

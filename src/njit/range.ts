@@ -357,7 +357,12 @@ export function narrowedNot(x: Range, op: Comparison, y: Range): Range | null {
 /** x where x·x is at most `most`: no further from 0 than its root. */
 export function withRoot(x: Range, most: number): Range {
   if (!(most >= 0 && most < EXACT)) return x;
-  const root = Math.ceil(Math.sqrt(most));
+  let root = Math.sqrt(most);
+  // Whole numbers stop at the whole one below; a root that was rounded up to one is one too many.
+  if (x.whole) {
+    root = Math.floor(root);
+    if (root * root > most) root--;
+  } else root = Math.ceil(root);
   return within(x, -root, root) ?? x;
 }
 
