@@ -22,6 +22,7 @@ import { heapModule } from "../wasm/kit.ts";
 import { lifetimesOf } from "../wasm/program/lifetimes.ts";
 import { loadScalar, pushConst, ScalarCode, storeScalar } from "../wasm/program/scalar.ts";
 import { slowFunctions } from "../wasm/program/slow.ts";
+import { cutLongLoops } from "./chunks.ts";
 import { combination, identityOf } from "./forks.ts";
 import {
   type ArrayInfo,
@@ -100,11 +101,11 @@ class Emitter {
   #pulse: { readonly call: Callable; readonly left: Global } | null = null;
 
   constructor(code: Code, module: ModuleBuilder, options: EmitOptions) {
-    this.#code = code;
+    this.#code = cutLongLoops(code);
     this.#module = module;
     this.#options = options;
-    this.#layout = layoutOf(code);
-    this.#outlined = outlinedLoops(code);
+    this.#layout = layoutOf(this.#code);
+    this.#outlined = outlinedLoops(this.#code);
   }
 
   call(): void {

@@ -40,7 +40,7 @@ export function outlinedLoops(code: Code): ReadonlyMap<Step, Outlined> {
 }
 
 /** Turns by lanes, a loop without others inside, or one with such alone. */
-function isUnit(step: Step): boolean {
+export function isUnit(step: Step): boolean {
   if (step.op === "lanes") return true;
   return isLoopBlock(step) && step.body[0].body.every(hasFlatLoops);
 }

@@ -474,7 +474,8 @@ class Lanes {
   }
 }
 
-const onlyNode = ({ program, id, locals }: Counted["bound"]): Expression => ({
+/** The node alone, as an expression. */
+export const onlyNode = ({ program, id, locals }: Counted["bound"]): Expression => ({
   program: { ...program, result: id, dtype: program.nodes[id].dtype },
   locals,
 });
