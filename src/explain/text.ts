@@ -96,9 +96,10 @@ function njitRows({ operands, loops, threads, cached, compileTime, time }: NjitS
 }
 
 function loopText(
-  { prange, parallel, why, lanes, whyScalar, checks, checksOtherwise }: WholeLoop,
+  { prange, parallel, why, lanes, whyScalar, unrolled, checks, checksOtherwise }: WholeLoop,
   threads: PoolStatus,
 ): string {
+  if (unrolled !== null) return `its ${unrolled} turns are written out`;
   const parts: string[] = [];
   if (parallel !== null) {
     const { turns, tasks } = parallel;

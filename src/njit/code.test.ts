@@ -1,6 +1,7 @@
 /** The typed form: what it says, what the verifier refuses, and how loops come out. */
 import { describe, expect, test } from "vitest";
 import { zeros } from "../index.ts";
+import { chunkSizes } from "./chunks.ts";
 import { emitCode } from "./emit.ts";
 import { type Code, eachStep, type Step } from "./ir.ts";
 import { insideOf, type NjitValue, njit } from "./njit.ts";
@@ -247,11 +248,11 @@ describe("loops", () => {
   });
 
   test("indices that are data, or of another turn, are checked", () => {
-    const gather = "(out, a, at) => { for (let i = 0; i < 4; i++) out.set([i], a.get(at.get(i))); }";
+    const gather = "(out, a, at) => { for (let i = 0; i < 40; i++) out.set([i], a.get(at.get(i))); }";
     expect(checksInside(codeOf(gather, f64(4), f64(4), zeros([4], { dtype: "i32" })))).toBe(1);
-    const before = "(a) => { let p = 3; for (let i = 0; i < 4; i++) { a.set([p], i); p = i; } }";
+    const before = "(a) => { let p = 3; for (let i = 0; i < 40; i++) { a.set([p], i); p = i; } }";
     expect(checksInside(codeOf(before, f64(4)))).toBe(1);
-    const after = "(a) => { for (let i = 0; i < 4; i++, a.set([i], 1)) a.set([i], 2); }";
+    const after = "(a) => { for (let i = 0; i < 40; i++, a.set([i], 1)) a.set([i], 2); }";
     expect(checksInside(codeOf(after, f64(5)))).toBe(1);
   });
 
@@ -264,6 +265,125 @@ describe("loops", () => {
     // Found by its last bits, not by a conversion that looks for what does not fit.
     expect(text).not.toContain("a[at?]");
     expect(text).toContain("a[i32(i64((at +.f64 6755399441055744)))?]");
+  });
+
+  test("what tests have shown to be inside is checked nowhere, not even before the loop", () => {
+    const around = `(a) => {
+      const [h, w] = a.shape;
+      let s = 0;
+      for (let i = 0; i < h; i++) for (let j = 0; j < w; j++) {
+        if (i > 0) s += a.get(i - 1, j);
+        if (j > 0 && a.get(i, j - 1) > s) s = 1;
+      }
+      for (let k = 0; k < h * w; k++) s += a.get(Math.floor(k / w), k % w);
+      return s;
+    }`;
+    const text = printCode(codeOf(around, f64(3, 4)));
+    expect(text).not.toContain("?]");
+    expect(text).not.toContain("u64");
+    // Another array may have another size, and what is one too many is none.
+    expect(
+      printCode(codeOf("(a, b, i) => (i >= 0 && i < a.shape[0] ? b.get(i) : 0)", f64(3), f64(3), 1)),
+    ).toContain("?]");
+    const over = "(a, i) => (i >= 0 && i <= a.shape[0] ? a.get(i) : 0)";
+    expect(printCode(codeOf(over, f64(3), 1))).toContain("?]");
+    const fraction = "(a, x) => (x >= 0 && x < a.shape[0] ? a.get(x) : 0)";
+    expect(printCode(codeOf(fraction, f64(3), 0.5))).toContain("?]");
+  });
+
+  test("i * i < n bounds i by the root, so that what begins with i * i is an index", () => {
+    const sieve =
+      "(p) => { const n = p.length; for (let i = 2; i * i < n; i++) for (let j = i * i; j < n; j += i) p[j] = 0; }";
+    const code = codeOf(sieve, new Uint8Array(9));
+    expect(dtypeOf(code, "j")).toBe("i32");
+    expect(checksInside(code)).toBe(0);
+  });
+
+  test("a few turns that are known are written out, and what they decide is decided", () => {
+    const life = `(out, a) => {
+      const [n, m] = a.shape;
+      for (let i = 0; i < n; i++) for (let j = 0; j < m; j++) {
+        let s = 0;
+        for (let y = -1; y <= 1; y++) for (let x = 1; x >= -1; x--) {
+          if (y === 0 && x === 0) continue;
+          s += a.get((i + y + n) % n, (j + x + m) % m);
+        }
+        out.set([i, j], s);
+      }
+    }`;
+    const code = codeOf(life, f64(3, 3), f64(3, 3));
+    const text = printCode(code);
+    expect(code.unrolled.map((u) => u.turns)).toEqual([3, 3]);
+    // In the form without checks: eight elements, and a remainder for each row and each column, those of rows before the loop.
+    const fast = text.slice(text.lastIndexOf("block", text.indexOf("j <.i32 m")), text.indexOf("out["));
+    expect(fast.match(/= a\[/g)).toHaveLength(8);
+    expect(fast.match(/%\.u32/g)).toHaveLength(3);
+    const left = "(n) => { let k = 0; for (let i = 0; i < 9; i++) k += n; return k; }";
+    expect(codeOf(left, 1).unrolled).toEqual([]);
+  });
+
+  test("turns that are written out end where the loop would have", () => {
+    const leaves = njit((a: Float64Array, limit: number) => {
+      let [sum, last] = [0, -1];
+      for (let k = 0; k < 5; k++) {
+        search: for (let i = 6; i > 0; i -= 2) {
+          if (a[i] > limit) break;
+          for (let j = 0; j < 2; j++) {
+            if (a[j + k] === 3) continue search;
+            if (a[i - j] < 0) return [sum, -7, k];
+            sum += a[i - j] * (j + 1);
+          }
+          last = i;
+        }
+      }
+      return [sum, last, 0];
+    });
+    for (let seed = 0; seed < 40; seed++) {
+      const a = Float64Array.from(
+        { length: 8 },
+        (_, i) => ((seed * 7 + i * 5) % 11) - (seed % 4 === 0 ? 2 : 0),
+      );
+      expect(leaves(a, 5 + (seed % 5))).toEqual(leaves.plain(a, 5 + (seed % 5)));
+    }
+  });
+
+  test("loops at the top run in chunks, and chunks are functions of their own", () => {
+    const wat = (source: string, ...args: NjitValue[]) =>
+      emitCode(codeOf(source, ...args), { shared: true }).toWat();
+    const sum = "(a) => { let s = 0; for (let i = 0; i < a.length; i++) s += a[i]; return s; }";
+    expect(wat(sum, new Float64Array(9))).toContain("call $loop0");
+    // Whoever leaves early would only leave its chunk.
+    const found = "(a) => { let i = 0; for (; i < a.length; i++) if (a[i] > 0) break; return i; }";
+    expect(wat(found, new Float64Array(9))).not.toContain("call $loop0");
+  });
+
+  test("chunks of any length give what one loop gives", () => {
+    const before = structuredClone(chunkSizes);
+    const run = () => {
+      const fn = njit((out: Float64Array, x: Float64Array, n: number) => {
+        let [k, last] = [0, 0];
+        for (let i = 0; i < n; i++) if (x[i] > 0.4) out[k++] = i;
+        for (let i = 1; i <= n - 2; i += 3) out[i] += x[i];
+        for (let i = 0; i < n; i++) {
+          let s = 0;
+          for (let j = i; j < n; j++) s += x[j];
+          last = s + out[i];
+        }
+        for (let i = 0; i < n; i++) x[i] = out[i] * 2 + last;
+        return [k, last];
+      });
+      const [out, x] = [new Float64Array(50), Float64Array.from({ length: 50 }, (_, i) => (i * 0.37) % 1)];
+      return [fn(out, x, 50), out, x];
+    };
+    const whole = run();
+    try {
+      for (const first of [1, 2, 7, 16, 49, 50, 51]) {
+        for (const size of Object.values(chunkSizes)) Object.assign(size, { first, most: 2 * first });
+        expect(run()).toEqual(whole);
+      }
+    } finally {
+      Object.assign(chunkSizes, before);
+    }
   });
 
   test("remainders of 32-bit integers are one instruction, and of 0 they are none", () => {
@@ -315,7 +435,7 @@ describe("loops", () => {
     // Lanes and the loop over j, where nothing is checked; the loop over j and its form with checks.
     expect(outlinedLoops(codeOf(matmul, f64(3, 3), f64(3, 3), f64(3, 3))).size).toBe(3);
     expect(outlinedLoops(codeOf(flat, new Float64Array(9), new Float64Array(9), 3)).size).toBeGreaterThan(0);
-    const search = `(a) => { for (let i = 0; i < 3; i++) for (let j = 0; j < 3; j++) if (a.get(i, j) > 0) return i; return -1; }`;
+    const search = `(a) => { for (let i = 0; i < 30; i++) for (let j = 0; j < 30; j++) if (a.get(i, j) > 0) return i; return -1; }`;
     expect(outlinedLoops(codeOf(search, f64(3, 3))).size).toBe(0);
   });
 });

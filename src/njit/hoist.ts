@@ -30,7 +30,7 @@ const MOST_CHECKS = 48;
 export function hoistChecks(code: Code): Code {
   const hoisting = new Hoisting(code);
   const { locals, sizes, words } = hoisting;
-  const steps = hoisting.list(code.body.map((s) => wrapped(code, s, sizeCopies(code))));
+  const steps = hoisting.list(code.body);
   const body = [...hoisting.before, ...steps];
   return verifyCode({ ...code, locals, sizes, words, body }, "hoisting");
 }
@@ -247,10 +247,19 @@ function sizeCopies({ sizes, body }: Code): ReadonlyMap<number, readonly string[
   return held;
 }
 
+/** Indices that are inside by what they are: x % n of an axis of size n, and numbers. */
+export function proveIndices(code: Code): Code {
+  const sizes = sizeCopies(code);
+  return { ...code, body: code.body.map((s) => wrapped(code, s, sizes)) };
+}
+
 /** x % n is inside of an axis of size n: as integers without a sign, n is over 0. */
 function wrapped(code: Code, step: Step, sizes: ReadonlyMap<number, readonly string[]>): Step {
   const isInside = ({ program, locals }: Expression, array: number, axis: number): boolean => {
     let node = program.nodes[program.result];
+    const { argument, length } = code.arrays[array];
+    if (node.op === "const")
+      return argument === null && Number(node.value) >= 0 && Number(node.value) < length;
     while (node.op === "cast") node = program.nodes[node.args[0]];
     if (node.op !== "rem" || node.dtype !== "u32") return false;
     let by = program.nodes[node.args[1]];

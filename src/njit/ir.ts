@@ -157,6 +157,8 @@ export interface Code {
   }[];
   readonly body: readonly Step[];
   readonly sites: readonly Site[];
+  /** Loops of the source that were written out, and how many turns they have. */
+  readonly unrolled: readonly { readonly place: Place; readonly turns: number }[];
   /** What is returned: scalars of these dtypes, or arguments as they are. */
   readonly results: readonly (DType | { readonly argument: number })[];
   /** null: nothing is returned, 0: one value, n: a list of n. */
@@ -222,4 +224,38 @@ export function eachStep(steps: readonly Step[], visit: (step: Step) => void): v
     visit(step);
     for (const inner of insides(step)) eachStep(inner, visit);
   }
+}
+
+/** Does a step jump to the block so many levels out? */
+export function jumpsTo(steps: readonly Step[], depth: number): boolean {
+  return steps.some((s) => {
+    switch (s.op) {
+      case "break":
+        return s.depth === depth;
+      case "if":
+        return jumpsTo(s.yes, depth) || jumpsTo(s.no, depth);
+      case "block":
+      case "loop":
+        return jumpsTo(s.body, depth + 1);
+      default:
+        return false;
+    }
+  });
+}
+
+/** The steps without the block that was around them: jumps further out have one level less to go. */
+export function lifted(steps: readonly Step[], depth: number): Step[] {
+  return steps.map((s): Step => {
+    switch (s.op) {
+      case "break":
+        return s.depth > depth ? { ...s, depth: s.depth - 1 } : s;
+      case "if":
+        return { ...s, yes: lifted(s.yes, depth), no: lifted(s.no, depth) };
+      case "block":
+      case "loop":
+        return { ...s, body: lifted(s.body, depth + 1) };
+      default:
+        return s;
+    }
+  });
 }

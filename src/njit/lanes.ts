@@ -38,14 +38,24 @@ const scalars = new WeakMap<Program, Program>();
 
 const isSmall = (d: DType): boolean => d === "i32" || d === "u32";
 
-/** ToInt32 by way of 64 bits: what does not fit those is rare. */
+/**
+ * ToInt32 by way of 64 bits: what does not fit those is rare. The remainder of a sum is that of an index that goes round, (i + 1) % n:
+ * it is seldom twice as large as n or larger, and nothing is divided until it is.
+ */
 function withInstructions(program: Program): Program {
-  if (!program.nodes.some((node) => node.op === "toInt32")) return program;
+  const { nodes } = program;
+  const isRound = ({ op, dtype, args }: Node): boolean =>
+    op === "rem" && dtype === "u32" && isSum(program, args[0]) && nodes[args[1]].op !== "const";
+  if (!nodes.some((node) => node.op === "toInt32" || isRound(node))) return program;
   const b = new Builder();
   const made: Id[] = [];
-  for (const node of program.nodes) {
+  for (const node of nodes) {
     const args = node.args.map((a) => made[a]);
-    if (node.op !== "toInt32") made.push(b.add({ ...node, args }));
+    if (isRound(node)) {
+      const [x, n] = args;
+      const once = b.op("select", b.op("lt", x, n), x, b.op("sub", x, n));
+      made.push(b.rare(once, b.op("ge", once, n), "urem", x, n));
+    } else if (node.op !== "toInt32") made.push(b.add({ ...node, args }));
     else {
       const x = b.cast("f64", args[0]);
       const fits = b.op("lt", b.op("abs", x), b.constant("f64", 2 ** 63));
@@ -53,6 +63,13 @@ function withInstructions(program: Program): Program {
     }
   }
   return b.finish(made[program.result], program.inputs, program.params);
+}
+
+/** A sum or a difference, whatever it is converted to. */
+function isSum({ nodes }: Program, id: Id): boolean {
+  let node = nodes[id];
+  while (node.op === "cast") node = nodes[node.args[0]];
+  return node.op === "add" || node.op === "sub";
 }
 
 const isHalf = (d: DType): boolean => d === "f16" || d === "bf16";

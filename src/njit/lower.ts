@@ -9,7 +9,16 @@ import type { Id, Program } from "../ir/node.ts";
 import { type OpName, ops } from "../ir/ops.ts";
 import { identityOf } from "./forks.ts";
 import type { Env, Typed } from "./infer.ts";
-import type { ArrayInfo, Code, Expression, LocalInfo, Site, Step } from "./ir.ts";
+import {
+  type ArrayInfo,
+  type Code,
+  type Expression,
+  jumpsTo,
+  type LocalInfo,
+  lifted,
+  type Site,
+  type Step,
+} from "./ir.ts";
 import { isInt, isLong, isUint } from "./range.ts";
 import { refuse } from "./refuse.ts";
 import type { ArrayRef, Expr, Loop, LoopPlan, Place, Stmt } from "./tree.ts";
@@ -76,6 +85,7 @@ class Lowering {
       words: [],
       body,
       sites: this.#sites,
+      unrolled: [],
       results: this.#results ?? [],
       returns: tree.returns,
     };
@@ -303,7 +313,9 @@ class Lowering {
     const array = this.#array(s.array, s.place);
     const site = this.#sites.push({ array, access: s.access, place: s.place }) - 1;
     const index = s.index.map((i) => this.#index(i, env));
-    const proved = index.map(() => false);
+    const proved = index.map(
+      ({ program }, d) => program.dtype === "i32" && this.#typed.isInside(s.index[d], s.array, d, env),
+    );
     if (s.op === "load") return { op: "load", local: s.id, array, index, proved, site };
     this.#arrays[array].written = true;
     return {
@@ -666,8 +678,10 @@ class ProgramBuilder {
   #workingDType(op: OpName, args: readonly Value[], type: Type): DType {
     if (!integerOps.has(op) || !args.every((a) => this.isHeldWhole(a))) return "f64";
     const ranges = [type.range, ...args.map((a) => asNumber(a.type).range)];
+    // Without a sign, so that what is below an axis' size is told from the code alone.
+    if (op === "rem" && ranges.every(isUint)) return "u32";
     if (ranges.every(isInt)) return "i32";
-    if (op === "rem") return ranges.every(isUint) ? "u32" : "f64";
+    if (op === "rem") return "f64";
     return op !== "sign" && ranges.every(isLong) ? "i64" : "f64";
   }
 }
@@ -695,38 +709,4 @@ function setIn(loop: Loop): Set<number> {
   };
   for (const list of [loop.head, loop.body]) visit(list);
   return found;
-}
-
-/** Does a step jump to the block so many levels out? */
-function jumpsTo(steps: readonly Step[], depth: number): boolean {
-  return steps.some((s) => {
-    switch (s.op) {
-      case "break":
-        return s.depth === depth;
-      case "if":
-        return jumpsTo(s.yes, depth) || jumpsTo(s.no, depth);
-      case "block":
-      case "loop":
-        return jumpsTo(s.body, depth + 1);
-      default:
-        return false;
-    }
-  });
-}
-
-/** The steps without the block that was around them: jumps further out have one level less to go. */
-function lifted(steps: readonly Step[], depth: number): Step[] {
-  return steps.map((s): Step => {
-    switch (s.op) {
-      case "break":
-        return s.depth > depth ? { ...s, depth: s.depth - 1 } : s;
-      case "if":
-        return { ...s, yes: lifted(s.yes, depth), no: lifted(s.no, depth) };
-      case "block":
-      case "loop":
-        return { ...s, body: lifted(s.body, depth + 1) };
-      default:
-        return s;
-    }
-  });
 }

@@ -19,7 +19,7 @@ import {
   lengthOf,
   plainArgument,
 } from "./bind.ts";
-import { hoistChecks } from "./hoist.ts";
+import { hoistChecks, proveIndices } from "./hoist.ts";
 import { type ArgumentType, infer } from "./infer.ts";
 import { AccessError } from "./interpret.ts";
 import type { Code } from "./ir.ts";
@@ -33,6 +33,7 @@ import { loopsOf } from "./report.ts";
 import { reuseLoads } from "./reuse.ts";
 import { keepBefore, traceOf } from "./trace.ts";
 import type { Tree } from "./tree.ts";
+import { unrollLoops } from "./unroll.ts";
 import { type NjitLimits, readLimits, Watch } from "./watch.ts";
 
 export type { NjitLimits } from "./watch.ts";
@@ -254,7 +255,8 @@ export class NjitFunction {
   }
 
   code(types: readonly ArgumentType[]): Code {
-    return hoistChecks(liftInvariants(reuseLoads(lowerCode(infer(this.tree, types)))));
+    const lowered = unrollLoops(lowerCode(infer(this.tree, types)));
+    return hoistChecks(liftInvariants(reuseLoads(proveIndices(lowered))));
   }
 
   codeFor(args: readonly unknown[]): Code {

@@ -13,6 +13,8 @@ interface Found {
   fork: number | null;
   prange: boolean;
   why: string | null;
+  /** Where it was written out. */
+  turns: number | null;
 }
 
 export function loopsOf(code: Code, { forks, inOrder }: CallReport): WholeLoop[] {
@@ -22,7 +24,7 @@ export function loopsOf(code: Code, { forks, inOrder }: CallReport): WholeLoop[]
     const key = `${place.span.start} ${place.span.end} ${place.source}`;
     let loop = found.get(key);
     if (loop === undefined) {
-      loop = { place, forms: [], lanes: null, fork: null, prange: false, why: null };
+      loop = { place, forms: [], lanes: null, fork: null, prange: false, why: null, turns: null };
       found.set(key, loop);
     }
     return loop;
@@ -47,11 +49,13 @@ export function loopsOf(code: Code, { forks, inOrder }: CallReport): WholeLoop[]
     });
   };
   walk(code.body);
+  for (const { place, turns } of code.unrolled) at(place).turns = turns;
   const all = [...found.values()].sort((a, b) => a.place.span.start - b.place.span.start);
-  return all.map(({ place, forms, lanes, fork, prange, why }): WholeLoop => {
+  return all.map(({ place, forms, lanes, fork, prange, why, turns }): WholeLoop => {
     const run = fork === null ? null : forks[fork];
     const overlaps = fork !== null && inOrder[fork];
-    const checks = forms.map((form) => checksOf(form.body));
+    const isWritten = turns !== null && forms.length === 0;
+    const checks = isWritten ? [0] : forms.map((form) => checksOf(form.body));
     const [least, most] = [Math.min(...checks), Math.max(...checks)];
     return {
       line: lineOf(place),
@@ -62,7 +66,8 @@ export function loopsOf(code: Code, { forks, inOrder }: CallReport): WholeLoop[]
         run === null || overlaps ? null : { turns: run.turns, tasks: run.shared, threads: run.threads },
       why: overlaps ? "what it writes to overlaps what it reads, or itself" : why,
       lanes,
-      whyScalar: lanes === null ? whyScalar(forms[0], least) : null,
+      whyScalar: lanes === null && !isWritten ? whyScalar(forms[0], least) : null,
+      unrolled: isWritten ? turns : null,
       checks: least,
       checksOtherwise: most,
     };

@@ -107,6 +107,8 @@ export interface WholeLoop {
   readonly lanes: number | null;
   /** Why there are no vectors in it. */
   readonly whyScalar: string | null;
+  /** How many turns were written out, one after another; null: it is a loop. */
+  readonly unrolled: number | null;
   /** Indices that each turn checks, in the form that runs where all is well, and in the form for everything else. */
   readonly checks: number;
   readonly checksOtherwise: number;

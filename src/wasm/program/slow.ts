@@ -17,6 +17,7 @@ type Emit = (module: ModuleBuilder, name: string, lane: Lane, other: SlowFunctio
 const table: Record<string, Emit> = {
   rem: (module, name, lane, other) =>
     lane === "f32" ? throughDouble(module, name, 2, other) : remainder(module, name),
+  urem: (module, name) => wholeRemainder(module, name),
   ipow: (module, name, lane) => integerPower(module, name, lane, true),
   upow: (module, name, lane) => integerPower(module, name, lane, false),
   gcd: (module, name, lane) => commonDivisor(module, name, lane),
@@ -71,6 +72,13 @@ function moduloInt32(module: ModuleBuilder, name: string): Callable {
     .f64(2 ** 32)
     .op("f64.mul");
   return f.op("f64.sub").op("i32.trunc_sat_f64_u");
+}
+
+/** x % y of 32-bit integers without a sign; by 0 it is 0. */
+function wholeRemainder(module: ModuleBuilder, name: string): Callable {
+  const f = module.func(name, { x: "i32", y: "i32" }, ["i32"]);
+  const [x, y] = f.params;
+  return f.get(x).get(y).get(y).op("i32.eqz").op("i32.or").op("i32.rem_u");
 }
 
 /* Remainder -------------------------------------------------------------------------------------------- */
