@@ -33,7 +33,10 @@ import {
   expressionsOf,
   type ForkStep,
   insides,
+  isLoopBlock,
+  jumpsTo,
   type LanesStep,
+  type LoopBlock,
   type LoopStep,
   type Step,
 } from "./ir.ts";
@@ -213,6 +216,7 @@ class Emitter {
         return;
       case "block":
       case "loop":
+        if (isLoopBlock(step) && this.#turned(context, step)) return;
         f[step.op]((label) => {
           labels.push(label);
           if (step.op === "loop") this.#ask(context, step);
@@ -237,6 +241,35 @@ class Emitter {
         });
         f.return();
     }
+  }
+
+  /**
+   * A loop that begins with its test, tested before it and at the end of each turn: one jump a turn less. Measured: turns with
+   * branches gain by it (a histogram a third), the tightest loops lose (a sieve a tenth).
+   */
+  #turned(context: Context, { body: [loop] }: LoopBlock): boolean {
+    const { f, labels } = context;
+    const [first, ...rest] = loop.body;
+    const last = rest.pop();
+    if (first?.op !== "if" || first.yes.length > 0 || first.no.length !== 1) return false;
+    const [leave] = first.no;
+    if (leave.op !== "break" || leave.depth !== 1 || last?.op !== "break" || last.depth !== 0) return false;
+    if (jumpsTo(rest, 0) || !rest.some((s) => insides(s).length > 0)) return false;
+    f.block((out) => {
+      labels.push(out);
+      this.#push(context, first.test);
+      f.op("i32.eqz").brIf(out);
+      f.loop((again) => {
+        labels.push(again);
+        this.#ask(context, loop);
+        this.#steps(context, rest);
+        this.#push(context, first.test);
+        f.brIf(again);
+        labels.pop();
+      });
+      labels.pop();
+    });
+    return true;
   }
 
   #label({ labels }: Context, depth: number): Label {
