@@ -15,6 +15,7 @@ import { benchFiles } from "./files.ts";
 import { benchIndexing } from "./indexing.ts";
 import { againstC, folds, layouts, matmuls, threads } from "./limits.ts";
 import { linalg } from "./linalg.ts";
+import { benchQuantised } from "./quantised.ts";
 import { sortSection } from "./sort.ts";
 import { benchTraining } from "./training.ts";
 import { elementwiseWorkloads } from "./workloads.ts";
@@ -94,6 +95,7 @@ const parts: Record<string, (how: string) => void | Promise<void>> = {
   njit: besideNumba,
   training: benchTraining,
   files: benchFiles,
+  quantised: benchQuantised,
 };
 
 /** A newer Node for turbo: what bench:setup installs, or the one that STRIDED_NODE names. */
@@ -135,6 +137,7 @@ function runAll(): void {
     "convolution",
     "fft",
     "files",
+    "quantised",
   ])
     run(name, cores);
   run("njit", 1);
@@ -145,6 +148,7 @@ function runAll(): void {
   if (newer !== null) {
     run("njit", 1, "plain", newer);
     run("matmul", cores, "newer turbo", newer);
+    run("quantised", cores, "plain", newer);
     run("training", cores, "plain", newer);
     run("training", cores, "newer turbo", newer);
   } else
