@@ -43,9 +43,48 @@ const fours = [0, 1, 2, 3, 16, 17, 18, 19, 0, 0, 0, 0, 0, 0, 0, 0];
 const inTurn = [0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23];
 const pairsInTurn = [0, 1, 16, 17, 2, 3, 18, 19, 4, 5, 20, 21, 6, 7, 22, 23];
 
+/**
+ * Vectors that loops need, in locals that are set before them: made anew in every turn they cost more than the rest. Which
+ * ones these are is known when the code has been emitted once (`emitTwice`).
+ */
+export class Constants {
+  readonly #wanted: ReadonlyMap<string, Uint8Array>;
+  readonly #found = new Map<string, Uint8Array>();
+  readonly #locals = new Map<string, Local>();
+
+  constructor(wanted: ReadonlyMap<string, Uint8Array> = new Map()) {
+    this.#wanted = wanted;
+  }
+  get found(): ReadonlyMap<string, Uint8Array> {
+    return this.#found;
+  }
+  /** Before the loops. */
+  set(f: FuncBuilder): void {
+    for (const [key, bytes] of this.#wanted) {
+      const local = f.local("v128");
+      f.v128(bytes).set(local);
+      this.#locals.set(key, local);
+    }
+  }
+  push(f: FuncBuilder, bytes: Uint8Array): FuncBuilder {
+    const key = bytes.join();
+    this.#found.set(key, bytes);
+    const local = this.#locals.get(key);
+    return local === undefined ? f.v128(bytes) : f.get(local);
+  }
+}
+
+/** What `emit` makes when it knows its constants. */
+export function emitTwice<T>(emit: (constants: Constants) => T): T {
+  const first = new Constants();
+  emit(first);
+  return emit(new Constants(first.found));
+}
+
 /** Code for one block whose address is in `at`; `grid` is where the type's grid lies. */
 export class BlockCode {
   readonly #f: FuncBuilder;
+  readonly #constants: Constants;
   readonly #at: Local;
   readonly #grid: Local;
   readonly #uses: Map<Node, number>;
@@ -54,8 +93,9 @@ export class BlockCode {
   readonly #kept = new Map<Node, Local>();
   readonly #splats = new Map<Float, Local>();
 
-  constructor(f: FuncBuilder, recipe: Recipe, at: Local, grid: Local) {
+  constructor(f: FuncBuilder, constants: Constants, recipe: Recipe, at: Local, grid: Local) {
     this.#f = f;
+    this.#constants = constants;
     this.#at = at;
     this.#grid = grid;
     this.#uses = countUses(recipe);
@@ -74,6 +114,10 @@ export class BlockCode {
     const local = this.#f.local(type);
     this.#f.tee(local);
     this.#kept.set(node, local);
+  }
+
+  #constant(bytes: Uint8Array): FuncBuilder {
+    return this.#constants.push(this.#f, bytes);
   }
 
   /** A scale that is known already: `lane` of a register. */
@@ -220,11 +264,11 @@ export class BlockCode {
         }
         case "and":
           this.bytes(node.x);
-          f.v128(splat8(node.by)).op("v128.and");
+          this.#constant(splat8(node.by)).op("v128.and");
           break;
         case "minus":
           this.bytes(node.x);
-          f.v128(splat8(node.by)).op("i8x16.sub");
+          this.#constant(splat8(node.by)).op("i8x16.sub");
           break;
         case "shr":
         case "shl":
@@ -238,13 +282,13 @@ export class BlockCode {
           f.op(node.op === "or" ? "v128.or" : "i8x16.add");
           break;
         case "lookup":
-          f.v128(i8x16(...node.table));
+          this.#constant(i8x16(...node.table));
           this.bytes(node.x);
           f.op("i8x16.swizzle");
           break;
         case "bits":
           this.#mask(node.from);
-          f.v128(splat8(node.value)).op("v128.and");
+          this.#constant(splat8(node.value)).op("v128.and");
           break;
         case "negate": {
           // With m all ones, -x is (x ^ m) - m.
@@ -258,8 +302,12 @@ export class BlockCode {
         case "thirds": {
           const x = f.temp("v128");
           this.bytes(node.x);
-          f.set(x).v128(splat8(0));
-          for (const from of [86, 171]) f.get(x).v128(splat8(from)).op("i8x16.ge_u").op("i8x16.sub");
+          f.set(x);
+          this.#constant(splat8(0));
+          for (const from of [86, 171]) {
+            f.get(x);
+            this.#constant(splat8(from)).op("i8x16.ge_u").op("i8x16.sub");
+          }
           f.release(x);
           break;
         }
@@ -312,8 +360,10 @@ export class BlockCode {
   /** All ones in the lanes whose bit is set. */
   #mask(from: Whole): void {
     this.whole(from);
-    this.#f.op("i32x4.splat").v128(twoBytes).op("i8x16.swizzle").v128(bitOfLane).op("v128.and");
-    this.#f.v128(bitOfLane).op("i8x16.eq");
+    this.#f.op("i32x4.splat");
+    this.#constant(twoBytes).op("i8x16.swizzle");
+    this.#constant(bitOfLane).op("v128.and");
+    this.#constant(bitOfLane).op("i8x16.eq");
   }
 
   /** What `each` gets pushes elements 4r … 4r + 3 of q, as f32, unscaled. */
@@ -517,9 +567,15 @@ export function plainHalves(recipe: Recipe): { readonly node: Float; readonly at
 }
 
 /** Half floats, up to four, each at its own address, as lanes of f32. */
-export function halfLanes(f: FuncBuilder, at: readonly Local[], offset: number, into: Local): void {
+export function halfLanes(
+  f: FuncBuilder,
+  constants: Constants,
+  at: readonly Local[],
+  offset: number,
+  into: Local,
+): void {
   const moved = f.temp("v128");
-  const all = (bits: number) => f.v128(i32x4(bits, bits, bits, bits));
+  const all = (bits: number) => constants.push(f, i32x4(bits, bits, bits, bits));
   all(0).set(into);
   at.forEach((address, k) => {
     f.get(address)
@@ -543,5 +599,5 @@ export function halfLanes(f: FuncBuilder, at: readonly Local[], offset: number, 
  * Pushes bytes 4r … 4r + 3 of a register as f32, 2^24 times as large: a byte becomes the top of a lane, which widens it in
  * one step.
  */
-export const raised = (f: FuncBuilder, bytes: Local, r: number): FuncBuilder =>
-  f.get(bytes).v128(topBytes[r]).op("i8x16.swizzle").op("f32x4.convert_i32x4_s");
+export const raised = (f: FuncBuilder, constants: Constants, bytes: Local, r: number): FuncBuilder =>
+  constants.push(f.get(bytes), topBytes[r]).op("i8x16.swizzle").op("f32x4.convert_i32x4_s");

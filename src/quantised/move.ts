@@ -13,10 +13,18 @@ import { sizeOf } from "../view/layout.ts";
 import { overlaps } from "../view/overlap.ts";
 import type { View } from "../view/view.ts";
 import { encoders } from "./encode.ts";
+import { encodeRoutine } from "./encode-lanes.ts";
 import { withGrid } from "./grids.ts";
 import { recipeOf } from "./recipes.ts";
-import { type DecodeTask, decodeRoutine, decodeWords } from "./routines.ts";
-import { runRoutine } from "./run.ts";
+import {
+  type DecodeTask,
+  decodeRoutine,
+  decodeWords,
+  type EncodeTask,
+  encodeWords,
+  type Routine,
+} from "./routines.ts";
+import { hasLanes, runRoutine } from "./run.ts";
 import { blockTypes, type EncodedDType, type QuantisedDType } from "./types.ts";
 
 /** Blocks in memory: a view of bytes whose last two axes are the blocks of a row and the bytes of a block. */
@@ -121,6 +129,39 @@ export function eachRows(
   walk(0, 0, 0);
 }
 
+/** Rows of a task: the byte offsets of both sides, so many blocks from block `first` on, and the steps from row to row. */
+interface Rows {
+  readonly rows: number;
+  readonly blocks: number;
+  readonly first: number;
+  readonly a: number;
+  readonly b: number;
+  readonly stepA: number;
+  readonly stepB: number;
+}
+
+/** Blocks (a) beside rows of elements (b), in parts of at most `most` blocks. */
+function eachTask(
+  shape: readonly number[],
+  a: readonly number[],
+  b: readonly number[],
+  most: number,
+  each: (rows: Rows) => void,
+): void {
+  const blocks = shape[shape.length - 2];
+  const perTask = Math.max(1, Math.floor(most / blocks));
+  const columns = perTask > 1 ? blocks : Math.min(blocks, Math.max(1, most));
+  eachRows(shape.slice(0, -2), a, b, (atA, atB, { size, a: stepA, b: stepB }) => {
+    for (let r = 0; r < size; r += perTask) {
+      const rows = Math.min(perTask, size - r);
+      for (let first = 0; first < blocks; first += columns) {
+        const its = Math.min(columns, blocks - first);
+        each({ rows, blocks: its, first, a: atA + r * stepA, b: atB + r * stepB, stepA, stepB });
+      }
+    }
+  });
+}
+
 const shareMemory = (a: Strided, b: Strided): boolean =>
   a.storage === b.storage && overlaps(a.frame, b.frame);
 
@@ -159,31 +200,23 @@ const throughFloats = (operation: string, shape: readonly number[], fn: (dense: 
 function decodeRows(operation: string, dst: Strided<"f32" | "f64">, src: Blocks): void {
   const { block } = blockTypes[src.dtype];
   const { shape, strides } = src.of.frame;
-  const rank = shape.length - 1;
-  const [blocks, step] = [shape[rank - 1], strides[rank - 1]];
-  const perTask = Math.max(1, Math.floor(TASK / block));
+  const step = strides[shape.length - 2];
   const [from, to] = [addressOf(src.of), addressOf(dst)];
   const { bytes } = dtypes[dst.dtype];
   const about: RoutineAbout = { operation, inputs: [{ dtype: "u8", frame: src.of.frame }], out: dst };
   withGrid(operation, recipeOf(src.dtype).grid, (grid) => {
     const tasks: DecodeTask[] = [];
-    eachRows(shape.slice(0, -2), strides, dst.frame.strides, (a, b, rows) => {
-      const most = Math.max(1, Math.floor(perTask / blocks));
-      const columns = most > 1 ? blocks : Math.min(blocks, perTask);
-      for (let r = 0; r < rows.size; r += most) {
-        for (let c = 0; c < blocks; c += columns) {
-          tasks.push({
-            rows: Math.min(most, rows.size - r),
-            blocks: Math.min(columns, blocks - c),
-            from: from + a + r * rows.a + c * step,
-            to: to + b + r * rows.b + c * block * bytes,
-            fromStride: rows.a,
-            toStride: rows.b,
-            step,
-            grid,
-          });
-        }
-      }
+    eachTask(shape, strides, dst.frame.strides, Math.floor(TASK / block), (r) => {
+      tasks.push({
+        rows: r.rows,
+        blocks: r.blocks,
+        from: from + r.a + r.first * step,
+        to: to + r.b + r.first * block * bytes,
+        fromStride: r.stepA,
+        toStride: r.stepB,
+        step,
+        grid,
+      });
     });
     const nanoseconds = NANOSECONDS * sizeOf(dst.frame.shape);
     runRoutine(decodeRoutine(src.dtype, dst.dtype), decodeWords, tasks, nanoseconds, about);
@@ -204,20 +237,51 @@ export function encode(operation: string, dst: Blocks<EncodedDType>, src: Stride
     [src.frame.offset, ...strides].every((n) => n % 4 === 0) &&
     !shareMemory(dst.of, src);
   if (isRows) {
-    encodeRows(dst, src);
+    encodeRows(operation, dst, src);
     return;
   }
   const most = shareMemory(dst.of, src) ? Number.POSITIVE_INFINITY : PIECE;
   for (const box of boxes(shape, blockTypes[dst.dtype].block, most)) {
     throughFloats(operation, box.shape, (dense) => {
       assignElements(operation, dense, partOf(src, box.from, box.shape));
-      encodeRows(partOfBlocks(dst, box.from, box.shape), dense);
+      encodeRows(operation, partOfBlocks(dst, box.from, box.shape), dense);
     });
   }
 }
 
 /** Rows of the source are dense f32, aligned. */
-function encodeRows(dst: Blocks<EncodedDType>, src: Strided): void {
+function encodeRows(operation: string, dst: Blocks<EncodedDType>, src: Strided): void {
+  const routine = hasLanes() ? encodeRoutine(dst.dtype) : null;
+  if (routine === null) encodePlainly(dst, src);
+  else encodeTasks(operation, routine, dst, src);
+  dst.of.storage.version++;
+}
+
+function encodeTasks(operation: string, routine: Routine, dst: Blocks<EncodedDType>, src: Strided): void {
+  const { block } = blockTypes[dst.dtype];
+  const { shape, strides } = dst.of.frame;
+  const rank = shape.length - 1;
+  const [to, from] = [addressOf(dst.of), addressOf(src)];
+  const tasks: EncodeTask[] = [];
+  eachTask(shape, strides, src.frame.strides, Math.floor(TASK / block), (r) => {
+    tasks.push({
+      rows: r.rows,
+      blocks: r.blocks,
+      from: from + r.b + 4 * block * r.first,
+      to: to + r.a + r.first * strides[rank - 1],
+      fromStride: r.stepB,
+      toStride: r.stepA,
+      step: strides[rank - 1],
+    });
+  });
+  runRoutine(routine, encodeWords, tasks, 4 * NANOSECONDS * sizeOf(src.frame.shape), {
+    operation,
+    inputs: [src],
+    out: { dtype: "u8", frame: dst.of.frame },
+  });
+}
+
+function encodePlainly(dst: Blocks<EncodedDType>, src: Strided): void {
   const { block } = blockTypes[dst.dtype];
   const one = encoders[dst.dtype];
   const { shape, strides } = dst.of.frame;
@@ -234,7 +298,6 @@ function encodeRows(dst: Blocks<EncodedDType>, src: Strided): void {
       for (let c = 0; c < blocks; c++) one(x, at + c * block, y, into + c * step);
     }
   });
-  dst.of.storage.version++;
 }
 
 /* Blocks → blocks -------------------------------------------------------------------------------------------- */
@@ -251,7 +314,7 @@ export function recode(operation: string, dst: Blocks, src: Blocks): void {
   for (const box of boxes(shape, Math.max(blockTypes[dst.dtype].block, blockTypes[src.dtype].block), most)) {
     throughFloats(operation, box.shape, (dense) => {
       decodeRows(operation, dense, partOfBlocks(src, box.from, box.shape));
-      encodeRows(partOfBlocks(dst as Blocks<EncodedDType>, box.from, box.shape), dense);
+      encodeRows(operation, partOfBlocks(dst as Blocks<EncodedDType>, box.from, box.shape), dense);
     });
   }
 }

@@ -11,7 +11,7 @@ import {
 } from "../wasm/assembler/assembler.ts";
 import { countedLoop, heapModule, loadWord } from "../wasm/kit.ts";
 import type { RoutineOptions } from "../wasm/routines/routine.ts";
-import { BlockCode, halfLanes, plainHalves, raised } from "./emit.ts";
+import { BlockCode, type Constants, emitTwice, halfLanes, plainHalves, raised } from "./emit.ts";
 import { type Float, type Group, recipeOf } from "./recipes.ts";
 import { blockTypes, type QuantisedDType } from "./types.ts";
 
@@ -52,19 +52,23 @@ export const productWords = [
 ] as const;
 export type ProductTask = Readonly<Record<(typeof productWords)[number], number>>;
 
+/** Rows of floats, and where their blocks go; `step` leads from block to block. */
+export const encodeWords = ["rows", "blocks", "from", "to", "fromStride", "toStride", "step"] as const;
+export type EncodeTask = Readonly<Record<(typeof encodeWords)[number], number>>;
+
 /** Names each word of the task in a local. */
-function words<N extends string>(f: FuncBuilder, names: readonly N[]): Record<N, Local> {
+export function words<N extends string>(f: FuncBuilder, names: readonly N[]): Record<N, Local> {
   const entries = names.map((name, k) => [name, loadWord(f, f.params[0], k, name)] as const);
   return Object.fromEntries(entries) as Record<N, Local>;
 }
 
-const move = (f: FuncBuilder, at: Local, by: Local | number): FuncBuilder => {
+export const move = (f: FuncBuilder, at: Local, by: Local | number): FuncBuilder => {
   f.get(at);
   return (typeof by === "number" ? f.i32(by) : f.get(by)).op("i32.add").set(at);
 };
 
 /** body() so many times, at least once. */
-function repeat(f: FuncBuilder, count: Local, body: () => void): void {
+export function repeat(f: FuncBuilder, count: Local, body: () => void): void {
   const left = f.temp("i32");
   f.get(count).set(left);
   f.loop((next) => {
@@ -81,29 +85,31 @@ const highHalf = [8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15];
 /** Blocks → floats. */
 export const decodeRoutine = (dtype: QuantisedDType, out: "f32" | "f64"): Routine => ({
   name: `dequantise ${dtype} ${out}`,
-  emit: ({ shared, simd }) => {
-    const module = heapModule(shared);
-    const f = module.func("run", { task: "i32" }, [], { export: true });
-    const w = words(f, decodeWords);
-    const recipe = recipeOf(dtype);
-    const bytes = out === "f32" ? 4 : 8;
-    const [from, to] = [f.local("i32", "block"), f.local("i32", "at")];
-    repeat(f, w.rows, () => {
-      f.get(w.from).set(from).get(w.to).set(to);
-      repeat(f, w.blocks, () => {
-        const code = new BlockCode(f, recipe, from, w.grid);
-        recipe.groups.forEach((group, g) => {
-          if (simd) storeGroup(f, code, group, to, 16 * g * bytes, out);
-          else storeOneByOne(f, code, group, to, 16 * g * bytes, out);
+  emit: ({ shared, simd }) =>
+    emitTwice((constants) => {
+      const module = heapModule(shared);
+      const f = module.func("run", { task: "i32" }, [], { export: true });
+      constants.set(f);
+      const w = words(f, decodeWords);
+      const recipe = recipeOf(dtype);
+      const bytes = out === "f32" ? 4 : 8;
+      const [from, to] = [f.local("i32", "block"), f.local("i32", "at")];
+      repeat(f, w.rows, () => {
+        f.get(w.from).set(from).get(w.to).set(to);
+        repeat(f, w.blocks, () => {
+          const code = new BlockCode(f, constants, recipe, from, w.grid);
+          recipe.groups.forEach((group, g) => {
+            if (simd) storeGroup(f, code, group, to, 16 * g * bytes, out);
+            else storeOneByOne(f, code, group, to, 16 * g * bytes, out);
+          });
+          move(f, from, w.step);
+          move(f, to, blockTypes[dtype].block * bytes);
         });
-        move(f, from, w.step);
-        move(f, to, blockTypes[dtype].block * bytes);
+        move(f, w.from, w.fromStride);
+        move(f, w.to, w.toStride);
       });
-      move(f, w.from, w.fromStride);
-      move(f, w.to, w.toStride);
-    });
-    return module;
-  },
+      return module;
+    }),
 });
 
 function storeGroup(
@@ -155,88 +161,104 @@ function storeOneByOne(
 export const usesSums = (dtype: QuantisedDType): boolean =>
   recipeOf(dtype).groups.some(({ shift, plus, less }) => (shift ?? plus ?? less) !== undefined);
 
-/** Rows that go on together: what is loaded of x serves them all, and their scales are widened at once. */
+/** Blocks of a row that go on together, where they are small: their scales are widened at once. */
 const TOGETHER = 2;
 
 /**
- * Blocks times a vector. A group's whole numbers are multiplied with 16 elements of x and summed, then scaled once:
- * scale · Σ q·x + plus · Σ x. What is summed together depends on the type alone, not on tasks or threads. SIMD only.
+ * Blocks times a vector, row after row: memory is read as it lies. The whole numbers of groups that have one scale are
+ * multiplied with their elements of x and summed, 32 at the most, then scaled once: scale · Σ q·x + plus · Σ x. What is
+ * summed together depends on the type alone, not on tasks or threads. SIMD only.
  */
 export const productRoutine = (dtype: QuantisedDType): Routine => ({
   name: `quantised product ${dtype}`,
-  emit: ({ shared, fma }) => {
-    const module = heapModule(shared);
-    const many = emitRows(module, dtype, TOGETHER, fma);
-    const one = emitRows(module, dtype, 1, fma);
-    const f = module.func("run", { task: "i32" }, [], { export: true });
-    const w = words(f, productWords);
-    const rowsBy = (count: number, rows: Callable) => {
-      countedLoop(f, w.rows, count, () => {
+  emit: ({ shared, fma }) =>
+    emitTwice((constants) => {
+      const module = heapModule(shared);
+      const row = emitRow(module, constants, dtype, fma);
+      const f = module.func("run", { task: "i32" }, [], { export: true });
+      const w = words(f, productWords);
+      repeat(f, w.rows, () => {
         for (const name of rowArguments) f.get(w[name]);
-        f.call(rows);
-        for (const [at, stride] of [
-          [w.from, w.fromStride],
-          [w.to, w.toStride],
-        ]) {
-          f.get(at).get(stride).i32(count).op("i32.mul").op("i32.add").set(at);
-        }
+        f.call(row);
+        move(f, w.from, w.fromStride);
+        move(f, w.to, w.toStride);
       });
-    };
-    rowsBy(TOGETHER, many);
-    rowsBy(1, one);
-    return module;
-  },
+      return module;
+    }),
 });
 
-const rowArguments = ["blocks", "from", "to", "fromStride", "toStride", "step", "grid", "x", "sums"] as const;
+const rowArguments = ["blocks", "from", "to", "step", "grid", "x", "sums"] as const;
 
-/** The sums of so many rows. */
-function emitRows(module: ModuleBuilder, dtype: QuantisedDType, count: number, fma: boolean): Callable {
+/** Groups of a block, one after the other, that have the same scale and are summed before it is applied. */
+function runsOf(groups: readonly Group[]): readonly (readonly [first: number, count: number])[] {
+  const runs: [number, number][] = [];
+  groups.forEach((group, g) => {
+    const last = runs.at(-1);
+    const before = groups[g - 1];
+    const isSame =
+      before !== undefined &&
+      (["scale", "shift", "plus", "less"] as const).every((part) => group[part] === before[part]);
+    if (last !== undefined && isSame && last[1] < 2) last[1]++;
+    else runs.push([g, 1]);
+  });
+  return runs;
+}
+
+/** The sum of a row. */
+function emitRow(module: ModuleBuilder, constants: Constants, dtype: QuantisedDType, fma: boolean): Callable {
   const parameters = Object.fromEntries(rowArguments.map((name) => [name, "i32" as const]));
-  const f = module.func(`rows${count}`, parameters);
+  const f = module.func("row", parameters);
+  constants.set(f);
   const w = Object.fromEntries(rowArguments.map((name, k) => [name, f.params[k]])) as Record<
     (typeof rowArguments)[number],
     Local
   >;
   const recipe = recipeOf(dtype);
   const { block } = blockTypes[dtype];
-  const needsSums = usesSums(dtype);
-  const places = Array.from({ length: count }, (_, k) => f.local("i32", `row${k}`));
-  places.forEach((place, k) => {
-    f.get(k === 0 ? w.from : places[k - 1]);
-    if (k > 0) f.get(w.fromStride).op("i32.add");
-    f.set(place);
-  });
-  const totals = places.map((_, k) => f.local("v128", `total${k}`));
-  for (const total of totals) f.v128(f32x4(0)).set(total);
-  repeat(f, w.blocks, () => {
-    const codes = places.map((place) => new BlockCode(f, recipe, place, w.grid));
-    if (count > 1) {
-      for (const { node, at } of plainHalves(recipe)) {
-        const four = f.temp("v128");
-        halfLanes(f, places, at, four);
-        codes.forEach((code, k) => {
-          code.preset(node, four, k);
-        });
-        f.release(four);
+  const total = f.local("v128", "total");
+  f.v128(f32x4(0)).set(total);
+  const by = (count: number) => {
+    const places = [w.from, ...Array.from({ length: count - 1 }, (_, k) => f.local("i32", `block${k + 1}`))];
+    countedLoop(f, w.blocks, count, () => {
+      for (let k = 1; k < count; k++) {
+        f.get(places[k - 1])
+          .get(w.step)
+          .op("i32.add")
+          .set(places[k]);
       }
-    }
-    recipe.groups.forEach((group, g) => {
-      addGroup(f, codes, group, w.x, w.sums, 64 * g, totals, fma);
+      const codes = places.map((place) => new BlockCode(f, constants, recipe, place, w.grid));
+      if (count > 1) {
+        for (const { node, at } of plainHalves(recipe)) {
+          const four = f.temp("v128");
+          halfLanes(f, constants, places, at, four);
+          codes.forEach((code, k) => {
+            code.preset(node, four, k);
+          });
+          f.release(four);
+        }
+      }
+      codes.forEach((code, k) => {
+        for (const [first, groups] of runsOf(recipe.groups)) {
+          const run = recipe.groups.slice(first, first + groups);
+          addRun(f, constants, code, run, w.x, w.sums, 4 * (block * k + 16 * first), total, fma);
+        }
+      });
+      f.get(places[count - 1])
+        .get(w.step)
+        .op("i32.add")
+        .set(w.from);
+      move(f, w.x, 4 * block * count);
+      if (usesSums(dtype)) move(f, w.sums, block * count);
     });
-    for (const place of places) move(f, place, w.step);
-    move(f, w.x, 4 * block);
-    if (needsSums) move(f, w.sums, block);
-  });
-  for (const total of totals) {
-    f.get(w.to);
-    const lane = (k: number) => f.get(total).lane("f32x4.extract_lane", k);
-    lane(0);
-    lane(1).op("f32.add");
-    lane(2);
-    lane(3).op("f32.add").op("f32.add").store("f32.store", 0, 1);
-    move(f, w.to, w.toStride);
-  }
+  };
+  if (block <= 64) by(TOGETHER);
+  by(1);
+  f.get(w.to);
+  const lane = (k: number) => f.get(total).lane("f32x4.extract_lane", k);
+  lane(0);
+  lane(1).op("f32.add");
+  lane(2);
+  lane(3).op("f32.add").op("f32.add").store("f32.store", 0, 1);
   return f;
 }
 
@@ -262,54 +284,36 @@ function madd(
   f.op("f32x4.mul").op(sign === "+" ? "f32x4.add" : "f32x4.sub");
 }
 
-/** The same group of several rows. */
-function addGroup(
+/** total += the elements of groups that share a scale, times x. */
+function addRun(
   f: FuncBuilder,
-  codes: readonly BlockCode[],
-  group: Group,
+  constants: Constants,
+  code: BlockCode,
+  run: readonly Group[],
   x: Local,
   sums: Local,
   offset: number,
-  into: readonly Local[],
+  total: Local,
   fma: boolean,
 ): void {
-  const { scale, shift, plus, less } = group;
-  const totals = codes.map(() => f.temp("v128"));
-  const bytes = codes.map((code) => {
-    const local = f.temp("v128");
-    code.bytes(group.q);
-    f.set(local);
-    return local;
-  });
-  const four = f.temp("v128");
-  for (let r = 0; r < 4; r++) {
-    f.get(x)
-      .load("v128.load", offset + 16 * r, 1)
-      .set(four);
-    codes.forEach((_, k) => {
-      const push = () => raised(f, bytes[k], r);
-      if (r === 0) {
+  const [{ scale, shift, plus, less }] = run;
+  const [sum, bytes] = [f.temp("v128"), f.temp("v128")];
+  run.forEach(({ q }, g) => {
+    code.bytes(q);
+    f.set(bytes);
+    for (let r = 0; r < 4; r++) {
+      const push = () => raised(f, constants, bytes, r);
+      const some = () => f.get(x).load("v128.load", offset + 64 * g + 16 * r, 1);
+      if (g === 0 && r === 0) {
         push();
-        f.get(four).op("f32x4.mul");
+        some().op("f32x4.mul").set(sum);
       } else {
-        madd(
-          f,
-          fma,
-          () => f.get(totals[k]),
-          push,
-          () => f.get(four),
-        );
+        madd(f, fma, () => f.get(sum), push, some);
+        f.set(sum);
       }
-      f.set(totals[k]);
-    });
-  }
-  // What is left of this register serves for the sums of x.
-  if (shift !== undefined || plus !== undefined || less !== undefined) {
-    f.get(sums)
-      .load("v128.load", offset / 4, 1)
-      .set(four);
-  }
-  const add = (to: Local, factor: Local, by: Float, sign: "+" | "-", code: BlockCode) => {
+    }
+  });
+  const add = (to: Local, factor: Local, by: Float, sign: "+" | "-") => {
     madd(
       f,
       fma,
@@ -320,11 +324,17 @@ function addGroup(
     );
     f.set(to);
   };
-  codes.forEach((code, k) => {
-    if (shift !== undefined) add(totals[k], four, shift, "+", code);
-    add(into[k], totals[k], scale, "+", code);
-    if (plus !== undefined) add(into[k], four, plus, "+", code);
-    if (less !== undefined) add(into[k], four, less, "-", code);
-  });
-  for (const local of [...totals, ...bytes, four]) f.release(local);
+  // What is left of this register serves for the sums of x.
+  if (shift !== undefined || plus !== undefined || less !== undefined) {
+    run.forEach((_, g) => {
+      f.get(sums).load("v128.load", offset / 4 + 16 * g, 1);
+      if (g > 0) f.op("f32x4.add");
+    });
+    f.set(bytes);
+  }
+  if (shift !== undefined) add(sum, bytes, shift, "+");
+  add(total, sum, scale, "+");
+  if (plus !== undefined) add(total, bytes, plus, "+");
+  if (less !== undefined) add(total, bytes, less, "-");
+  f.release(sum).release(bytes);
 }
