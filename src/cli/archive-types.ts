@@ -71,8 +71,8 @@ export interface Lazy {
 }
 
 export interface Files {
-  /** A path, a URL, or the bytes that came by standard input. */
-  open(source: string | Uint8Array): Promise<Archive>;
+  /** A path, a URL, or the bytes that came by standard input. With `links`, files that it names may be symbolic links. */
+  open(source: string | Uint8Array, links?: boolean): Promise<Archive>;
   /** Writes tensors by name, in the format that the path ends in, with what it can hold of the metadata they came with. */
   save(path: string, tensors: readonly Lazy[], from: Pick<Archive, "format" | "meta">): Promise<void>;
   /** Writes u8 [height, width, 3] as PNG. */

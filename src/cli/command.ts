@@ -24,6 +24,10 @@ export const only: Flag = {
   says: "tensors whose name fits, with * and ?; may be repeated",
 };
 export const except: Flag = { kind: "list", value: "GLOB", says: "leave those out; may be repeated" };
+export const links: Flag = {
+  kind: "flag",
+  says: "shards that a file names may be symbolic links, as in caches of models",
+};
 export const help: Flag = { kind: "flag", says: "this text" };
 
 /** Without what was not given. */

@@ -126,7 +126,8 @@ function failed(name: string, error: unknown, host: Host): number {
     return 2;
   }
   const message = error instanceof TensorError || error instanceof Error ? error.message : String(error);
-  // Some messages begin with the name of the command already.
-  host.err(`strided ${name}: ${plainLines(message.replace(`${name}: `, ""))}\n`);
+  // Some messages begin with the name of the command already, and options are flags here.
+  const said = message.replace(`${name}: `, "").replace("{ followSymlinks: true }", "--links");
+  host.err(`strided ${name}: ${plainLines(said)}\n`);
   return 1;
 }

@@ -12,10 +12,11 @@ import { joinStatistics, type Statistics, statisticsOf } from "./statistics.ts";
 /** Opens a file, or standard input for "-", and closes it whatever happens. */
 export async function withArchive<R>(
   host: Host,
+  args: Parsed,
   path: string,
   use: (archive: Archive) => Promise<R>,
 ): Promise<R> {
-  const archive = await host.files.open(path === "-" ? await host.stdin() : path);
+  const archive = await host.files.open(path === "-" ? await host.stdin() : path, args.flag("links"));
   try {
     return await use(archive);
   } finally {

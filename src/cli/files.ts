@@ -25,9 +25,11 @@ import type { Archive, Entry, Files, Lazy } from "./archive-types.ts";
 const inPieces = /\.(npy|npz|safetensors|gguf|wav|arrow|arrows|feather|ipc|parquet|ppm|pgm|pam|pnm)$/i;
 
 export const files: Files = {
-  async open(source) {
+  async open(source, links = false) {
     const isTable = typeof source === "string" ? /\.(csv|tsv|txt|dat)$/i.test(source) : isText(source);
-    return isTable ? openTable(source) : withBlocks(await open(source));
+    return isTable
+      ? openTable(source)
+      : withBlocks(await open(source, links ? { followSymlinks: true } : {}));
   },
   async save(path, tensors, from) {
     const ending = path.toLowerCase();
@@ -206,10 +208,11 @@ async function saveTable(path: string, tensors: readonly Lazy[]): Promise<void> 
   const isColumns = tensors.length > 1 || shape.length === 1;
   const odd = isColumns ? tensors.find((t) => t.shape.length !== 1 || t.shape[0] !== shape[0]) : undefined;
   if (odd !== undefined) {
+    const beside = odd === tensors[0] ? "" : `, the first column ${list(shape)}`;
     fail(
       "shape",
       "save",
-      `${JSON.stringify(odd.name)} is ${list(odd.shape)}, the first column ${list(shape)}.`,
+      `${JSON.stringify(odd.name)} is ${list(odd.shape)}${beside}.`,
       "Columns of a table are vectors of one length: choose them with --only.",
     );
   }

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /** The command line in Node: standard streams and files for the commands. */
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { terminalOf } from "../plot/terminal.ts";
@@ -52,7 +52,17 @@ const host: Host = {
   files,
   stdin: readAll,
   exists: existsSync,
-  write: (path, text) => writeFileSync(path, text),
+  // Under another name first: a file is there wholly or not at all.
+  write(path, text) {
+    const aside = `${path}.${process.pid}.tmp`;
+    writeFileSync(aside, text, { flag: "wx" });
+    try {
+      renameSync(aside, path);
+    } catch (error) {
+      rmSync(aside, { force: true });
+      throw error;
+    }
+  },
   interrupted,
 };
 

@@ -164,6 +164,10 @@ export async function open(source: Source, options?: SourceOptions): Promise<Arc
   const stranger = strangerOf(head);
   if (stranger !== null)
     failFile("open", input.name, null, `it is ${stranger.name}, which is not read here.`, stranger.remedy);
+  // What its name promises says best what is wrong with it; and HDF5 may begin later.
+  const name = input.name.toLowerCase().replace(/"$/, "");
+  const named = formats.find((f) => f.open !== undefined && f.endings.some((e) => name.endsWith(e)));
+  if (named?.open !== undefined && head.length > 0) return named.open("open", input, signal, { peers });
   const known = formats
     .flatMap((f) => (f.open === undefined && f.folder === undefined ? [] : f.name))
     .join(", ");

@@ -115,14 +115,16 @@ export function readPlot(op: string, t: Tensor, given: unknown, where: "text" | 
     yLabel: yLabel as string | undefined,
   };
   const { shape } = liveTensor(op, t);
-  const asked = (kind as PlotKind | undefined) ?? kindOf(shape.length);
+  const asked = (kind as PlotKind | undefined) ?? kindOf(shape);
   checkRank(op, asked, shape);
   const isLines = asked === "line" || asked === "scatter";
   if (read.x !== undefined) checkX(op, isLines, liveTensor(op, read.x), shape);
   return { kind: asked, tensor: t, series: isLines ? columnsOf(op, t) : [], ...read };
 }
 
-const kindOf = (rank: number): PlotKind => (rank === 1 ? "line" : rank === 2 ? "heatmap" : "histogram");
+/** A matrix of one column is a vector that was written down. */
+const kindOf = ({ length: rank, 1: columns }: readonly number[]): PlotKind =>
+  rank === 1 || (rank === 2 && columns === 1) ? "line" : rank === 2 ? "heatmap" : "histogram";
 
 function rangeOf(op: string, given: unknown): Range | undefined {
   if (given === undefined) return undefined;

@@ -459,7 +459,9 @@ describe("plot", () => {
       "
     `);
     expect((await only("plot", "x.npy", "--kind", "histogram", "--ascii", "--bins=4")).out).toContain("#");
-    const { code, written } = await only("plot", "x.npy", "--out", "p.svg", "--title", "a < b");
+    const drawn = await only("plot", "x.npy", "--out", "p.svg", "--title", "a < b");
+    const { code, written } = drawn;
+    expect(drawn.out).toBe("x.npy → p.svg\n");
     expect(code).toBe(0);
     expect(written["p.svg"]).toContain("a &lt; b");
     expect((await only("plot", "x.npy", "--out", "p.png", "--width", "300")).saved["p.png"].meta).toEqual([

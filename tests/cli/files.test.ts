@@ -3,11 +3,13 @@ import { execFileSync } from "node:child_process";
 import {
   closeSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   openSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
   writeSync,
@@ -21,7 +23,7 @@ import type { Host } from "../../src/cli/host.ts";
 import { arange, memory, scope, tensor } from "../../src/index.ts";
 import { cutsOf } from "../../src/io/cuts.ts";
 import { npyHeader } from "../../src/io/npy-header.ts";
-import { npy, npz, open, parquet } from "../../src/io.ts";
+import { npy, npz, open, parquet, safetensors, wav } from "../../src/io.ts";
 import { pathOf } from "../io/fixtures.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "strided-cli-"));
@@ -53,6 +55,40 @@ async function withInput(input: Uint8Array, ...args: string[]) {
   expect(memory().tensors).toBe(before);
   return { code, out: out.replaceAll(folder, ""), err: err.replaceAll(folder, "") };
 }
+
+it("a sound is drawn as a line a channel, a column as a line", async () => {
+  const [column, stereo] = scope(() => [arange(20).reshape(20, 1), arange(40).div(40).reshape(20, 2)]);
+  await npy.save(at("column.npy"), column);
+  await wav.save(at("stereo.wav"), stereo, { sampleRate: 8000 });
+  for (const t of [column, stereo]) t.dispose();
+  const asked = ["--width", "40", "--height", "6", "--ascii", "--title", "x"];
+  const line = (await strided("plot", at("column.npy"), ...asked)).out;
+  expect(line).toBe((await strided("plot", at("column.npy"), ":,0", ...asked)).out);
+  const both = (await strided("plot", at("stereo.wav"), ...asked)).out;
+  expect(both).toBe((await strided("plot", at("stereo.wav"), "--kind", "line", ...asked)).out);
+});
+
+it("shards that are links are read where --links allows it, and refused with that word", async () => {
+  const [store, snapshot] = [at("blobs"), at("snapshot")];
+  for (const path of [store, snapshot]) mkdirSync(path);
+  const t = arange(4);
+  await safetensors.save(join(store, "x.safetensors"), { t });
+  t.dispose();
+  symlinkSync(join(store, "x.safetensors"), join(snapshot, "a.safetensors"));
+  const index = join(snapshot, "model.safetensors.index.json");
+  writeFileSync(index, JSON.stringify({ metadata: {}, weight_map: { t: "a.safetensors" } }));
+  expect((await strided("info", index)).err).toContain("If you trust the folder: --links.");
+  expect((await strided("show", index, "--links")).out).toContain("[0, 1, 2, 3]");
+});
+
+it("a file that was cut is judged by the format of its name", async () => {
+  writeFileSync(at("cut.safetensors"), readFileSync(pathOf("all.safetensors")).subarray(0, 60));
+  expect((await strided("info", at("cut.safetensors"))).err).toMatch(
+    /its header takes \d+ bytes, 52 are there/,
+  );
+  writeFileSync(at("cut.npy"), "hello there");
+  expect((await strided("info", at("cut.npy"))).err).toContain("does not begin with the magic of npy");
+});
 
 describe("tables in text", () => {
   writeFileSync(at("prices.csv"), "day,open,close\n1,10.5,11\n2,11,10.25\n3,10,12\n");

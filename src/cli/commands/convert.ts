@@ -15,7 +15,7 @@ import type { Tensor } from "../../tensor.ts";
 import type { Archive, ChunkSettings, Entry, Lazy, Target } from "../archive-types.ts";
 import type { Parsed } from "../args.ts";
 import { BLOCK, blocksOfEntry } from "../blocks.ts";
-import { type Command, except, given, help, json, only } from "../command.ts";
+import { type Command, except, given, help, json, links, only } from "../command.ts";
 import { chosen, dtypeOf, nameOf, readAs, tensors, typeOf, using, withArchive } from "../entries.ts";
 import { type Host, jsonText, Progress, Usage } from "../host.ts";
 
@@ -52,6 +52,7 @@ export const convert: Command = {
     zarr: { kind: "number", value: "2|3", says: "of a .zarr: its version; default 3" },
     force: { kind: "flag", says: "write over a file that is there" },
     json,
+    links,
     help,
   },
   examples: [
@@ -69,7 +70,7 @@ export const convert: Command = {
     const dtype = anyDTypeOf(args.text("dtype"), isGguf);
     if (!args.flag("force") && host.exists(to))
       throw new Usage(`${plainText(to)} is there already: --force writes over it.`);
-    return withArchive(host, from, async (archive) => {
+    return withArchive(host, args, from, async (archive) => {
       const entries = chosen(archive.entries, args);
       if (entries.length === 0) throw new Usage("no tensor is chosen.");
       const settings = chunkSettings(args);

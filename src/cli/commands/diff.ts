@@ -5,7 +5,7 @@ import { plainText } from "../../plot/text.ts";
 import type { Archive, Entry } from "../archive-types.ts";
 import type { Parsed } from "../args.ts";
 import { type Block, blocksOfEntry } from "../blocks.ts";
-import { type Command, except, help, json, only } from "../command.ts";
+import { type Command, except, help, json, links, only } from "../command.ts";
 import { chosen, readAs, tensors, typeOf, using, withArchive } from "../entries.ts";
 import { type Host, jsonText, Progress, Usage } from "../host.ts";
 import { type Difference, differenceOf, joinDifferences } from "../statistics.ts";
@@ -30,6 +30,7 @@ export const diff: Command = {
     only,
     except,
     json,
+    links,
     help,
   },
   examples: [
@@ -43,8 +44,8 @@ export const diff: Command = {
     const [rtol, atol] = [args.number("rtol"), args.number("atol")];
     const isLoose = rtol !== undefined || atol !== undefined;
     const tolerance = { rtol: rtol ?? 0, atol: atol ?? 0 };
-    return withArchive(host, args.words[0], (a) =>
-      withArchive(host, args.words[1], async (b) => {
+    return withArchive(host, args, args.words[0], (a) =>
+      withArchive(host, args, args.words[1], async (b) => {
         const findings = await compare(host, a, b, args, tolerance, isLoose);
         const isDifferent = findings.some(({ what }) => what === "different" || what === "missing");
         if (args.flag("json")) {

@@ -2,7 +2,7 @@
 import { list } from "../../errors.ts";
 import { plainText } from "../../plot/text.ts";
 import type { Archive, Entry } from "../archive-types.ts";
-import { type Command, except, help, json, only } from "../command.ts";
+import { type Command, except, help, json, links, only } from "../command.ts";
 import {
   chosen,
   eachEntry,
@@ -27,6 +27,7 @@ export const info: Command = {
     only,
     except,
     json,
+    links,
     help,
   },
   examples: [
@@ -36,7 +37,7 @@ export const info: Command = {
   ],
   words: [1, 1],
   run: (args, host) =>
-    withArchive(host, args.words[0], async (archive) => {
+    withArchive(host, args, args.words[0], async (archive) => {
       const entries = chosen(archive.entries, args);
       const numbers = args.flag("stats")
         ? await eachEntry(host, entries, async (entry) => {

@@ -3,8 +3,8 @@ import type { PlotColor, PlotKind } from "../../plot/options.ts";
 import { plainText } from "../../plot/text.ts";
 import { plot as draw } from "../../plot.ts";
 import type { Tensor } from "../../tensor.ts";
-import { type Command, given, help } from "../command.ts";
-import { withArchive, withTensor } from "../entries.ts";
+import { type Command, given, help, links } from "../command.ts";
+import { nameOf, withArchive, withTensor } from "../entries.ts";
 import { type Host, Usage } from "../host.ts";
 
 export const plot: Command = {
@@ -24,6 +24,7 @@ export const plot: Command = {
     ascii: { kind: "flag", says: "no letters beyond ASCII" },
     out: { kind: "text", value: "FILE", says: "write .svg or .png instead of printing" },
     force: { kind: "flag", says: "write over a file that is there" },
+    links,
     help,
   },
   examples: [
@@ -34,12 +35,14 @@ export const plot: Command = {
   ],
   words: [1, 3],
   run: (args, host) =>
-    withArchive(host, args.words[0], async (archive) => {
+    withArchive(host, args, args.words[0], async (archive) => {
       let picture: Tensor | undefined;
       const code = await withTensor(archive, args.words.slice(1), (t, { name }) => {
         const out = args.text("out");
+        // Channels of a sound are lines.
+        const isSound = archive.format === "wav" && (t.rank === 1 || t.shape[1] <= 8);
         const options = given({
-          kind: args.text("kind") as PlotKind | undefined,
+          kind: (args.text("kind") as PlotKind | undefined) ?? (isSound ? "line" : undefined),
           bins: args.number("bins"),
           width: args.number("width"),
           height: args.number("height"),
@@ -59,7 +62,9 @@ export const plot: Command = {
         else picture = draw.image(t, options);
         return 0;
       });
-      if (picture !== undefined) await savePicture(host, args.text("out") as string, picture);
+      const out = args.text("out");
+      if (picture !== undefined) await savePicture(host, out as string, picture);
+      if (out !== undefined) host.out(`${nameOf(args.words[0])} → ${plainText(out)}`);
       return code;
     }),
 };

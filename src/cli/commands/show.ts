@@ -1,5 +1,5 @@
 /** `strided show`: the elements of a tensor. */
-import { type Command, help, json } from "../command.ts";
+import { type Command, help, json, links } from "../command.ts";
 import { withArchive, withTensor } from "../entries.ts";
 
 export const show: Command = {
@@ -10,6 +10,7 @@ export const show: Command = {
     digits: { kind: "number", value: "N", says: "significant digits of floats" },
     all: { kind: "flag", says: "every element, however many there are" },
     json,
+    links,
     help,
   },
   examples: [
@@ -19,7 +20,7 @@ export const show: Command = {
   ],
   words: [1, 3],
   run: (args, host) =>
-    withArchive(host, args.words[0], (archive) =>
+    withArchive(host, args, args.words[0], (archive) =>
       withTensor(archive, args.words.slice(1), (t) => {
         const digits = args.number("digits");
         const options = {

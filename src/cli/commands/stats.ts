@@ -1,7 +1,7 @@
 /** `strided stats`: numbers about the elements of tensors. */
 import { list } from "../../errors.ts";
 import { plainText } from "../../plot/text.ts";
-import { type Command, except, help, json, only } from "../command.ts";
+import { type Command, except, help, json, links, only } from "../command.ts";
 import { chosen, eachEntry, entryOf, shortOr, statisticsIn, typeOf, withArchive } from "../entries.ts";
 import { jsonText } from "../host.ts";
 import type { Statistics } from "../statistics.ts";
@@ -11,11 +11,11 @@ export const stats: Command = {
   usage: "FILE [NAME] [--only GLOB] [--json]",
   says: "count, smallest, largest, mean, deviation, zeros, NaN and infinite elements",
   more: "Smallest to deviation are those of the finite elements.",
-  flags: { only, except, json, help },
+  flags: { only, except, json, links, help },
   examples: ["strided stats model.safetensors", "strided stats x.npz weight --json"],
   words: [1, 2],
   run: (args, host) =>
-    withArchive(host, args.words[0], async (archive) => {
+    withArchive(host, args, args.words[0], async (archive) => {
       const entries =
         args.words.length > 1 ? [entryOf(archive, args.words.slice(1)).entry] : chosen(archive.entries, args);
       const found = await eachEntry(host, entries, (entry) => statisticsIn(archive, entry));
