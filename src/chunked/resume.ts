@@ -4,6 +4,7 @@
  */
 import { fail } from "../errors.ts";
 import { nodeModules } from "../io/node.ts";
+import type { ZarrArray } from "../io/zarr-array.ts";
 import { create, openArray as openZarr } from "../io/zarr-group.ts";
 import { blockRegion, gridOf, placeIn } from "./expr.ts";
 import { openArray, pathOf, sourceOf, specOf, workFolder } from "./stores.ts";
@@ -76,12 +77,17 @@ export interface OperationStatus {
 export async function statusOf(plan: Plan, context: RunContext): Promise<readonly OperationStatus[]> {
   const all: OperationStatus[] = [];
   for (const { id, label, tasks, output } of plan.operations) {
-    const array = await openZarr(sourceOf(plan, output, context.allow), atPath(plan, output)).catch(absent);
-    const isThere = (array?.attributes as Mark | undefined)?.strided?.plan === plan.hash;
+    const isThere = (await ownArray(plan, output, context.allow)) !== null;
     const done = isThere ? tasks - (await pendingTasks(plan, id, context)).length : 0;
     all.push({ operation: id, label, tasks, done, isThere });
   }
   return all;
+}
+
+/** An array that this plan writes; null where it is not there, or somebody else's. */
+export async function ownArray(plan: Plan, name: string, allow: AllowList): Promise<ZarrArray | null> {
+  const array = await openZarr(sourceOf(plan, name, allow), atPath(plan, name)).catch(absent);
+  return (array?.attributes as Mark | undefined)?.strided?.plan === plan.hash ? array : null;
 }
 
 /** Null for an error that says that nothing lies there. */

@@ -1,8 +1,11 @@
+// @ts-nocheck: what it imports is there once it is built.
 /** Runs one plan in a process of its own and prints the most memory that the process had, beside what was projected. */
 import { join } from "node:path";
-import { chunked, local } from "../../dist/node/chunked.js";
-import { random } from "../../dist/node/index.js";
-import { zarr } from "../../dist/node/io.js";
+
+const built = (entry) => import(new URL(`../../dist/node/${entry}.js`, import.meta.url).href);
+const { chunked, local } = await built("chunked");
+const { random } = await built("index");
+const { zarr } = await built("io");
 
 const [, , folder, name] = process.argv;
 

@@ -1,5 +1,6 @@
 /** `strided run`: runs a plan of a file, or a part of it. */
 import { bullmq } from "../../chunked/engines/bullmq.ts";
+import { LiveWriter, livePath } from "../../chunked/engines/live.ts";
 import { local, shard } from "../../chunked/engines/local.ts";
 import { showBytes } from "../../chunked/memory.ts";
 import { type ProgressLine, progressPrinter } from "../../chunked/progress.ts";
@@ -57,13 +58,18 @@ export const run: Command = {
     const signal = host.interrupted?.();
     const screen = { isTTY: host.showsProgress, write: (text: string) => host.err(text) };
     const line: ProgressLine | null = args.flag("quiet") ? null : progressPrinter(plan, screen);
+    // A shard is a part of a run: none of them knows the whole.
+    const live = args.text("shard") === undefined ? new LiveWriter(livePath(args.words[0]), plan) : null;
     try {
       const report = await runBound("run", { plan, allow: allowed }, on, {
         resume: args.flag("resume"),
         overwrite: args.flag("overwrite"),
         keep: args.flag("keep"),
         ...(signal === undefined ? {} : { signal }),
-        progress: (event) => line?.tell(event),
+        progress: (event) => {
+          line?.tell(event);
+          live?.tell(event);
+        },
       });
       line?.end();
       const { ran, skipped, retries, read, written, milliseconds } = report;
@@ -79,6 +85,8 @@ export const run: Command = {
       if (signal?.aborted !== true) throw error;
       host.err(`strided run: stopped. What is there stays: go on with --resume.\n`);
       return 130;
+    } finally {
+      await live?.end();
     }
   },
 };
