@@ -23,11 +23,7 @@ export {
   type IterationRow,
   type KernelStep,
   type NjitStep,
-  type NjitTrace,
-  type NjitTraceAccess,
-  type NjitTraceArray,
   type NjitTraceOptions,
-  type NjitTraceRow,
   type Report,
   type ReportJSONOptions,
   type RoutineStep,
@@ -263,6 +259,7 @@ export type {
   SumOptions,
   VarOptions,
 } from "./ops/reductions.ts";
+export type { NjitTrace, NjitTraceAccess, NjitTraceArray, NjitTraceRow } from "./run/whole.ts";
 export {
   type Elements,
   type Index,

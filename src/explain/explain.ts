@@ -15,7 +15,6 @@ import type { CopyStep, FallbackStep, KernelStep, NjitStep, RoutineStep, Step } 
 import { iterationTable, readTable, type TableOptions } from "./table.ts";
 import { nestText, routinesText, stepsText, withSpans } from "./text.ts";
 
-export type { NjitTrace, NjitTraceAccess, NjitTraceArray, NjitTraceRow } from "../run/whole.ts";
 export type { Access, Iteration, IterationOperand, IterationRow, RowOptions } from "./iteration.ts";
 export type { CopyStep, FallbackStep, KernelStep, NjitStep, RoutineStep, Step } from "./steps.ts";
 export type { TableOptions } from "./table.ts";
