@@ -22,6 +22,7 @@ import { progressLine } from "./peers/progress.ts";
 import { type RunOptions, type RunResult, runAll } from "./peers/run.ts";
 import type { Workload } from "./peers/types.ts";
 import { type Size, workloads } from "./peers/workloads.ts";
+import { type HistoryRun, historyRun, historyText, withRun } from "./report/history.ts";
 import { markdown } from "./report/markdown.ts";
 import { compactJson, type Report } from "./report/report.ts";
 import { chart } from "./report/svg.ts";
@@ -87,7 +88,16 @@ async function main(): Promise<void> {
   line.end();
   rmSync(unfinished, { force: true });
   write(folder, report);
+  remember(folder, report);
   summary(report, folder);
+}
+
+/** A run that is published stays in the history, also when the next one takes its place. */
+function remember(folder: string, report: Report): void {
+  const file = join(folder, "history.json");
+  if (!existsSync(file)) return;
+  const history = JSON.parse(readFileSync(file, "utf8")) as HistoryRun[];
+  writeFileSync(file, historyText(withRun(history, historyRun(report))));
 }
 
 /** Only a whole run replaces what is published. */

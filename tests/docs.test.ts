@@ -6,6 +6,7 @@ import { dirname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { memoryLayoutPage } from "../docs/make-memory-layout.ts";
+import { groups } from "../site/pages.ts";
 import { blocksOf, entries, runBlock } from "./markdown.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -21,6 +22,7 @@ const pages = [
   "CONTRIBUTING.md",
   "CHANGELOG.md",
   "SECURITY.md",
+  "site/home.md",
   ...pagesUnder("docs"),
 ];
 const blocks = pages.flatMap(blocksOf);
@@ -95,6 +97,12 @@ describe("links and commands in the documents", () => {
       }
     }
     expect(broken).toEqual([]);
+  });
+
+  test("every page has its place on the site, once", () => {
+    const listed = groups.flatMap((g) => g.pages);
+    const expected = pages.filter((p) => p !== "site/home.md" && !p.startsWith("docs/decisions/"));
+    expect([...listed].sort()).toEqual(expected.sort());
   });
 
   test("every npm script that is named exists", () => {

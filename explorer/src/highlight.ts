@@ -44,7 +44,7 @@ function matcher(language: Language): RegExp {
 }
 
 const escapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
-const escapeHtml = (text: string) => text.replace(/[&<>]/g, (c) => escapes[c]);
+export const escapeHtml = (text: string) => text.replace(/[&<>]/g, (c) => escapes[c]);
 
 /** HTML; no span crosses a line. */
 export function highlight(code: string, language: Language): string {

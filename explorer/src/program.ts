@@ -4,17 +4,31 @@
  * loops count their turns. Functions inside are left as they are, because kernels are compiled from their text.
  * No line moves, so a place in the running program can be told as a place in the editor.
  */
-import { type ModuleDeclaration, type Node, type Pattern, parse, type Statement } from "acorn";
+import { type Comment, type ModuleDeclaration, type Node, type Pattern, parse, type Statement } from "acorn";
 
 export interface Program {
   /** The module's source. */
   readonly text: string;
-  /** What it imports from strided, and where it says so. */
-  readonly names: readonly { readonly name: string; readonly start: number; readonly end: number }[];
-  /** It imports the library as a whole. */
-  readonly wantsAll: boolean;
+  /** What it imports, and where it says so; a name of null stands for all that an entry has. */
+  readonly imports: readonly Import[];
+  /** It awaits something. */
+  readonly awaits: boolean;
   /** A place in `text` (line from 1, column from 1) as an offset in the visitor's code. */
   locate(line: number, column: number): number | null;
+}
+
+export interface Import {
+  readonly entry: string;
+  readonly name: string | null;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** What a program may do here. */
+export interface Allowed {
+  /** What it may import from. */
+  readonly entries: readonly string[];
+  readonly await: boolean;
 }
 
 /** A mistake with a place in the code. */
@@ -35,33 +49,36 @@ interface Edit {
   readonly text: string;
 }
 
-export function readProgram(code: string): Program {
-  const body = parseModule(code);
+export function readProgram(code: string, allowed: Allowed): Program {
+  const comments: Comment[] = [];
+  const body = parseModule(code, allowed, comments);
   const [hooks, library] = [freshName(code, "$$hooks"), freshName(code, "$$library")];
   const edits: Edit[] = [];
-  const imports: string[] = [];
+  const constants: string[] = [];
   const bound: string[] = [];
-  const names: { name: string; start: number; end: number }[] = [];
-  let wantsAll = false;
+  const imports: Import[] = [];
+  const failing = failingStatements(code, body, comments);
+  const walk = { edits, hooks, allowed, awaits: false };
   for (const node of body) {
     if (node.type === "ImportDeclaration") {
-      if (node.source.value !== "strided")
-        throw new ProgramError(`Only "strided" can be imported here.`, node.source.start, node.source.end);
+      const entry = String(node.source.value);
+      if (!allowed.entries.includes(entry)) {
+        const which = allowed.entries.map((e) => `"${e}"`).join(", ");
+        throw new ProgramError(`Only ${which} can be imported here.`, node.source.start, node.source.end);
+      }
+      const whole = `${library}[${JSON.stringify(entry)}]`;
       for (const s of node.specifiers) {
         if (s.type === "ImportDefaultSpecifier")
           throw new ProgramError(
-            "strided has no default export: use { names } or * as strided.",
+            `${entry} has no default export: use { names } or * as strided.`,
             s.start,
             s.end,
           );
-        const imported = s.type === "ImportNamespaceSpecifier" ? null : nameOf(s.imported);
-        imports.push(
-          imported === null
-            ? `${s.local.name} = ${library}`
-            : `{ ${imported}: ${s.local.name} } = ${library}`,
+        const name = s.type === "ImportNamespaceSpecifier" ? null : nameOf(s.imported);
+        constants.push(
+          name === null ? `${s.local.name} = ${whole}` : `{ ${name}: ${s.local.name} } = ${whole}`,
         );
-        if (imported === null) wantsAll = true;
-        else names.push({ name: imported, start: s.start, end: s.start + imported.length });
+        imports.push({ entry, name, start: s.start, end: name === null ? s.end : s.start + name.length });
       }
       // The lines stay.
       edits.push({
@@ -69,13 +86,47 @@ export function readProgram(code: string): Program {
         to: node.end,
         text: code.slice(node.start, node.end).replace(/[^\n]/g, ""),
       });
-    } else instrument(code, node, edits, bound, hooks);
+    } else if (failing.has(node)) {
+      check(node, walk);
+      insert(edits, node.start, `try { ${hooks}.at(${node.start});`);
+      insert(edits, node.end, `} catch ($$error) { ${hooks}.failed(${lineOf(code, node.start)}, $$error); }`);
+    } else instrument(code, node, bound, walk);
   }
-  const constants = imports.length === 0 ? "" : ` const ${imports.join(", ")};`;
+  const opening = constants.length === 0 ? "" : ` const ${constants.join(", ")};`;
   // A block of its own: the program may have a constant named console.
-  edits.unshift({ from: 0, to: 0, text: `export default (${hooks}, ${library}, console) => {{${constants}` });
+  const kind = walk.awaits ? "async " : "";
+  edits.unshift({
+    from: 0,
+    to: 0,
+    text: `export default ${kind}(${hooks}, ${library}, console) => {{${opening}`,
+  });
   edits.push({ from: code.length, to: code.length, text: `\n;${hooks}.keep({ ${bound.join(", ")} }); }}` });
-  return { ...apply(code, edits), names, wantsAll };
+  return { ...apply(code, edits), imports, awaits: walk.awaits };
+}
+
+type Top = Statement | ModuleDeclaration;
+
+/** Statements after which a comment begins with ✗: what they throw belongs to the program, which goes on. */
+function failingStatements(
+  code: string,
+  body: readonly Top[],
+  comments: readonly Comment[],
+): ReadonlySet<Top> {
+  const failing = new Set<Top>();
+  for (const { start, value } of comments) {
+    const before = value.startsWith(" ✗ ") ? body.findLast((node) => node.end <= start) : undefined;
+    if (before?.type === "ExpressionStatement" && code.slice(before.end, start).trim() === "")
+      failing.add(before);
+  }
+  return failing;
+}
+
+/** What goes on while a program is walked. */
+interface Walk {
+  readonly edits: Edit[];
+  readonly hooks: string;
+  readonly allowed: Allowed;
+  awaits: boolean;
 }
 
 /** A name that the program does not have. */
@@ -83,10 +134,14 @@ function freshName(code: string, name: string): string {
   return code.includes(name) ? freshName(code, `${name}$`) : name;
 }
 
-function parseModule(code: string): readonly (Statement | ModuleDeclaration)[] {
+function parseModule(code: string, allowed: Allowed, comments: Comment[]): readonly Top[] {
   try {
-    return parse(code, { ecmaVersion: "latest", sourceType: "module", allowAwaitOutsideFunction: false })
-      .body;
+    return parse(code, {
+      ecmaVersion: "latest",
+      sourceType: "module",
+      allowAwaitOutsideFunction: allowed.await,
+      onComment: comments,
+    }).body;
   } catch (error) {
     const { message, pos } = error as SyntaxError & { pos?: number };
     if (pos === undefined) throw error;
@@ -100,13 +155,8 @@ function parseModule(code: string): readonly (Statement | ModuleDeclaration)[] {
 
 const nameOf = (node: { type: string; name?: string; value?: unknown }) => String(node.name ?? node.value);
 
-function instrument(
-  code: string,
-  node: Statement | ModuleDeclaration,
-  edits: Edit[],
-  bound: string[],
-  hooks: string,
-): void {
+function instrument(code: string, node: Top, bound: string[], walk: Walk): void {
+  const { edits, hooks } = walk;
   const isDirective = node.type === "ExpressionStatement" && node.directive !== undefined;
   if (!isDirective) insert(edits, node.start, `${hooks}.at(${node.start});`);
   switch (node.type) {
@@ -116,20 +166,20 @@ function instrument(
       throw new ProgramError("Nothing needs to be exported here.", node.start, node.start + 6);
     case "VariableDeclaration": {
       const names = node.declarations.flatMap((d) => namesIn(d.id));
-      check(node, edits, hooks);
+      check(node, walk);
       insert(edits, node.end, `;${hooks}.keep({ ${names.join(", ")} });`);
       bound.push(...names);
       break;
     }
     case "ExpressionStatement": {
       if (isDirective) break;
-      check(node, edits, hooks);
+      check(node, walk);
       insert(edits, node.start, `${hooks}.value(${lineOf(code, node.start)}, (`);
       insert(edits, node.expression.end, "))");
       break;
     }
     default:
-      check(node, edits, hooks);
+      check(node, walk);
   }
 }
 
@@ -163,9 +213,12 @@ const loops = new Set([
  * A loop that never ends would take the page with it: each turn of one outside functions is counted. What cannot run
  * here is told with its place.
  */
-function check(node: Node, edits: Edit[], hooks: string): void {
+function check(node: Node, walk: Walk): void {
+  const { edits, hooks, allowed } = walk;
   if (/Function|Class/.test(node.type)) return;
-  if (node.type === "AwaitExpression" || (node as Node & { await?: boolean }).await === true)
+  const isAwait = node.type === "AwaitExpression" || (node as Node & { await?: boolean }).await === true;
+  walk.awaits ||= isAwait;
+  if (isAwait && !allowed.await)
     throw new ProgramError(
       "Nothing can be awaited here. Calls of strided are synchronous: no await is needed.",
       node.start,
@@ -184,7 +237,7 @@ function check(node: Node, edits: Edit[], hooks: string): void {
   }
   for (const value of Object.values(node)) {
     for (const child of Array.isArray(value) ? value : [value]) {
-      if (child !== null && typeof child === "object" && "type" in child) check(child as Node, edits, hooks);
+      if (child !== null && typeof child === "object" && "type" in child) check(child as Node, walk);
     }
   }
 }

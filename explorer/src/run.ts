@@ -1,6 +1,6 @@
 /** Runs a program under explain and collects what it made: tensors by name, output, the report, or what went wrong. */
 import type { Report } from "strided";
-import { explain, libraryWith, scope, Tensor, TensorError } from "./core.ts";
+import { explain, type Library, libraryWith, scope, Tensor, TensorError } from "./core.ts";
 import { lineOf, type Program, ProgramError, readProgram } from "./program.ts";
 
 export interface Named {
@@ -68,6 +68,10 @@ class Hooks {
     if (performance.now() > this.#until)
       throw new Error(`A loop ran for ${MOST_MILLISECONDS / 1000} seconds and was stopped.`);
   }
+  /** A statement threw what its comment says it would. */
+  failed(line: number, error: unknown): void {
+    this.print(line, [`✗ ${error instanceof Error ? error.message : textOf(error)}`]);
+  }
   print(line: number | null, values: readonly unknown[]): void {
     if (this.output.length < MOST_LINES) this.output.push({ line, text: values.map(textOf).join(" ") });
     else if (this.output.length === MOST_LINES) this.output.push({ line: null, text: "…" });
@@ -84,28 +88,33 @@ function tensorsIn(name: string, value: unknown, depth = 0): (readonly [string, 
   return parts.slice(0, MOST_PARTS).flatMap(([key, v]) => tensorsIn(`${name}.${key}`, v, depth + 1));
 }
 
-type Main = (hooks: Hooks, library: unknown, console: unknown) => void;
+type Main = (hooks: Hooks, libraries: unknown, console: unknown) => void | Promise<void>;
 
-export async function run(code: string): Promise<Outcome> {
+/** Where programs run: what they may import, loaded when one asks for these names (null: all), and whether they may wait. */
+export interface Place {
+  readonly entries: Readonly<Record<string, (names: readonly string[] | null) => Promise<Library>>>;
+  readonly await: boolean;
+}
+
+const explorer: Place = { entries: { strided: libraryWith }, await: false };
+
+export async function run(code: string, place: Place = explorer): Promise<Outcome> {
   const hooks = new Hooks();
   let program: Program | null = null;
   try {
-    program = readProgram(code);
-    const start = await prepare(program, hooks);
+    program = readProgram(code, allowedAt(place));
+    const start = await prepare(program, place, hooks);
+    if (program.awaits) {
+      await start();
+      return { code, tensors: named(hooks), report: null, output: hooks.output, mistake: null };
+    }
     const report = explain(() =>
       scope(() => {
-        start();
+        void start();
         return [...hooks.tensors.values()];
       }),
     );
-    const tensors = [...hooks.tensors].map(([name, tensor]) => ({ name, tensor }));
-    return {
-      code,
-      tensors: tensors.filter((t) => !t.tensor.isDisposed),
-      report,
-      output: hooks.output,
-      mistake: null,
-    };
+    return { code, tensors: named(hooks), report, output: hooks.output, mistake: null };
   } catch (error) {
     const mistake = mistakeOf(error, code, program, hooks.place);
     return { code, tensors: [], report: null, output: hooks.output, mistake };
@@ -120,10 +129,10 @@ export async function withValues(
   const hooks = new Hooks();
   let program: Program | null = null;
   try {
-    program = readProgram(code);
-    const start = await prepare(program, hooks);
+    program = readProgram(code, allowedAt(explorer));
+    const start = await prepare(program, explorer, hooks);
     scope(() => {
-      start();
+      void start();
       hooks.place = null;
       use(hooks.values);
     });
@@ -133,12 +142,32 @@ export async function withValues(
   }
 }
 
+const allowedAt = (place: Place) => ({ entries: Object.keys(place.entries), await: place.await });
+
 /** Loads the program and what it imports; what comes back runs it. */
-async function prepare(program: Program, hooks: Hooks): Promise<() => void> {
-  const wanted = program.wantsAll ? null : program.names.map((n) => n.name);
-  const [main, library] = await Promise.all([load(program.text), libraryWith(wanted)]);
-  checkNames(program, library);
-  return () => main(hooks, library, consoleOf(hooks));
+async function prepare(program: Program, place: Place, hooks: Hooks): Promise<() => void | Promise<void>> {
+  const [main, libraries] = await Promise.all([load(program.text), librariesOf(program, place)]);
+  return () => main(hooks, libraries, consoleOf(hooks));
+}
+
+const named = (hooks: Hooks): Named[] =>
+  [...hooks.tensors].map(([name, tensor]) => ({ name, tensor })).filter((t) => !t.tensor.isDisposed);
+
+/** The entries that a program imports from, each with the names it wants. */
+async function librariesOf({ imports }: Program, place: Place): Promise<Readonly<Record<string, Library>>> {
+  const entries = [...new Set(imports.map((i) => i.entry))];
+  const loaded = await Promise.all(
+    entries.map(async (entry) => {
+      const wanted = imports.filter((i) => i.entry === entry);
+      const names = wanted.flatMap((i) => i.name ?? []);
+      const library = await place.entries[entry](names.length < wanted.length ? null : names);
+      const unknown = wanted.find(({ name }) => name !== null && !Object.hasOwn(library, name));
+      if (unknown !== undefined)
+        throw new ProgramError(`${entry} exports no "${unknown.name}".`, unknown.start, unknown.end);
+      return [entry, library] as const;
+    }),
+  );
+  return Object.fromEntries(loaded);
 }
 
 /** A console that prints on the page. */
@@ -173,12 +202,6 @@ async function load(text: string): Promise<Main> {
   } finally {
     URL.revokeObjectURL(url);
   }
-}
-
-function checkNames({ names }: Program, library: Readonly<Record<string, unknown>>): void {
-  const unknown = names.find(({ name }) => !Object.hasOwn(library, name));
-  if (unknown !== undefined)
-    throw new ProgramError(`strided exports no "${unknown.name}".`, unknown.start, unknown.end);
 }
 
 function textOf(value: unknown): string {

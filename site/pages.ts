@@ -1,0 +1,86 @@
+/** The pages of the site in the order in which they are read. Every markdown file of docs/ has its place here: a test holds it. */
+
+export interface Group {
+  readonly title: string;
+  readonly pages: readonly string[];
+  /** What a link in the sidebar says, where the page's own heading is too long for it. */
+  readonly short?: Readonly<Record<string, string>>;
+}
+
+export const groups: readonly Group[] = [
+  {
+    title: "Begin",
+    pages: ["docs/guides/start.md", "README.md", "docs/types.md"],
+    short: { "README.md": "A tour" },
+  },
+  {
+    title: "Coming from",
+    pages: ["docs/from-numba.md", "docs/array-api.md"],
+    short: { "docs/array-api.md": "The array API" },
+  },
+  {
+    title: "Guides",
+    pages: [
+      "docs/memory-layout.md",
+      "docs/memory.md",
+      "docs/semantics.md",
+      "docs/loops.md",
+      "docs/fuse.md",
+      "docs/testing.md",
+      "docs/browsers.md",
+      "docs/toolchains.md",
+    ],
+    short: {
+      "docs/semantics.md": "What a kernel means",
+      "docs/loops.md": "Loops with njit",
+      "docs/testing.md": "Testing",
+      "docs/browsers.md": "Browsers and threads",
+    },
+  },
+  {
+    title: "Data",
+    pages: [
+      "docs/files.md",
+      "docs/zarr.md",
+      "docs/chunked.md",
+      "docs/quantised.md",
+      "docs/interop.md",
+      "docs/command-line.md",
+    ],
+    short: { "docs/interop.md": "Other libraries" },
+  },
+  {
+    title: "Pictures",
+    pages: ["docs/images.md", "docs/pixels.md", "docs/plots.md"],
+  },
+  {
+    title: "Learning",
+    pages: ["docs/gradients.md", "docs/nn.md"],
+  },
+  {
+    title: "Reference",
+    pages: [
+      "docs/reference/README.md",
+      ...[
+        ["tensor", "creation", "dtypes", "views", "indexing", "elementwise", "reductions", "statistics"],
+        ["linalg", "sorting", "fft", "random", "convolution", "kernels", "memory"],
+        ["io", "interop", "plot", "grad", "nn", "quantised", "entries"],
+      ]
+        .flat()
+        .map((name) => `docs/reference/${name}.md`),
+    ],
+    short: {
+      "docs/reference/README.md": "All names",
+      "docs/reference/entries.md": "strided/methods, /turbo",
+    },
+  },
+  {
+    title: "Inside",
+    pages: ["ARCHITECTURE.md", "docs/benchmarks/README.md", "docs/explorer.md"],
+    short: { "docs/benchmarks/README.md": "Benchmark" },
+  },
+  {
+    title: "Project",
+    pages: ["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"],
+  },
+];
