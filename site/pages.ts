@@ -15,7 +15,7 @@ export const groups: readonly Group[] = [
   },
   {
     title: "Coming from",
-    pages: ["docs/from-numba.md", "docs/array-api.md"],
+    pages: ["docs/guides/from-numpy.md", "docs/from-numba.md", "docs/array-api.md"],
     short: { "docs/array-api.md": "The array API" },
   },
   {
