@@ -15,7 +15,13 @@ export const groups: readonly Group[] = [
   },
   {
     title: "Coming from",
-    pages: ["docs/guides/from-numpy.md", "docs/from-numba.md", "docs/array-api.md"],
+    pages: [
+      "docs/guides/from-numpy.md",
+      "docs/from-numba.md",
+      "docs/guides/from-pytorch.md",
+      "docs/guides/from-tfjs.md",
+      "docs/array-api.md",
+    ],
     short: { "docs/array-api.md": "The array API" },
   },
   {
@@ -23,14 +29,18 @@ export const groups: readonly Group[] = [
     pages: [
       "docs/memory-layout.md",
       "docs/memory.md",
+      "docs/guides/kernels.md",
       "docs/semantics.md",
       "docs/loops.md",
       "docs/fuse.md",
+      "docs/guides/performance.md",
+      "docs/guides/accuracy.md",
       "docs/testing.md",
       "docs/browsers.md",
       "docs/toolchains.md",
     ],
     short: {
+      "docs/guides/kernels.md": "Kernels",
       "docs/semantics.md": "What a kernel means",
       "docs/loops.md": "Loops with njit",
       "docs/testing.md": "Testing",
@@ -76,11 +86,11 @@ export const groups: readonly Group[] = [
   },
   {
     title: "Inside",
-    pages: ["ARCHITECTURE.md", "docs/benchmarks/README.md", "docs/explorer.md"],
+    pages: ["docs/guides/inside.md", "ARCHITECTURE.md", "docs/benchmarks/README.md", "docs/explorer.md"],
     short: { "docs/benchmarks/README.md": "Benchmark" },
   },
   {
     title: "Project",
-    pages: ["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"],
+    pages: ["docs/stability.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"],
   },
 ];

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { accuracyPage } from "../docs/make-accuracy.ts";
 import { memoryLayoutPage } from "../docs/make-memory-layout.ts";
 import { groups } from "../site/pages.ts";
 import { blocksOf, entries, runBlock } from "./markdown.ts";
@@ -122,6 +123,10 @@ describe("links and commands in the documents", () => {
 
 test("docs/memory-layout.md is what the library draws; `npm run docs` writes it anew", () => {
   expect(read("docs/memory-layout.md")).toBe(memoryLayoutPage());
+});
+
+test("the errors in docs/guides/accuracy.md are what is measured; `npm run docs` writes them anew", () => {
+  expect(read("docs/guides/accuracy.md")).toBe(accuracyPage());
 });
 
 test("the quickstart prints its tour", () => {
