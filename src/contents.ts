@@ -4,7 +4,7 @@
  * asked for its keys: then it holds dtype, shape and values as they are at that moment, for as long as the caller's turn
  * lasts.
  */
-import { type DType, dtypes, type ScalarOf, type TypedArray, toScalar } from "./dtype.ts";
+import { type DType, dtypes, isHalf, type ScalarOf, type TypedArray, toScalar } from "./dtype.ts";
 import { fail, list } from "./errors.ts";
 import { formatValues } from "./format.ts";
 import { copyTo } from "./ops/copy.ts";
@@ -143,7 +143,7 @@ function elementsOf(of: Strided): TypedArray {
   if (dtype === "f32" || dtype === "f64") {
     const floats = elements as Float64Array;
     for (let i = 0; i < floats.length; i++) if (isNaNumber(floats[i])) floats[i] = nan;
-  } else if (dtype === "f16" || dtype === "bf16") {
+  } else if (isHalf(dtype)) {
     const bits = elements as Uint16Array;
     const infinity = dtype === "f16" ? 0x7c00 : 0x7f80;
     for (let i = 0; i < bits.length; i++) if ((bits[i] & 0x7fff) > infinity) bits[i] = 0x7fff;

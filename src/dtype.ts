@@ -297,6 +297,8 @@ function meantBy(name: unknown): string {
 }
 
 export const isFloat = (d: DType): boolean => dtypes[d].kind === "float";
+/** A float of 16 bits: computed in f32, rounded where it is stored. */
+export const isHalf = (d: DType): d is "f16" | "bf16" => d === "f16" || d === "bf16";
 export const isInteger = (d: DType): boolean => dtypes[d].kind === "int" || dtypes[d].kind === "uint";
 
 /** The dtype a typed array holds (f16 and bf16 share Uint16Array with u16, so they are never guessed). */

@@ -2,7 +2,7 @@
  * The slow interpreter: what a Program means, in plain JavaScript. It is the oracle every backend is checked
  * against, and it runs what no backend can. An evaluator is made once a call and allocates nothing per element.
  */
-import { convert, type DType, dtypes, type Value } from "../dtype.ts";
+import { convert, type DType, dtypes, isHalf, type Value } from "../dtype.ts";
 import { unreachable } from "../errors.ts";
 import {
   type Id,
@@ -174,7 +174,7 @@ export function evaluatorOfAll(
 
 /** f16 and bf16 are held in f32 precision inside a program: they round when stored. */
 function holder(dtype: DType): (value: Value) => Value {
-  return dtype === "f16" || dtype === "bf16" ? dtypes.f32.wrap : dtypes[dtype].wrap;
+  return isHalf(dtype) ? dtypes.f32.wrap : dtypes[dtype].wrap;
 }
 
 function stepOf(program: Program, node: Node, params: readonly Value[]): Step {

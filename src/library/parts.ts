@@ -1,5 +1,5 @@
 /** Numbers taken apart: functions of an element with two results, which one loop makes. */
-import { type DType, type Floated, isFloat, promoteAll } from "../dtype.ts";
+import { type DType, type Floated, isFloat, isHalf, promoteAll } from "../dtype.ts";
 import { TemplateBuilder } from "../frontend/template.ts";
 import type { Id, Template } from "../ir/node.ts";
 import { Callable, Definition } from "../ops/function.ts";
@@ -55,8 +55,7 @@ function floatParts(
   const dtype = isFloat(of.dtype) ? of.dtype : promoteAll([of.dtype, "f64"]);
   const definition = definitionOf(`${name} ${dtype}`, () => {
     const t = new TemplateBuilder();
-    const isHalf = dtype === "f16" || dtype === "bf16";
-    const input = t.cast(isHalf ? "f32" : dtype, t.input(0));
+    const input = t.cast(isHalf(dtype) ? "f32" : dtype, t.input(0));
     return t.finish(t.tuple(make(t, input, (id) => t.cast(dtype, id))), { inputs: 1, name });
   });
   return elementwiseSeveral(name, new Callable(definition), [of]).map((t) => wrap(t)) as [Tensor, Tensor];

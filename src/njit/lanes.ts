@@ -1,5 +1,5 @@
 /** Programs as the emitters want them: by the compiler's passes, or as they are where each node is an instruction. */
-import { type DType, dtypes, isFloat } from "../dtype.ts";
+import { type DType, dtypes, isFloat, isHalf } from "../dtype.ts";
 import { Builder } from "../ir/build.ts";
 import type { Id, Node, Program } from "../ir/node.ts";
 import { isOp, type OpName } from "../ir/ops.ts";
@@ -72,7 +72,6 @@ function isSum({ nodes }: Program, id: Id): boolean {
   return node.op === "add" || node.op === "sub";
 }
 
-const isHalf = (d: DType): boolean => d === "f16" || d === "bf16";
 const isNarrow = (d: DType): boolean => dtypes[d].bytes < 4 && d !== "bool";
 /** Spelled out by the passes on some dtypes. */
 const partial: ReadonlySet<OpName> = new Set<OpName>(["rem", "floorMod", "floorDivide"]);

@@ -1,5 +1,5 @@
 /** Matrix product: shapes as NumPy's matmul, any strides, batches broadcast by stride 0. */
-import { type DType, dtypes, promote } from "../dtype.ts";
+import { type DType, dtypes, isHalf, promote } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { fail, list } from "../errors.ts";
 import type { Strided } from "../run/call.ts";
@@ -154,8 +154,7 @@ export function matmul(a: Strided, b: Strided, options?: MatmulOptions): Strided
 
 /** Products of half floats are sums in f32, and rounded once, when stored: a wider output takes them as they are. */
 function heldIn(dtype: DType, out: DType): DType {
-  const isHalf = dtype === "f16" || dtype === "bf16";
-  return isHalf && (out === "f32" || out === "f64") ? "f32" : dtype;
+  return isHalf(dtype) && (out === "f32" || out === "f64") ? "f32" : dtype;
 }
 
 /** Into a tensor that was there before; made aside first where it overlaps an operand or has another dtype. */

@@ -2,7 +2,7 @@
  * The named elementwise operations: one row each, a few template nodes, NumPy's meaning. Nothing is parsed. A row may
  * say what it does on bool, where NumPy's arithmetic is logic.
  */
-import { type DType, dtypeNames, dtypes, isFloat, isInteger, promoteAll } from "../dtype.ts";
+import { type DType, dtypeNames, dtypes, isFloat, isHalf, isInteger, promoteAll } from "../dtype.ts";
 import { describe, fail } from "../errors.ts";
 import { TemplateBuilder } from "../frontend/template.ts";
 import type { Id } from "../ir/node.ts";
@@ -375,8 +375,8 @@ function buildTemplate(
   const isCondition = (i: number) => name === "where" && i === 0;
   const typed = dtype === undefined ? args : args.map((x, i) => (isCondition(i) ? x : t.cast(dtype, x)));
   // Constants inside a function of floats keep f32's precision, and the result rounds once.
-  const isHalf = row.operands === "float" && (dtype === "f16" || dtype === "bf16");
-  const result = make(t, ...(isHalf ? typed.map((x) => t.cast("f32", x)) : typed));
-  const stored = isHalf && t.typeOf(result) === "number" ? t.cast(dtype, result) : result;
+  const isWidened = row.operands === "float" && dtype !== undefined && isHalf(dtype);
+  const result = make(t, ...(isWidened ? typed.map((x) => t.cast("f32", x)) : typed));
+  const stored = isWidened && t.typeOf(result) === "number" ? t.cast(dtype, result) : result;
   return t.finish(stored, { inputs, params, name });
 }

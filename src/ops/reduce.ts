@@ -5,6 +5,7 @@ import {
   dtypes,
   fromScalar,
   isFloat,
+  isHalf,
   promote,
   promoteAll,
   toScalar,
@@ -622,7 +623,7 @@ function callFold(operation: string, callable: Callable, element: DType, options
   const fn = callable.fn as (...args: unknown[]) => unknown;
   const result = options.dtype ?? dtypeOfResult(operation, options.init ?? 0, working);
   // As in compiled folds, halves are rounded once, at the end.
-  const dtype = result === "f16" || result === "bf16" ? "f32" : result;
+  const dtype = isHalf(result) ? "f32" : result;
   const evaluate: Evaluator = (values) => {
     const args = [toScalar(values[0], dtype), convert(values[1], element, working)];
     return resultValue(operation, callChecked(operation, fn, args), dtype);

@@ -5,7 +5,7 @@
  * Bounds, measured in math/math.test.ts, with and without fused multiply-add: f32 exp, log, tanh and sigmoid within
  * 1 ulp, the rest within 2; f64 within 2. Special values are JavaScript's.
  */
-import { type DType, isFloat } from "../dtype.ts";
+import { type DType, isFloat, isHalf } from "../dtype.ts";
 import type { Builder } from "../ir/build.ts";
 import { type Id, type Node, type Program, someNode } from "../ir/node.ts";
 import { isOp, type OpName } from "../ir/ops.ts";
@@ -78,8 +78,6 @@ export function decompose(program: Program, options: DecomposeOptions): Program 
     return expand === undefined ? null : expand(b, args, options);
   });
 }
-
-const isHalf = (d: DType): boolean => d === "f16" || d === "bf16";
 
 /**
  * f16 and bf16 compute in f32: operands are widened where they come in, the result is rounded once where it goes out.

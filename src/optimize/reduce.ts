@@ -6,7 +6,7 @@
  * folds of f16 and bf16 in f32, the rest in what the function says. Sums of f32 and narrower floats add a few neighbours
  * EARLY, in f32, before they are carried: see docs/decisions/0009-sums-of-floats.md.
  */
-import { convert, type DType, dtypes, isFloat, type Value } from "../dtype.ts";
+import { convert, type DType, dtypes, isFloat, isHalf, type Value } from "../dtype.ts";
 import { Builder } from "../ir/build.ts";
 import { type Id, isEffect, type Node, type Program } from "../ir/node.ts";
 import type { OpName } from "../ir/ops.ts";
@@ -139,8 +139,6 @@ function isFirst(program: Program, value: Id, first: Program | undefined): boole
       : copyNodes(b, { ...first, nodes: first.nodes.map(shift), inputs: program.inputs }, first.result);
   return b.cast(program.dtype, start) === found;
 }
-
-const isHalf = (d: DType): boolean => d === "f16" || d === "bf16";
 
 function carryOf(op: OpName, d: DType): DType {
   if (isFloat(d) && (op === "add" || op === "mul")) return "f64";

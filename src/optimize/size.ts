@@ -6,7 +6,7 @@
  * Engines allow 50,000 locals and 7,654,321 bytes a function. Well below that they become slow: their first compiler
  * copies every local that is in use at every branch. So the limits here are in time: about two seconds at the most.
  */
-import type { DType } from "../dtype.ts";
+import { type DType, isHalf } from "../dtype.ts";
 import { Builder } from "../ir/build.ts";
 import { type Id, type Node, type Program, someNode } from "../ir/node.ts";
 import { optimize } from "./pipeline.ts";
@@ -33,7 +33,6 @@ export interface CodeSize {
   readonly live: number;
 }
 
-const isHalf = (d: DType): boolean => d === "f16" || d === "bf16";
 /** 16-bit floats compute in f32. */
 const working = (d: DType): DType => (isHalf(d) ? "f32" : d);
 

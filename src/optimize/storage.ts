@@ -2,12 +2,11 @@
  * From dtypes to what memory holds: after this pass f16 and bf16 are 16-bit integers at the loads and the store, and
  * every cast is one a lane can do. All of it is ordinary IR, so the interpreter can check it.
  */
-import { type DType, dtypes } from "../dtype.ts";
+import { type DType, dtypes, isHalf } from "../dtype.ts";
 import type { Builder } from "../ir/build.ts";
 import { type Id, type Node, type Program, someNode } from "../ir/node.ts";
 import { rewrite } from "./rewrite.ts";
 
-const isHalf = (d: DType): d is "f16" | "bf16" => d === "f16" || d === "bf16";
 /** What a dtype's bytes are loaded and stored as. */
 export const storedAs = (d: DType): DType => (isHalf(d) ? "u16" : d);
 

@@ -3,7 +3,7 @@
  * (one for each batch), blocks of them, and the products and small routines on blocks. Shapes are (batch, rows, columns).
  */
 import { empty, zeros } from "../../api.ts";
-import { type DType, dtypes } from "../../dtype.ts";
+import { type DType, dtypes, isHalf } from "../../dtype.ts";
 import { engine } from "../../engine.ts";
 import { describe, fail, list } from "../../errors.ts";
 import { runRoutine } from "../../ops/execute.ts";
@@ -56,7 +56,7 @@ export function squareArgument(operation: string, t: unknown): Tensor {
 /** f32 if all are, else f64: integers and booleans count as f64. */
 export function linalgDType(operation: string, tensors: readonly Tensor[]): LinalgDType {
   for (const { dtype } of tensors) {
-    if (dtype !== "f16" && dtype !== "bf16") continue;
+    if (!isHalf(dtype)) continue;
     fail("dtype", operation, `${dtype} is too coarse for it.`, 'Convert first: to("f32") or to("f64").');
   }
   return tensors.every((t) => t.dtype === "f32") ? "f32" : "f64";
