@@ -12,6 +12,7 @@ import { engine } from "../src/engine.ts";
 import { benchConvolution } from "./convolution.ts";
 import { benchFft } from "./fft.ts";
 import { benchFiles } from "./files.ts";
+import { benchFuse } from "./fuse.ts";
 import { benchIndexing } from "./indexing.ts";
 import { againstC, folds, layouts, matmuls, threads } from "./limits.ts";
 import { linalg } from "./linalg.ts";
@@ -93,6 +94,7 @@ const parts: Record<string, (how: string) => void | Promise<void>> = {
   convolution: benchConvolution,
   fft: benchFft,
   njit: besideNumba,
+  fuse: () => benchFuse(),
   training: benchTraining,
   files: benchFiles,
   quantised: benchQuantised,
@@ -136,6 +138,7 @@ function runAll(): void {
     "linalg",
     "convolution",
     "fft",
+    "fuse",
     "files",
     "quantised",
   ])

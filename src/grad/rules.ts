@@ -51,12 +51,16 @@ function usedBy(
   traced: readonly boolean[],
   first = 0,
 ): { readonly flows: readonly boolean[]; readonly saves: readonly Strided[] } {
-  const pulls = inputs.map((_, k) => (traced[k] ? pullOf(definition, k + first, values) : null));
-  const used = new Set(pulls.flatMap((pull) => pull?.uses ?? []));
-  return {
-    flows: pulls.map((pull) => pull !== null),
-    saves: inputs.filter((_, k) => used.has(k + first)),
-  };
+  const flows = new Array<boolean>(inputs.length).fill(false);
+  const isUsed = new Array<boolean>(inputs.length).fill(false);
+  for (let k = 0; k < inputs.length; k++) {
+    const pull = traced[k] ? pullOf(definition, k + first, values) : null;
+    if (pull === null) continue;
+    flows[k] = true;
+    // Behind its own operands come the gradients of its results.
+    for (const i of pull.uses) if (i >= first && i < definition.template.inputs) isUsed[i - first] = true;
+  }
+  return { flows, saves: inputs.filter((_, k) => isUsed[k]) };
 }
 
 /**

@@ -346,16 +346,19 @@ export class Tape implements Recorder {
   /* The way back -------------------------------------------------------------------------------------------- */
 
   /**
-   * The gradients of the arguments, given those of results. With `once`, every step is forgotten as soon as it has been
-   * passed, and its memory with it.
+   * The gradients of the arguments, given those of results (`isOurs`: nobody else needs it). With `once`, every step is
+   * forgotten as soon as it has been passed, and its memory with it.
    */
-  pull(results: readonly { readonly of: Strided; readonly g: Tensor }[], once: boolean): Buffers {
+  pull(
+    results: readonly { readonly of: Strided; readonly g: Tensor; readonly isOurs?: true }[],
+    once: boolean,
+  ): Buffers {
     const parts = new Map<Storage, View>();
     for (const [storage, { leaf }] of this.#traced) if (leaf !== null) parts.set(storage, leaf.of.frame);
     const grads = new Buffers(parts);
     try {
       inScope(() => {
-        for (const { of, g } of results) if (this.#traced.has(of.storage)) grads.give(of, g);
+        for (const { of, g, isOurs } of results) if (this.#traced.has(of.storage)) grads.give(of, g, isOurs);
       });
       for (let i = this.#nodes.length - 1; i >= 0; i--) {
         const node = this.#nodes[i];

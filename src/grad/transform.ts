@@ -282,7 +282,7 @@ function gradients(
       const parts = hasAux ? pairOf(op, result) : ([result, undefined] as const);
       const value = scalarOf(op, parts[0]);
       const g = full(value.shape, 1, { dtype: value.dtype });
-      const buffers = tape.pull([{ of: stridedOf(value), g }], true);
+      const buffers = tape.pull([{ of: stridedOf(value), g, isOurs: true }], true);
       try {
         const made = collected(recording, buffers);
         const grads = isList ? wrt.map((i) => made.get(i)) : made.get(wrt[0]);
