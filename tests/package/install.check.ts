@@ -230,6 +230,32 @@ console.log(memory().tensors > 0, await npy.load("none.npy").catch((error: Error
     );
   });
 
+  test("with strided/grad and strided/nn, whose trees keep their types", () => {
+    const text = `
+import { memory, ones, scope, type Tensor } from "strided";
+import { valueAndGrad } from "strided/grad";
+import { type Optimiser, linear, mse, sgd } from "strided/nn";
+
+const params = { layer: linear.init(2, 1, { rng: 1 }) };
+const loss = (p: typeof params, x: Tensor) => mse(linear(p.layer, x), ones([3, 1]));
+const optimiser: Optimiser = sgd(params, { lr: 0.1 });
+const step = () =>
+  scope(() => {
+    const { value, grads } = valueAndGrad(loss)(params, ones([3, 2]));
+    const weight: Tensor = grads.layer.weight;
+    optimiser.step(grads);
+    return [Number(value.item()), weight.shape.join()] as const;
+  });
+const [first] = step();
+const before = memory().tensors;
+for (let i = 0; i < 20; i++) step();
+const [last, shape] = step();
+console.log(last < first / 100, shape, memory().tensors - before);
+`;
+    const main = compile("train", { module: "nodenext", moduleResolution: "nodenext" }, text);
+    expect(run(process.execPath, [main], folder)).toBe("true 1,2 0\n");
+  });
+
   test("with strided/chunked in processes of its own, from both kinds of module", () => {
     const text = (load: string) => `
       ${load}
