@@ -65,6 +65,7 @@ const member: fc.Arbitrary<{ range: Range; x: number }> = fc
       nan,
       minusZero: minusZero && a <= 0 && b >= 0,
       integral,
+      below: undefined,
     };
     const between = integral ? Math.round(a + part * (b - a)) + 0 : a + part * (b - a) + 0;
     const candidates = [a, b, 0, NaN, -0, between, between, Math.min(b, a + 1)];

@@ -17,7 +17,7 @@ export interface Range {
   /** Whole, or too large for that to mean something, or NaN: what floor gives. */
   readonly integral: boolean;
   /** It is below the product of these axes' sizes. */
-  readonly below?: Axes;
+  readonly below: Axes | undefined;
 }
 
 /** Some axes of one array that was passed: bit d is axis d. */
@@ -52,6 +52,7 @@ export const anything: Range = {
   nan: true,
   minusZero: true,
   integral: false,
+  below: undefined,
 };
 
 /** Whole numbers from lo to hi, never -0. */
@@ -62,6 +63,7 @@ export const wholes = (lo: number, hi: number): Range => ({
   nan: false,
   minusZero: false,
   integral: true,
+  below: undefined,
 });
 
 export function rangeOf(value: number): Range {
@@ -78,8 +80,10 @@ function made(
   nan: boolean,
   minusZero: boolean,
   integral = whole,
+  below: Axes | undefined = undefined,
 ): Range {
-  const [low, high] = [Number.isNaN(lo) ? -Infinity : lo, Number.isNaN(hi) ? Infinity : hi];
+  const low = Number.isNaN(lo) ? -Infinity : lo;
+  const high = Number.isNaN(hi) ? Infinity : hi;
   return {
     lo: low,
     hi: high,
@@ -87,6 +91,7 @@ function made(
     nan,
     minusZero: minusZero && low <= 0 && high >= 0,
     integral,
+    below,
   };
 }
 
@@ -98,7 +103,7 @@ export function joinRanges(a: Range, b: Range): Range {
     nan: a.nan || b.nan,
     minusZero: a.minusZero || b.minusZero,
     integral: a.integral && b.integral,
-    ...(a.below !== undefined && sameAxes(a.below, b.below) ? { below: a.below } : {}),
+    below: sameAxes(a.below, b.below) ? a.below : undefined,
   };
 }
 
@@ -119,7 +124,7 @@ export function widen(before: Range, next: Range): Range {
   const joined = joinRanges(before, next);
   const lo = joined.lo < before.lo ? steps.findLast((s) => s <= joined.lo)! : before.lo;
   const hi = joined.hi > before.hi ? steps.find((s) => s >= joined.hi)! : before.hi;
-  return keptBelow(joined, made(lo, hi, joined.whole, joined.nan, joined.minusZero, joined.integral));
+  return made(lo, hi, joined.whole, joined.nan, joined.minusZero, joined.integral, joined.below);
 }
 
 /** Does a 32-bit integer hold it, sign and all? */
@@ -149,11 +154,14 @@ const add: Law = (a, b) => {
   return made(a.lo + b.lo, a.hi + b.hi, a.whole && b.whole, nan, a.minusZero && b.minusZero);
 };
 
-const negated = ({ below: _, ...r }: Range): Range => ({
-  ...r,
+const negated = (r: Range): Range => ({
   lo: -r.hi + 0,
   hi: -r.lo + 0,
+  whole: r.whole,
+  nan: r.nan,
   minusZero: hasZero(r),
+  integral: r.integral,
+  below: undefined,
 });
 
 /** a - b is -0 only for -0 - 0. */
@@ -326,12 +334,9 @@ export function narrowed(x: Range, op: Comparison, y: Range): Range | null {
 
 function within(x: Range, lo: number, hi: number): Range | null {
   const [low, high] = [Math.max(x.lo, lo), Math.min(x.hi, hi)];
-  return low > high ? null : keptBelow(x, made(low, high, x.whole, false, x.minusZero, x.integral));
+  // What became narrower is below what it was below.
+  return low > high ? null : made(low, high, x.whole, false, x.minusZero, x.integral, x.below);
 }
-
-/** What became narrower is below what it was below. */
-const keptBelow = (x: Range, narrower: Range): Range =>
-  x.below === undefined ? narrower : { ...narrower, below: x.below };
 
 /** The same number, which is whole, at most so large. */
 export const atMost = (x: Range, most: number): Range =>
@@ -388,5 +393,5 @@ export function clamped(x: Range, by: Range): Range {
 export function asIndex(x: Range): Range {
   const lo = Math.max(0, x.lo);
   const hi = Math.min(MOST_SIZE - 1, x.hi);
-  return lo > hi ? wholes(0, MOST_SIZE - 1) : keptBelow(x, made(lo, hi, true, false, x.minusZero));
+  return lo > hi ? wholes(0, MOST_SIZE - 1) : made(lo, hi, true, false, x.minusZero, true, x.below);
 }
