@@ -160,6 +160,16 @@ describe("what runs by lanes", () => {
       "(out, a, n, { prange }) => { for (let t = 0; t < n; t++) for (const i of prange(9)) for (let j = 0; j < 9; j++) if (a.get(i, j) > t) out.set([i, j], a.get(i, j) * 2); }",
       () => [f64(9, 9), f64(9, 9), 3],
     ],
+    [
+      "a product of matrices",
+      "(out, a, b, { prange }) => { for (const i of prange(a.shape[0])) for (let j = 0; j < b.shape[1]; j++) { let s = 0; for (let k = 0; k < a.shape[1]; k++) s += a.get(i, k) * b.get(k, j); out.set([i, j], s); } }",
+      () => [f64(9, 9), f64(9, 9), f64(9, 9)],
+    ],
+    [
+      "a stencil of loops that are written out",
+      "(out, a, k, { prange }) => { for (const i of prange(1, a.shape[0] - 1)) for (let j = 1; j < a.shape[1] - 1; j++) { let s = 0; for (let y = 0; y < 3; y++) for (let x = 0; x < 3; x++) s += a.get(i + y - 1, j + x - 1) * k.get(y, x); out.set([i, j], s); } }",
+      () => [f64(9, 9), f64(9, 9), f64(3, 3)],
+    ],
   ] as const)("in the code of other threads, without checks: %s", (_, source, make) => {
     scope(() => {
       const fn = njit(new Function(`return (${source})`)() as never);
