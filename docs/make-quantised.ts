@@ -5,6 +5,10 @@ import { random, scope, tensor } from "../src/index.ts";
 import { recipeOf } from "../src/quantised/recipes.ts";
 import { blockTypes, encodedNames, isEncoded, quantisedNames } from "../src/quantised/types.ts";
 import { fromBlocks, type QuantisedDType, quantise } from "../src/quantised.ts";
+import { circle } from "../tests/quantised/circle.ts";
+
+/** Steps of training before a model is quantised. */
+const LOSS_STEPS = 200;
 
 interface Field {
   readonly name: string;
@@ -211,6 +215,36 @@ function errorOf(dtype: QuantisedDType): string {
   });
 }
 
+function lines(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = head.map((h, c) => Math.max(h.length, ...rows.map((row) => row[c].length)));
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell, c) => cell.padEnd(widths[c])).join(" | ")} |`;
+  return [line(head), `| ${widths.map((w) => "-".repeat(w)).join(" | ")} |`, ...rows.map(line)].join("\n");
+}
+
+/** What a trained model's loss becomes; minutes of work, so only where it is asked for: --losses. */
+function losses(): string {
+  const turns = circle(LOSS_STEPS, [
+    "f16",
+    "q8_0",
+    "q5_1",
+    "q5_0",
+    "q4_1",
+    "q4_0",
+    "iq4_nl",
+    "mxfp4",
+    "q2_0",
+  ]);
+  const [f32] = turns;
+  const rows = turns.map(({ dtype, loss, bytes: n }) => [
+    `\`${dtype}\``,
+    String(Math.round(n / 1000)),
+    loss.toFixed(3),
+    dtype === "f32" ? "" : `${((100 * (loss - f32.loss)) / f32.loss).toFixed(1)}`,
+  ]);
+  return lines(["type", "file, kB", "loss", "more, %"], rows);
+}
+
 function table(): string {
   const rows = quantisedNames.map((name) => {
     const { block, bytes: n } = blockTypes[name];
@@ -223,10 +257,7 @@ function table(): string {
     ];
   });
   const head = ["type", "elements", "bytes", "bits an element", "error, %"];
-  const widths = head.map((h, c) => Math.max(h.length, ...rows.map((row) => row[c].length)));
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((cell, c) => cell.padEnd(widths[c])).join(" | ")} |`;
-  return [line(head), `| ${widths.map((w) => "-".repeat(w)).join(" | ")} |`, ...rows.map(line)].join("\n");
+  return lines(head, rows);
 }
 
 function drawings(): string {
@@ -238,21 +269,21 @@ function drawings(): string {
     .join("\n");
 }
 
-/** The page with its made parts made anew: each stands between two comments. */
-export function quantisedPage(page: string): string {
+/** The page with its made parts made anew, those that take minutes where it is asked for: each stands between two comments. */
+export function quantisedPage(page: string, isPatient = false): string {
   const parts: Readonly<Record<string, () => string>> = {
     table,
     drawings,
     made: () => names(encodedNames),
+    ...(isPatient ? { losses } : {}),
   };
-  return page.replace(
-    /<!-- (\w+) -->\n.*?<!-- end -->/gs,
-    (_, name: string) => `<!-- ${name} -->\n\n${parts[name]().trimEnd()}\n\n<!-- end -->`,
+  return page.replace(/<!-- (\w+) -->\n.*?<!-- end -->/gs, (part, name: string) =>
+    Object.hasOwn(parts, name) ? `<!-- ${name} -->\n\n${parts[name]().trimEnd()}\n\n<!-- end -->` : part,
   );
 }
 
 const self = fileURLToPath(import.meta.url);
 if (process.argv[1] === self) {
   const page = new URL("quantised.md", import.meta.url);
-  writeFileSync(page, quantisedPage(readFileSync(page, "utf8")));
+  writeFileSync(page, quantisedPage(readFileSync(page, "utf8"), process.argv.includes("--losses")));
 }

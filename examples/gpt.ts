@@ -3,12 +3,22 @@
  * text is written for this example, in as few words as say something, so that a minute is enough.
  *
  *     npx tsx examples/gpt.ts --steps 600
+ *
+ * `--save` keeps what was learnt; `--load` writes with it instead of learning, also from a GGUF file in blocks:
+ *
+ *     npx tsx examples/gpt.ts --save gpt.safetensors
+ *     npx strided convert gpt.safetensors gpt.gguf --dtype q8_0
+ *     npx tsx examples/gpt.ts --load gpt.gguf
  */
 import { valueAndGrad } from "../src/grad.ts";
 import { arange, kernel, random, scope, softmax, stack, type Tensor, tensor } from "../src/index.ts";
+import { safetensors } from "../src/io.ts";
 import * as nn from "../src/nn.ts";
+import { isQuantised, loadGguf } from "../src/quantised.ts";
 
-const steps = Number(process.argv[process.argv.indexOf("--steps") + 1]) || 60;
+const option = (name: string): string | undefined =>
+  process.argv.includes(name) ? process.argv[process.argv.indexOf(name) + 1] : undefined;
+const steps = Number(option("--steps")) || 60;
 const rng = random.generator(2);
 const [LAYERS, WIDTH, HEADS, CONTEXT, BATCH] = [4, 64, 4, 64, 16];
 
@@ -82,14 +92,30 @@ function write(begin: string, count: number): string {
   return written;
 }
 
-const { losses } = await nn.fit({
-  optimiser: nn.adamw(params, { lr: 0.003, weightDecay: 0.01 }),
-  data: nn.loader(pieces, { batch: BATCH, shuffle: 1 }),
-  step: valueAndGrad(loss),
-  schedule: nn.warmup(Math.min(20, steps), nn.cosine(0.003, steps, 0.0003)),
-  clip: 1,
-  steps,
-  plot: true,
-});
-console.log(`loss ${losses[0].toFixed(2)} → ${losses.at(-1)!.toFixed(2)}\n`);
+/** What 32 pieces of the text, evenly spread, come to. */
+function evaluate(): number {
+  const indices = Array.from({ length: 32 }, (_, k) => Math.floor((k * pieces.size) / 32));
+  return scope(() => Number(loss(params, pieces.load(indices) as { x: Tensor; y: Tensor }).item()));
+}
+
+const given = option("--load");
+if (given !== undefined) {
+  const loaded = Object.entries(await loadGguf(given));
+  const floats = loaded.map(([name, t]) => [name, isQuantised(t) ? t.dequantise() : t] as const);
+  await nn.loadTree(await safetensors.encode(Object.fromEntries(floats)), params);
+} else {
+  const { losses } = await nn.fit({
+    optimiser: nn.adamw(params, { lr: 0.003, weightDecay: 0.01 }),
+    data: nn.loader(pieces, { batch: BATCH, shuffle: 1 }),
+    step: valueAndGrad(loss),
+    schedule: nn.warmup(Math.min(20, steps), nn.cosine(0.003, steps, 0.0003)),
+    clip: 1,
+    steps,
+    plot: true,
+  });
+  console.log(`loss ${losses[0].toFixed(2)} → ${losses.at(-1)!.toFixed(2)}\n`);
+}
+const target = option("--save");
+if (target !== undefined) await nn.saveTree(target, params);
+console.log(`loss of 32 pieces: ${evaluate().toFixed(4)}\n`);
 console.log(write("the ", 160));

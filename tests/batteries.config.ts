@@ -7,6 +7,7 @@ export const batteries = [
   "tests/hostile/hostile.test.ts",
   "tests/hostile/unshared.test.ts",
   "tests/nn/examples.test.ts",
+  "tests/quantised/circle.test.ts",
   "tests/quantised/many-blocks.test.ts",
   "tests/trust/descriptors.test.ts",
 ];

@@ -15,7 +15,7 @@ import { overlaps } from "../view/overlap.ts";
 import type { View } from "../view/view.ts";
 import { withGrid } from "./grids.ts";
 import { type Blocks, decode, elementShape } from "./move.ts";
-import { insideOf, type Quantised } from "./quantised.ts";
+import { insideOf, isQuantised, type Quantised } from "./quantised.ts";
 import { recipeOf } from "./recipes.ts";
 import { type ProductTask, productRoutine, productWords } from "./routines.ts";
 import { hasLanes, runRoutine } from "./run.ts";
@@ -59,8 +59,8 @@ export function matmul(q: Quantised, x: Tensor, options?: QuantisedProductOption
     fail(
       "value",
       operation,
-      `expected a tensor to multiply with, got ${describe(x)}.`,
-      "Give a tensor of floats.",
+      `expected a tensor to multiply with, got ${isQuantised(x) ? `blocks of ${(x as Quantised).dtype}` : describe(x)}.`,
+      isQuantised(x) ? "Blocks are the first factor; dequantise the second." : "Give a tensor of floats.",
     );
   }
   const b = live(operation, x);

@@ -72,10 +72,11 @@ export function blockTypeOf(type: unknown): QuantisedDType | null {
 /** The name, or an error that lists those there are. */
 export function checkBlockType(operation: string, dtype: unknown): QuantisedDType {
   if (typeof dtype === "string" && Object.hasOwn(blockTypes, dtype)) return dtype as QuantisedDType;
+  const meant = typeof dtype === "string" ? blockTypeOf(dtype) : null;
   return fail(
     "dtype",
     operation,
     `${describe(dtype)} names no block type.`,
-    `There are ${quantisedNames.join(" ")}.`,
+    `${meant === null ? "" : `Did you mean ${meant}? `}There are ${quantisedNames.join(" ")}.`,
   );
 }

@@ -265,6 +265,7 @@ describe("what it is", () => {
       /iq2_xxs is read here, not made/,
     );
     expect(message(() => quantise(zeros([32]), "f32" as "q4_0"))).toMatch(/names no block type/);
+    expect(message(() => quantise(zeros([32]), "Q4_0" as "q4_0"))).toMatch(/Did you mean q4_0\?/);
     expect(message(() => quantise(zeros([]), "q4_0"))).toMatch(/without axes/);
     expect(message(() => fromBlocks(zeros([18]) as never, "q4_0"))).toMatch(/blocks are bytes/);
     expect(message(() => fromBlocks(zeros([17]).to("u8"), "q4_0"))).toMatch(/rows of 17 bytes/);
@@ -384,6 +385,7 @@ describe("products", () => {
     expect(message(() => matmul(q, zeros([64]), { out: zeros([3]) }))).toMatch(/the product is f32 \[4\]/);
     expect(message(() => matmul(zeros([4, 64]) as never, zeros([64])))).toMatch(/expected a Quantised/);
     expect(message(() => matmul(q, [1] as never))).toMatch(/expected a tensor to multiply with/);
+    expect(message(() => matmul(q, q as never))).toMatch(/got blocks of q8_0.\n.*dequantise the second/);
     expect(matmul(q.slice("0:0"), zeros([64])).shape).toEqual([0]);
     expect(matmul(q, zeros([64, 0])).shape).toEqual([4, 0]);
     expect([...matmul(q.slice(":", "0:0"), zeros([0])).toTypedArray()]).toEqual([0, 0, 0, 0]);
