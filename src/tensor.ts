@@ -1724,7 +1724,7 @@ export function liveTensor(operation: string, t: unknown): Tensor {
   return t as Tensor;
 }
 
-function failForeign(operation: string, t: unknown): never {
+export function failForeign(operation: string, t: unknown): never {
   if (isDerived(t)) {
     fail(
       "value",
@@ -1736,8 +1736,8 @@ function failForeign(operation: string, t: unknown): never {
   return fail("value", operation, `expected a tensor, got ${describe(t)}.`, "Make one with tensor(…).");
 }
 
-/** A Proxy may refuse to say what it is of. */
-function isDerived(t: unknown): boolean {
+/** A Proxy around a tensor, or an object that inherits from one: never a tensor. A Proxy may refuse to say what it is of. */
+export function isDerived(t: unknown): boolean {
   try {
     return t instanceof Tensor;
   } catch {
@@ -1814,7 +1814,7 @@ function assignAny(operation: string, t: Tensor, source: Tensor | Nested): void 
 }
 
 /** `f(2, 3)` and `f([2, 3])` mean the same. */
-const spread = (operation: string, name: string, given: readonly unknown[]): readonly number[] =>
+export const spread = (operation: string, name: string, given: readonly unknown[]): readonly number[] =>
   numberList(operation, name, given.length === 1 && typeof given[0] !== "number" ? given[0] : given);
 
 const optionalAxes = (operation: string, axes: unknown) =>

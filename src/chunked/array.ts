@@ -17,7 +17,7 @@ import {
   readOptions,
 } from "../ops/arguments.ts";
 import type { NamedOp } from "../ops/named.ts";
-import { namedOp, type Operand, type Tensor } from "../tensor.ts";
+import { namedOp, type Operand, spread, type Tensor } from "../tensor.ts";
 import { broadcastShapes } from "../view/broadcast.ts";
 import { checkShape, normalizeAxes, normalizeAxis } from "../view/layout.ts";
 import type { SliceItem } from "../view/slice.ts";
@@ -72,7 +72,14 @@ export interface ChunkedHistogramOptions {
 /** Something that elementwise operations take beside an array. */
 export type ChunkedOperand = ChunkedArray | number | bigint | boolean;
 
-const isChunked = (x: unknown): x is ChunkedArray => x instanceof ChunkedArray;
+/** A Proxy that was revoked is none. */
+function isChunked(x: unknown): x is ChunkedArray {
+  try {
+    return x instanceof ChunkedArray;
+  } catch {
+    return false;
+  }
+}
 
 /** The dtype that comes out of the library for operands like these. */
 function dtypeOf(make: (one: (dtype: DType) => Tensor) => Tensor): DType {
@@ -355,7 +362,8 @@ export class ChunkedArray {
   }
   /** Axes in another order; without a list they are reversed. */
   transpose(...axes: readonly number[] | readonly [readonly number[]]): ChunkedArray {
-    const given = axes.length === 0 ? this.shape.map((_, d) => this.rank - 1 - d) : axes.flat();
+    const given =
+      axes.length === 0 ? this.shape.map((_, d) => this.rank - 1 - d) : spread("transpose", "the axes", axes);
     const order = normalizeAxes("transpose", given, this.rank);
     if (order.length !== this.rank) {
       fail("shape", "transpose", `${list(order)} is no order of ${this.rank} axes.`, "Name each axis once.");
@@ -684,7 +692,7 @@ export function random(shape: readonly number[], options: RandomOptions): Chunke
     "dtype",
   ]);
   const { distribution = "uniform" } = read;
-  if (!Object.hasOwn(usual, distribution)) {
+  if (typeof distribution !== "string" || !Object.hasOwn(usual, distribution)) {
     fail(
       "value",
       operation,

@@ -1,11 +1,11 @@
 /** Gradients against differences: whether what a function says of itself is so. */
 import { tensor } from "../api.ts";
 import { describe, fail, list } from "../errors.ts";
-import { checkThunk, readList, readOptions } from "../ops/arguments.ts";
+import { checkThunk, readOptions } from "../ops/arguments.ts";
 import { isTensor, type Tensor } from "../tensor.ts";
 import { inScope } from "./tape.ts";
 import { vjp } from "./transform.ts";
-import { readTree, rebuilt } from "./tree.ts";
+import { readArguments, readTree, rebuilt } from "./tree.ts";
 
 /** How the comparison is made. */
 export interface GradcheckOptions {
@@ -46,7 +46,7 @@ export function gradcheck<A extends readonly unknown[]>(
   }
   if (order !== 1 && order !== 2) fail("value", op, `order is ${describe(order)}.`, "Use 1 or 2.");
   checkThunk(op, f, "gradcheck((x) => x.exp(), [x])");
-  const given = readList(op, "the arguments", args);
+  const given = readArguments(op, "the arguments", args);
   if (given === null)
     return fail("value", op, `the arguments are ${describe(args)}.`, "Give them as an array.");
   const fn = f as unknown as (...args: unknown[]) => unknown;

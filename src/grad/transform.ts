@@ -18,7 +18,7 @@ import type { Buffers } from "./buffers.ts";
 import { ruleNamed } from "./named.ts";
 import { formRules } from "./rules.ts";
 import { inScope, type Rule, type Rules, Tape } from "./tape.ts";
-import { type Leaf, leavesLike, type ReadTree, readTree, rebuilt } from "./tree.ts";
+import { type Leaf, leavesLike, type ReadTree, readArguments, readTree, rebuilt } from "./tree.ts";
 
 const rules: Rules = { ofCall: (_, plan) => formRules[plan.work.form], ofName: ruleNamed };
 
@@ -437,8 +437,8 @@ export function jvp<A extends unknown[], R>(
 ): { readonly value: R; readonly tangent: R } {
   const op = "jvp";
   checkThunk(op, f, "jvp((x) => x.exp(), [x], [dx])");
-  const at = readList(op, "primals", primals);
-  const along = readList(op, "tangents", tangents);
+  const at = readArguments(op, "primals", primals);
+  const along = readArguments(op, "tangents", tangents);
   if (at === null || along === null || at.length !== along.length) {
     fail(
       "value",
@@ -499,7 +499,7 @@ export function hvp<A extends [unknown, ...unknown[]]>(
 ): A[0] {
   const op = "hvp";
   checkThunk(op, f, "hvp((x) => x.pow(3).sum(), [x], v)");
-  const given = readList(op, "the arguments", args);
+  const given = readArguments(op, "the arguments", args);
   if (given === null || given.length === 0) {
     fail("value", op, `the arguments are ${describe(args)}.`, "Give them as an array: hvp(f, [x], v).");
   }

@@ -4,7 +4,7 @@
  */
 import { describe, fail, isRevoked } from "../errors.ts";
 import { checkThunk, readList } from "../ops/arguments.ts";
-import { isTensor, live, type Tensor } from "../tensor.ts";
+import { failForeign, isDerived, isTensor, live, type Tensor } from "../tensor.ts";
 
 /** A tensor in a tree, and the path to it. */
 export interface Leaf {
@@ -52,10 +52,10 @@ export function readTree(operation: string, tree: unknown, name = ""): ReadTree 
       );
     }
     const inside = (key: string | number) => (path === "" ? String(key) : `${path}.${key}`);
-    if (Array.isArray(value)) {
-      const items = Array.from(value, (item, i) => read(item, inside(i), depth + 1));
-      return { kind: "list", items };
-    }
+    if (isDerived(value)) failForeign(operation, value);
+    const list = readList(operation, path === "" ? "the tree" : path, value);
+    if (list !== null)
+      return { kind: "list", items: list.map((item, i) => read(item, inside(i), depth + 1)) };
     if (!isPlain(value)) return { kind: "other", value };
     const entries = Object.keys(value).map(
       (key) => [key, read((value as Record<string, unknown>)[key], inside(key), depth + 1)] as const,
@@ -65,6 +65,7 @@ export function readTree(operation: string, tree: unknown, name = ""): ReadTree 
   return { shape: read(tree, name, 0), leaves };
 }
 
+/** A Proxy that refuses to say is none: isDerived has asked it. */
 function isPlain(value: object): boolean {
   const prototype = Object.getPrototypeOf(value);
   return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null;
@@ -154,7 +155,23 @@ export function treeUnflatten<T>(tree: T, tensors: readonly Tensor[]): T {
       "Give one for each, as treeLeaves lists them.",
     );
   }
+  for (const t of given) live(op, t as Tensor);
   return rebuilt(shape, given) as T;
+}
+
+/** More arguments than this are a mistake, and more than a call can have. */
+const MOST_ARGUMENTS = 10_000;
+
+/** The arguments of a function as a list, each read once; null: it is none. */
+export function readArguments(operation: string, name: string, given: unknown): unknown[] | null {
+  const read = readList(operation, name, given);
+  if (read === null || read.length <= MOST_ARGUMENTS) return read;
+  return fail(
+    "value",
+    operation,
+    `${name} are ${read.length} values.`,
+    `A function takes at most ${MOST_ARGUMENTS}; put tensors of one kind in a list, as one of them.`,
+  );
 }
 
 /** The tensors of a tree that has the same form as another. */

@@ -3,7 +3,7 @@
  * their numbers. An epoch is one walk over all of them; with a seed, each epoch has an order of its own, the same every time.
  */
 import { tensor as tensorOf } from "../api.ts";
-import { describe, fail } from "../errors.ts";
+import { describe, fail, isRevoked } from "../errors.ts";
 import { take } from "../library/indexing.ts";
 import * as random from "../library/random.ts";
 import { readOptions } from "../ops/arguments.ts";
@@ -138,6 +138,8 @@ const isSource = (x: unknown): x is SampleSource<unknown> =>
   typeof x === "object" && x !== null && typeof (x as { load?: unknown }).load === "function";
 
 function sourceOf<B>(data: B | SampleSource<B>): SampleSource<B> {
+  if (typeof data === "object" && data !== null && isRevoked(data))
+    fail("value", "loader", "the data are a Proxy that was revoked.", "Pass the thing itself.");
   if (isSource(data)) {
     whole("the source's size", data.size, 0);
     return data as SampleSource<B>;

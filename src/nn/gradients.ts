@@ -2,6 +2,7 @@
 
 import { norm, scope } from "../api.ts";
 import { describe, fail } from "../errors.ts";
+import type { Leaf } from "../grad/tree.ts";
 import { unrecorded } from "./aside.ts";
 import { leavesOf, mapTree, tensorsOf } from "./tree.ts";
 
@@ -19,7 +20,9 @@ function above(operation: string, name: string, value: unknown): number {
  * gradientNorm({ a: tensor([3]), b: tensor([4]) }); // → 5
  */
 export function gradientNorm(grads: unknown): number {
-  const leaves = tensorsOf("gradientNorm", grads, "the gradients");
+  return lengthOf(tensorsOf("gradientNorm", grads, "the gradients"));
+}
+function lengthOf(leaves: readonly Leaf[]): number {
   return unrecorded(() =>
     scope(() => Math.hypot(...leaves.map(({ tensor }) => norm(tensor, { dtype: "f64" }).item() as number))),
   );
@@ -37,11 +40,12 @@ export function gradientNorm(grads: unknown): number {
  */
 export function clipByNorm(grads: unknown, most: number): number {
   above("clipByNorm", "the norm", most);
-  const length = gradientNorm(grads);
+  const leaves = tensorsOf("clipByNorm", grads, "the gradients");
+  const length = lengthOf(leaves);
   const share = most / (length + 1e-6);
   if (share < 1)
     unrecorded(() => {
-      for (const { tensor } of leavesOf("clipByNorm", grads)) tensor.mul(share, { out: tensor });
+      for (const { tensor } of leaves) tensor.mul(share, { out: tensor });
     });
   return length;
 }

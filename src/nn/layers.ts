@@ -4,16 +4,16 @@
  */
 import { ones as onesOf, softmax, zip } from "../api.ts";
 import type { FloatDType } from "../dtype.ts";
-import { describe, fail, list } from "../errors.ts";
+import { describe, fail, isRevoked, list } from "../errors.ts";
 import { type ConvOptions, conv1d as convolve1d, conv2d as convolve2d } from "../library/convolution.ts";
 import { tril } from "../library/creation.ts";
 import { take } from "../library/indexing.ts";
 import type { RandomGenerator } from "../library/random.ts";
-import { readOptions } from "../ops/arguments.ts";
+import { numberList, readOptions } from "../ops/arguments.ts";
 import { isTensor, liveTensor, type Tensor } from "../tensor.ts";
 import { unrecorded } from "./aside.ts";
 import { type Initialiser, kaimingUniform, normal, ones, uniform, zeros } from "./init.ts";
-import { type InitOptions, sourceOf } from "./source.ts";
+import { checkGenerator, type InitOptions, sourceOf } from "./source.ts";
 import { canNormalise, normalised } from "./whole.ts";
 
 /** A whole number of things, from 1. */
@@ -22,9 +22,9 @@ function count(operation: string, name: string, value: unknown): number {
   return fail("value", operation, `${name} is ${describe(value)}.`, "Use a whole number from 1.");
 }
 
-/** What a layer is given as its parameters. */
-function own<P extends object>(operation: string, params: P, names: readonly string[]): P {
-  if (typeof params !== "object" || params === null || isTensor(params)) {
+/** What a layer is given as its parameters: each of these names of its own, read once. */
+function partsOf<P extends object>(operation: string, params: P, names: readonly (keyof P & string)[]): P {
+  if (typeof params !== "object" || params === null || isRevoked(params) || isTensor(params)) {
     fail(
       "value",
       operation,
@@ -32,7 +32,17 @@ function own<P extends object>(operation: string, params: P, names: readonly str
       `Give { ${names.join(", ")} }, as ${operation}.init makes them.`,
     );
   }
-  return params;
+  const read: Partial<P> = {};
+  for (const name of names) if (Object.hasOwn(params, name)) read[name] = params[name];
+  return read as P;
+}
+
+/** The same where they are tensors; there may be no bias. */
+function own<P extends object>(operation: string, params: P, names: readonly (keyof P & string)[]): P {
+  const read = partsOf(operation, params, names);
+  for (const name of names)
+    if (name !== "bias" || read[name] !== undefined) liveTensor(operation, read[name]);
+  return read;
 }
 
 /** Torch's: even, within 1 / √inputs. */
@@ -62,7 +72,7 @@ function weighted(operation: string, shape: readonly number[], fan: number, opti
     weight = torchs,
     ...rest
   } = readOptions(operation, options, "{ bias: false }", layerNames);
-  const { rng, dtype } = sourceOf(rest);
+  const { rng, dtype } = sourceOf(operation, rest);
   const made = weight(shape, rng, dtype);
   return bias ? { weight: made, bias: biasOf(fan)([shape[0]], rng, dtype) } : { weight: made };
 }
@@ -84,7 +94,7 @@ export const linear: {
   (params: Weighted, x: Tensor): Tensor => {
     const { weight, bias } = own("linear", params, ["weight", "bias"]);
     const { shape } = liveTensor("linear", x);
-    const [outputs, inputs] = liveTensor("linear", weight).shape;
+    const [outputs, inputs] = weight.shape;
     if (weight.rank !== 2 || shape.at(-1) !== inputs) {
       fail(
         "shape",
@@ -147,7 +157,8 @@ const convolution = (
           "groups",
           ...layerNames,
         ]);
-        const taps = typeof size === "number" ? new Array<number>(axes).fill(size) : [...size];
+        const taps =
+          typeof size === "number" ? new Array<number>(axes).fill(size) : numberList(op, "the size", size);
         taps.forEach((n, d) => {
           count(op, `size ${d}`, n);
         });
@@ -195,7 +206,7 @@ export const embedding: {
         "rng",
         "dtype",
       ]);
-      const { rng, dtype } = sourceOf(rest);
+      const { rng, dtype } = sourceOf(op, rest);
       return { weight: weight([count(op, "words", words), count(op, "size", size)], rng, dtype) };
     },
   },
@@ -222,7 +233,7 @@ function scaled(
   options: InitOptions,
   bias: boolean,
 ): { weight: Tensor; bias?: Tensor } {
-  const { rng, dtype } = sourceOf(readOptions(operation, options, "{ dtype }", ["rng", "dtype"]));
+  const { rng, dtype } = sourceOf(operation, readOptions(operation, options, "{ dtype }", ["rng", "dtype"]));
   const shape = [count(operation, "size", size)];
   const weight = ones(shape, rng, dtype);
   return bias ? { weight, bias: zeros(shape, rng, dtype) } : { weight };
@@ -295,7 +306,7 @@ export const groupNorm: {
 } = /* @__PURE__ */ Object.assign(
   (params: Scaled, x: Tensor, groups: number, options?: NormOptions): Tensor => {
     const eps = epsOf("groupNorm", options);
-    own("groupNorm", params, ["weight", "bias"]);
+    const scale = own("groupNorm", params, ["weight", "bias"]);
     checkChannels("groupNorm", x);
     const { shape } = x;
     if (shape[1] % count("groupNorm", "groups", groups) !== 0) {
@@ -307,7 +318,7 @@ export const groupNorm: {
       );
     }
     const flat = centred(x.reshape([shape[0], groups, -1]), -1, eps).reshape([...shape]);
-    return affine(flat, channels(params, shape.length));
+    return affine(flat, channels(scale, shape.length));
   },
   { init: (size: number, options: InitOptions = {}) => scaled("groupNorm.init", size, options, true) },
 );
@@ -338,29 +349,33 @@ export const batchNorm: {
   (params: Scaled, state: BatchState, x: Tensor, options: BatchNormOptions = {}): Tensor => {
     const read = readOptions("batchNorm", options, "{ training: true }", ["training", "momentum", "eps"]);
     const { training = false, momentum = 0.1, eps = 1e-5 } = read;
-    own("batchNorm", params, ["weight", "bias"]);
-    own("batchNorm", state, ["mean", "variance"]);
+    if (!(typeof momentum === "number" && momentum >= 0 && momentum <= 1))
+      fail("value", "batchNorm", `momentum is ${describe(momentum)}.`, "Use a number from 0 to 1.");
+    if (!(typeof eps === "number" && eps >= 0))
+      fail("value", "batchNorm", `eps is ${describe(eps)}.`, "Use a small number, such as 1e-5.");
+    const learnt = own("batchNorm", params, ["weight", "bias"]);
+    const seen = own("batchNorm", state, ["mean", "variance"]);
     checkChannels("batchNorm", x);
     const { rank } = x;
-    const scale = channels(params, rank);
+    const scale = channels(learnt, rank);
     if (!training) {
-      const away = x.sub(perChannel(state.mean, rank));
-      return affine(away.div(perChannel(state.variance, rank).add(eps).sqrt()), scale);
+      const away = x.sub(perChannel(seen.mean, rank));
+      return affine(away.div(perChannel(seen.variance, rank).add(eps).sqrt()), scale);
     }
     const axis = x.shape.flatMap((_, d) => (d === 1 ? [] : [d]));
     const mean = x.mean({ axis, keepdims: true });
     const away = x.sub(mean);
     const variance = away.square().mean({ axis, keepdims: true });
     const each = x.size / x.shape[1];
-    remember(state.mean, mean, momentum, 1);
+    remember(seen.mean, mean, momentum, 1);
     // The state keeps the variance of what the batch was drawn from.
-    remember(state.variance, variance, momentum, each > 1 ? each / (each - 1) : 1);
+    remember(seen.variance, variance, momentum, each > 1 ? each / (each - 1) : 1);
     return affine(away.div(variance.add(eps).sqrt()), scale);
   },
   {
     init: (size: number, options: InitOptions = {}) => {
       const params = scaled("batchNorm.init", size, options, true);
-      const { rng, dtype } = sourceOf(options);
+      const { rng, dtype } = sourceOf("batchNorm.init", options);
       return { params, state: { mean: zeros([size], rng, dtype), variance: ones([size], rng, dtype) } };
     },
   },
@@ -402,8 +417,7 @@ export function dropout(x: Tensor, options: DropoutOptions): Tensor {
   const { p = 0.5, rng, training = true } = read;
   if (!(typeof p === "number" && p >= 0 && p < 1))
     fail("value", "dropout", `p is ${describe(p)}.`, "Use a number from 0 up to 1, without 1.");
-  if (typeof rng?.bernoulli !== "function")
-    fail("value", "dropout", `rng is ${describe(rng)}.`, "Give a generator: random.generator(1).");
+  checkGenerator("dropout", rng);
   liveTensor("dropout", x);
   if (!training || p === 0) return x;
   const kept = rng
@@ -450,7 +464,7 @@ export const multiHeadAttention: {
     const op = "multiHeadAttention";
     const read = readOptions(op, options, "{ heads: 4 }", ["heads", "causal", "context"]);
     const { heads, causal = false, context = x } = read;
-    const { query, key, value, out } = own(op, params, ["query", "key", "value", "out"]);
+    const { query, key, value, out } = partsOf(op, params, ["query", "key", "value", "out"]);
     const { shape } = liveTensor(op, x);
     if (shape.length !== 3 || shape[2] % count(op, "heads", heads) !== 0) {
       fail("shape", op, `x is ${list(shape)}, with ${heads} heads.`, "x is [N, T, D], and heads divides D.");
@@ -473,7 +487,7 @@ export const multiHeadAttention: {
   {
     init: (size: number, options: LayerOptions = {}): AttentionParams => {
       const read = readOptions("multiHeadAttention.init", options, "{ rng: 1 }", layerNames);
-      const { rng, dtype } = sourceOf(read);
+      const { rng, dtype } = sourceOf("multiHeadAttention.init", read);
       const one = () => linear.init(size, size, { ...read, rng, dtype: dtype as FloatDType });
       return { query: one(), key: one(), value: one(), out: one() };
     },

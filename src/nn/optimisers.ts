@@ -5,7 +5,7 @@
 
 import { describe, fail, list } from "../errors.ts";
 import { zerosLike } from "../library/creation.ts";
-import { readOptions } from "../ops/arguments.ts";
+import { numberList, readOptions } from "../ops/arguments.ts";
 import { elementwise } from "../ops/elementwise.ts";
 import { type Callable, compileStrict, type ScalarFunction } from "../ops/function.ts";
 import { elementwiseSeveral } from "../ops/several.ts";
@@ -55,7 +55,7 @@ function number(operation: string, name: string, value: unknown, from = 0, below
 function optimiser<P>(kind: Kind, params: P, lr: number, frozen: Which | undefined): Optimiser<P> {
   const { name, slots } = kind;
   const leaves = tensorsOf(name, params, "the parameters");
-  const isFrozen = chooser(frozen);
+  const isFrozen = chooser(name, frozen);
   const moving = leaves.filter(({ path }) => !isFrozen(path));
   for (const { path, tensor } of moving) {
     if (tensor.dtype.startsWith("f") || tensor.dtype === "bf16") continue;
@@ -276,7 +276,9 @@ const adamStep = (
 function adamLike<P>(name: "adam" | "adamw", params: P, options: AdamOptions): Optimiser<P> {
   const read = readOptions(name, options, "{ lr: 0.001 }", ["lr", "betas", "eps", "weightDecay", "frozen"]);
   const lr = number(name, "lr", read.lr ?? 0.001);
-  const [b1, b2] = (read.betas ?? [0.9, 0.999]).map((b, k) => number(name, `betas[${k}]`, b, 0, 1));
+  const betas = numberList(name, "betas", read.betas ?? [0.9, 0.999]);
+  if (betas.length !== 2) fail("value", name, `betas are ${list(betas)}.`, "Give two, such as [0.9, 0.999].");
+  const [b1, b2] = betas.map((b, k) => number(name, `betas[${k}]`, b, 0, 1));
   const eps = number(name, "eps", read.eps ?? 1e-8);
   const decay = number(name, "weightDecay", read.weightDecay ?? (name === "adam" ? 0 : 0.01));
   const values = (step: number, rate: number) => ({

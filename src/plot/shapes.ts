@@ -20,10 +20,10 @@ export type Shape =
       readonly anchor: "start" | "middle" | "end";
       readonly fill: string;
       /** Default 12. */
-      readonly size?: number;
-      readonly weight?: number;
+      readonly size?: number | undefined;
+      readonly weight?: number | undefined;
       /** Degrees, around its place. */
-      readonly turn?: number;
+      readonly turn?: number | undefined;
     }
   | {
       readonly kind: "line";

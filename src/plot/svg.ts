@@ -59,16 +59,22 @@ interface TextStyle {
   readonly turn?: number;
 }
 
+/** All of it said: what somebody has put on Object.prototype is no style. */
+const unstyled = {
+  anchor: "middle",
+  fill: ink.light,
+  size: undefined,
+  weight: undefined,
+  turn: undefined,
+} as const;
+
 const textAt = (x: number, y: number, text: string, style: TextStyle): Shape => ({
   kind: "text",
   x,
   y,
   text,
-  anchor: style.anchor ?? "middle",
-  fill: style.fill ?? ink.light,
-  ...(style.size === undefined ? {} : { size: style.size }),
-  ...(style.weight === undefined ? {} : { weight: style.weight }),
-  ...(style.turn === undefined ? {} : { turn: style.turn }),
+  ...unstyled,
+  ...style,
 });
 
 const lineAt = (x1: number, y1: number, x2: number, y2: number, stroke: string): Shape => ({

@@ -3,8 +3,10 @@
  * `zeros:0 0=changes@4 → …`: runLine("zeros:0 0=changes@4") in hostile.ts runs it again.
  */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import * as gradEntry from "../../src/grad.ts";
 import * as strided from "../../src/index.ts";
 import * as interopEntry from "../../src/interop.ts";
+import * as nnEntry from "../../src/nn.ts";
 import * as plotEntry from "../../src/plot.ts";
 import * as quantisedEntry from "../../src/quantised.ts";
 import { corpus } from "./corpus.ts";
@@ -14,11 +16,13 @@ import {
   exported,
   fusedMembers,
   generator,
+  gradients,
   interop,
   iterationMembers,
   kernelMembers,
   members,
   namespaces,
+  networks,
   njitMembers,
   plain,
   plotting,
@@ -66,6 +70,13 @@ describe("recipes", () => {
         .map((name) => `plot.${name}`)
         .sort(),
     );
+    // A pull back has to be let go of by hand: tests/grad/hostile.test.ts.
+    const { vjp, ...derived } = gradEntry;
+    expect(Object.keys(gradients).sort()).toEqual(Object.keys(derived).sort());
+    // What keeps tensors, and what waits: tests/nn/hostile.test.ts.
+    const { init, sgd, adam, adamw, rmsprop, loader, fit, saveTree, loadTree, encodeTree, ...called } =
+      nnEntry;
+    expect(Object.keys(networks).sort()).toEqual(Object.keys(called).sort());
     // What reads files is attacked by the family of files.
     const { Quantised, readGguf, loadGguf, ...blocks } = quantisedEntry;
     expect(Object.keys(quantised).sort()).toEqual(Object.keys(blocks).sort());

@@ -14,6 +14,8 @@ export interface Recipe {
   readonly ways: readonly Make[];
   /** Elements and numbers of the result differ from call to call: only its form counts. */
   readonly arbitrary?: boolean;
+  /** Its objects are trees of tensors: plain ones, so that an instance of a class is none. */
+  readonly trees?: boolean;
 }
 
 const { Tensor } = strided;
@@ -848,6 +850,15 @@ export const reportMembers: Readonly<Record<string, Recipe>> = {
     (w) => [reportOf(w), -1],
   ),
   toJSON: ofReport({ wat: false }),
+  trace: recipe((w) => {
+    const total = strided.njit((x) => {
+      let s = 0;
+      for (let i = 0; i < x.size; i++) s += x.get(i);
+      return s;
+    });
+    const t = w.f32(3);
+    return [strided.explain(() => total(t)), { call: 0, most: 100 }];
+  }),
 };
 
 const iterationOf = (w: World) => reportOf(w).iteration();
@@ -1012,4 +1023,84 @@ export const plotting: Readonly<Record<string, Recipe>> = {
     (w) => [w.f32(3, 4)],
     (w) => [w.of("i32", 6), { kind: "histogram" }],
   ),
+};
+
+const weighted = (w: World) => ({ weight: w.f32(4, 3), bias: w.f32(4) });
+const scaling = (w: World) => ({ weight: w.f32(4), bias: w.f32(4) });
+const labels = (w: World) => w.own(strided.tensor([0, 2], { dtype: "i32" }));
+const loss = recipe(
+  (w) => [w.f32(2, 3), w.f32(2, 3), { reduction: "sum" }],
+  (w) => [w.f32(2, 3), w.f32(2, 3)],
+);
+const square = (t: strided.Tensor) => strided.sum(strided.mul(t, t));
+const ofTrees = (...ways: Make[]): Recipe => ({ ways, trees: true });
+const tree = (w: World) => ({ a: w.f32(2), b: [w.f32(3)] });
+
+/** "strided/nn", but for what reads, writes or waits. */
+export const networks: Readonly<Record<string, Recipe>> = {
+  ...each("mse l1 binaryCrossEntropy", () => loss),
+  huber: recipe((w) => [w.f32(2, 3), w.f32(2, 3), { reduction: "none", delta: 2 }]),
+  crossEntropy: recipe((w) => [w.f32(2, 3), labels(w), { reduction: "mean", labelSmoothing: 0.1 }]),
+  nll: recipe((w) => [w.f32(2, 3), labels(w), { reduction: "sum" }]),
+  ...each("accuracy precisionRecall", () => recipe((w) => [w.f32(2, 3), labels(w)])),
+  confusion: recipe((w) => [w.f32(2, 3), labels(w), 3]),
+  ...each("r2 meanAbsoluteError", () => recipe((w) => [w.f32(4), w.f32(4)])),
+  linear: recipe((w) => [weighted(w), w.f32(2, 3)]),
+  conv1d: recipe((w) => [
+    { weight: w.f32(2, 3, 2), bias: w.f32(2) },
+    w.f32(1, 3, 5),
+    { stride: 1, padding: 1, dilation: 1, groups: 1, bias: w.f32(2) },
+  ]),
+  conv2d: recipe((w) => [{ weight: w.f32(2, 1, 2, 2), bias: w.f32(2) }, w.f32(1, 1, 3, 3)]),
+  embedding: recipe((w) => [{ weight: w.f32(4, 3) }, labels(w)]),
+  layerNorm: recipe((w) => [scaling(w), w.f32(2, 4), { eps: 1e-3 }]),
+  rmsNorm: recipe((w) => [{ weight: w.f32(4) }, w.f32(2, 4), { eps: 1e-3 }]),
+  groupNorm: recipe((w) => [scaling(w), w.f32(2, 4, 3), 2, { eps: 1e-3 }]),
+  batchNorm: recipe((w) => [
+    scaling(w),
+    { mean: w.f32(4), variance: w.own(strided.ones([4])) },
+    w.f32(2, 4, 3),
+    { training: true, momentum: 0.2, eps: 1e-3 },
+  ]),
+  dropout: recipe((w) => [w.f32(2, 3), { p: 0.25, rng: strided.random.generator(3), training: true }]),
+  multiHeadAttention: recipe((w) => {
+    const part = () => ({ weight: w.f32(4, 4), bias: w.f32(4) });
+    return [
+      { query: part(), key: part(), value: part(), out: part() },
+      w.f32(1, 3, 4),
+      { heads: 2, causal: true, context: w.f32(1, 3, 4) },
+    ];
+  }),
+  gradientNorm: ofTrees((w) => [tree(w)]),
+  clipByNorm: ofTrees((w) => [tree(w), 1]),
+  clipByValue: ofTrees((w) => [tree(w), 2]),
+  accumulate: ofTrees(
+    (w) => [tree(w), tree(w), 0.5],
+    (w) => [null, tree(w)],
+  ),
+  checkNumbers: recipe((w) => {
+    const t = w.f32(3);
+    return [() => t.add(1)];
+  }),
+  constantRate: recipe(() => [0.1]),
+  stepDecay: recipe(() => [0.1, 3, 0.5]),
+  exponentialDecay: recipe(() => [0.1, 0.5]),
+  cosine: recipe(() => [0.1, 10, 0.01]),
+  warmup: recipe(() => [3, () => 0.1]),
+};
+
+/** "strided/grad". */
+export const gradients: Readonly<Record<string, Recipe>> = {
+  derivative: recipe(() => [strided.kernel((x: number, y: number) => x * y), 1]),
+  grad: recipe(() => [square, { wrt: 0 }]),
+  valueAndGrad: recipe(() => [square, { wrt: [0], aux: false }]),
+  jvp: recipe((w) => [square, [w.f32(3)], [w.f32(3)]]),
+  hvp: recipe((w) => [square, [w.f32(3)], w.f32(3)]),
+  gradcheck: recipe((w) => [square, [w.of("f64", 3)], { order: 1, step: 1e-4, tolerance: 1e-3 }]),
+  stopGradient: ofTrees((w) => [tree(w)]),
+  customGradient: recipe(() => [(x: strided.Tensor) => x.exp(), (g: strided.Tensor) => [g]]),
+  checkpoint: recipe(() => [square]),
+  treeLeaves: ofTrees((w) => [tree(w)]),
+  treeMap: ofTrees((w) => [(t: strided.Tensor) => t.neg(), tree(w), tree(w)]),
+  treeUnflatten: ofTrees((w) => [tree(w), [w.f32(1), w.f32(2)]]),
 };

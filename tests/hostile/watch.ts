@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads";
 import { watch } from "./hostile.ts";
 
 /** Ends the process, naming the case, when one takes longer than this. Gives back what stops the watching. */
-export async function startWatchdog(milliseconds = 20_000): Promise<() => Promise<unknown>> {
+export async function startWatchdog(milliseconds = 60_000): Promise<() => Promise<unknown>> {
   const buffer = new SharedArrayBuffer(8 + 4096);
   const counter = new Int32Array(buffer, 0, 2);
   const bytes = new Uint8Array(buffer, 8);

@@ -171,7 +171,8 @@ export class World {
     } catch (error) {
       return `heap.check: ${(error as Error).message}`;
     }
-    return damage([...canaries(), ...this.#squatters]);
+    // A scope around a function that disposes frees what was made in it.
+    return damage([...canaries(), ...this.#squatters.filter(({ tensor }) => !tensor.isDisposed)]);
   }
 
   /** Does any element of a result lie in a canary? */

