@@ -5,6 +5,7 @@
 import { fail } from "../errors.ts";
 import { nodeModules } from "../io/node.ts";
 import type { ZarrArray } from "../io/zarr-array.ts";
+import { removeTemporaries } from "../io/zarr-folder.ts";
 import { create, openArray as openZarr } from "../io/zarr-group.ts";
 import { blockRegion, gridOf, placeIn } from "./expr.ts";
 import { openArray, pathOf, sourceOf, specOf, workFolder } from "./stores.ts";
@@ -173,6 +174,13 @@ export async function removeWork(plan: Plan, allow: AllowList): Promise<void> {
     const { dtype } = plan.arrays[name];
     await create(source, { path: pathOf(plan, name), shape: [0], dtype, chunks: [1], overwrite: true });
   }
+}
+
+/** Removes what processes that were killed had begun to write of the result: it is complete, and needs none of it. */
+export async function removeHalves(plan: Plan, allow: AllowList): Promise<void> {
+  const source = sourceOf(plan, plan.result, allow);
+  if (typeof source === "string" && plan.stores[specOf(plan, plan.result).store].kind === "folder")
+    await removeTemporaries(OPERATION, source);
 }
 
 /** A plan's folder with all that is in it, and the one that holds such folders, if this was the last. */

@@ -11,7 +11,7 @@ import { explainPlan } from "./explain.ts";
 import type { Draft } from "./plan.ts";
 import { hashOf } from "./plan-file.ts";
 import { type ProgressLine, progressPrinter } from "./progress.ts";
-import { prepare, removeWork } from "./resume.ts";
+import { prepare, removeHalves, removeWork } from "./resume.ts";
 import { absolutePath, allowPlan } from "./stores.ts";
 import {
   type AllowList,
@@ -181,6 +181,7 @@ export async function runBound(
   } finally {
     line?.end();
   }
+  if (resume || report.retries > 0) await removeHalves(plan, allow);
   if (options.keep !== true) await removeWork(plan, allow);
   return report;
 }

@@ -47,6 +47,16 @@ export function folderStore(path: string | URL, options?: FolderStoreOptions): Z
 
 /** What a key is called until it is complete; listings leave such names out. */
 const temporary = /^\..*\.[0-9a-f]{12}\.tmp$/;
+
+/** Removes from a folder, and from those in it, what was never completed: only when nobody writes there any more. */
+export async function removeTemporaries(operation: string, path: string): Promise<void> {
+  const { fs, path: paths } = nodeModules(operation);
+  for (const entry of await fs.readdir(path, { withFileTypes: true }).catch(() => [])) {
+    const full = paths.join(path, entry.name);
+    if (entry.isDirectory()) await removeTemporaries(operation, full);
+    else if (entry.isFile() && temporary.test(entry.name)) await fs.rm(full, { force: true });
+  }
+}
 /** Folders that are known to be none but folders: beyond this they are looked at again. */
 const MOST_KNOWN = 10_000;
 

@@ -1,21 +1,13 @@
 /** `strided run`, `worker` and `status`, as processes: bytes, exit codes, what is refused, and what is left when they are killed. */
-import { type ChildProcess, spawn } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import type { ChildProcess } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadBull, readQueue } from "../../src/chunked/engines/bullmq.ts";
 import { chunked, type Plan } from "../../src/chunked.ts";
 import { isAlive, until } from "./fake.ts";
-import { type Built, buildPrograms } from "./program.ts";
+import { type Built, buildPrograms, childrenOf, startProgram } from "./program.ts";
 import { bytesBelow, slowPlan } from "./real.ts";
 import { noRedis, Redis } from "./redis.ts";
 
@@ -37,42 +29,12 @@ function fresh(): string {
   return path;
 }
 
-interface Running {
-  readonly process: ChildProcess;
-  readonly ended: Promise<{ code: number | null; out: string; err: string }>;
-  readonly err: () => string;
-}
-function start(cwd: string, ...args: string[]): Running {
-  const child = spawn(process.execPath, [built.cli, ...args], { cwd, stdio: ["ignore", "pipe", "pipe"] });
-  started.add(child);
-  let [out, err] = ["", ""];
-  child.stdout.on("data", (text) => {
-    out += text;
-  });
-  child.stderr.on("data", (text) => {
-    err += text;
-  });
-  const ended = new Promise<{ code: number | null; out: string; err: string }>((resolve) =>
-    child.on("close", (code) => {
-      started.delete(child);
-      resolve({ code, out, err });
-    }),
-  );
-  return { process: child, ended, err: () => err };
-}
+const start = (cwd: string, ...args: string[]) => {
+  const running = startProgram(built.cli, cwd, args);
+  started.add(running.process);
+  return running;
+};
 const strided = (cwd: string, ...args: string[]) => start(cwd, ...args).ended;
-
-/** Processes whose parent is this one. */
-const childrenOf = (pid: number): number[] =>
-  readdirSync("/proc").flatMap((name) => {
-    if (!/^\d+$/.test(name)) return [];
-    try {
-      const [, , parent] = /\((.*)\) \S (\d+)/s.exec(readFileSync(`/proc/${name}/stat`, "utf8"))!;
-      return Number(parent) === pid ? [Number(name)] : [];
-    } catch {
-      return [];
-    }
-  });
 
 /** A plan with operations before the last one, in a folder of its own. */
 async function written(): Promise<{ cwd: string; plan: Plan; expected: Record<string, string> }> {
@@ -142,8 +104,7 @@ describe("strided run", () => {
 
   it("Ctrl-C ends it in order, and --resume goes on; a kill leaves no process either", async () => {
     const cwd = fresh();
-    const plan = await slowPlan(cwd, 40, 40);
-    writeFileSync(join(cwd, "plan.json"), JSON.stringify(plan));
+    const { out: to, calm } = await slowPlan(cwd, 40, 40);
     const chunks = () =>
       existsSync(join(cwd, "out.zarr")) ? Object.keys(bytesBelow(join(cwd, "out.zarr"))).length : 0;
     for (const [signal, code] of [
@@ -165,7 +126,7 @@ describe("strided run", () => {
     const had = chunks();
     const { out } = await strided(cwd, "run", "plan.json", "--resume", "--json", "--quiet");
     expect(JSON.parse(out)).toMatchObject({ ran: 40 - had, skipped: had });
-    expect(chunks()).toBe(40);
+    expect(bytesBelow(to)).toEqual(calm);
   });
 });
 
