@@ -16,7 +16,7 @@ export function historyHtml(history: History): string {
     )
     .join("");
   return `<h2 id="by-commit">By commit</h2>
-<p>strided on one thread of the oldest Node beside the plain loop of the same run: how many times as fast, at each published run. The machines differed, and so did the loops: since the last run they are the fastest of several careful ones, which is why many lines fall there.</p>
+<p>strided on one thread of the oldest Node beside the plain loop of the same run: how many times as fast, at each published run. Loops are part of it: since 18 November 2026 they are the fastest of several careful ones, which is why many lines fall there.</p>
 <div class="history">${ids.map((id) => sparkline(id, history)).join("")}</div>
 <div class="table" tabindex="0"><table><thead><tr><th>run</th><th>commit</th><th>machine</th></tr></thead><tbody>${rows}</tbody></table></div>`;
 }

@@ -68,6 +68,10 @@ export const groups: readonly Group[] = [
     pages: ["docs/gradients.md", "docs/nn.md"],
   },
   {
+    title: "Examples",
+    pages: ["docs/cookbook.md"],
+  },
+  {
     title: "Reference",
     pages: [
       "docs/reference/README.md",
@@ -91,6 +95,6 @@ export const groups: readonly Group[] = [
   },
   {
     title: "Project",
-    pages: ["docs/stability.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"],
+    pages: ["docs/stability.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md"],
   },
 ];

@@ -23,6 +23,7 @@ const pages = [
   "CONTRIBUTING.md",
   "CHANGELOG.md",
   "SECURITY.md",
+  "CODE_OF_CONDUCT.md",
   "site/home.md",
   ...pagesUnder("docs"),
 ];
