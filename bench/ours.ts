@@ -9,6 +9,7 @@ import { availableParallelism, cpus, loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { engine } from "../src/engine.ts";
+import { benchChunked } from "./chunked.ts";
 import { benchConvolution } from "./convolution.ts";
 import { benchFft } from "./fft.ts";
 import { benchFiles } from "./files.ts";
@@ -98,6 +99,7 @@ const parts: Record<string, (how: string) => void | Promise<void>> = {
   training: benchTraining,
   files: benchFiles,
   quantised: benchQuantised,
+  chunked: benchChunked,
 };
 
 /** A newer Node for turbo: what bench:setup installs, or the one that STRIDED_NODE names. */
@@ -140,6 +142,7 @@ function runAll(): void {
     "fft",
     "fuse",
     "files",
+    "chunked",
     "quantised",
   ])
     run(name, cores);
