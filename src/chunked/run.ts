@@ -172,6 +172,7 @@ export async function runBound(
       "Remove it before they begin, or give another { to }.",
     );
   }
+  await on.ready?.();
   await prepare(plan, context, { resume: resume || joins, overwrite });
   const line: ProgressLine | null = options.progress === true ? progressPrinter(plan) : null;
   const told = typeof options.progress === "function" ? options.progress : line?.tell;

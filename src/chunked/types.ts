@@ -174,5 +174,7 @@ export interface Executor {
   readonly inProcess?: boolean;
   /** Do several processes run the same plan this way? Then arrays that are there are the others', and stay. */
   readonly joins?: boolean;
+  /** Throws where it cannot run at all: asked before anything is made. */
+  ready?(): Promise<void>;
   run(plan: Plan, context: RunContext, onProgress: OnProgress): Promise<RunReport>;
 }

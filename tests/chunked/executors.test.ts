@@ -74,6 +74,13 @@ describe("processes", () => {
     await expect(run).rejects.toThrow("output is an object of this process, which local cannot reach");
   });
 
+  it("an executor that cannot run at all leaves nothing behind", async () => {
+    const to = fresh();
+    const nobody = bullmqWith({ connection: "redis://127.0.0.1:1" }, seams);
+    await expect(plan.run({ to, on: nobody })).rejects.toThrow("no Redis answers at 127.0.0.1:1");
+    expect([existsSync(to), existsSync(`${to}.work`)]).toEqual([false, false]);
+  });
+
   it("a task that fails says why, wherever it ran", async () => {
     const path = fresh();
     await chunked

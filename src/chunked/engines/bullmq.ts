@@ -280,6 +280,10 @@ export function bullmqWith(options: BullmqOptions, { program, pending }: Seams):
     fail("value", OPERATION, "root is no path.", 'Write { root: "plans" }.');
   return Object.freeze<Executor>({
     name: OPERATION,
+    ready: async () => {
+      await loadBull(OPERATION);
+      await reach(OPERATION, settings);
+    },
     run: async (plan, context, onProgress) => {
       const bull = await loadBull(OPERATION);
       await reach(OPERATION, settings);
