@@ -30,7 +30,6 @@ export interface Outcome {
 const MOST_LINES = 200;
 /** Tensors of one array or object that are shown. */
 const MOST_PARTS = 64;
-const MOST_MILLISECONDS = 3000;
 
 /** What the program calls while it runs; see program.ts. */
 class Hooks {
@@ -40,7 +39,13 @@ class Hooks {
   readonly output: Line[] = [];
   /** Where in the code the statement begins that runs now. */
   place: number | null = null;
-  readonly #until = performance.now() + MOST_MILLISECONDS;
+  readonly #seconds: number;
+  readonly #until: number;
+
+  constructor(seconds: number) {
+    this.#seconds = seconds;
+    this.#until = performance.now() + seconds * 1000;
+  }
 
   at(place: number): void {
     this.place = place;
@@ -66,7 +71,7 @@ class Hooks {
   }
   turn(): void {
     if (performance.now() > this.#until)
-      throw new Error(`A loop ran for ${MOST_MILLISECONDS / 1000} seconds and was stopped.`);
+      throw new Error(`A loop ran for ${this.#seconds} seconds and was stopped.`);
   }
   /** A statement threw what its comment says it would. */
   failed(line: number, error: unknown): void {
@@ -94,12 +99,14 @@ type Main = (hooks: Hooks, libraries: unknown, console: unknown) => void | Promi
 export interface Place {
   readonly entries: Readonly<Record<string, (names: readonly string[] | null) => Promise<Library>>>;
   readonly await: boolean;
+  /** A program whose loops outside functions run for longer is stopped. */
+  readonly seconds: number;
 }
 
-const explorer: Place = { entries: { strided: libraryWith }, await: false };
+const explorer: Place = { entries: { strided: libraryWith }, await: false, seconds: 3 };
 
 export async function run(code: string, place: Place = explorer): Promise<Outcome> {
-  const hooks = new Hooks();
+  const hooks = new Hooks(place.seconds);
   let program: Program | null = null;
   try {
     program = readProgram(code, allowedAt(place));
@@ -126,7 +133,7 @@ export async function withValues(
   code: string,
   use: (values: Readonly<Record<string, unknown>>) => void,
 ): Promise<Mistake | null> {
-  const hooks = new Hooks();
+  const hooks = new Hooks(explorer.seconds);
   let program: Program | null = null;
   try {
     program = readProgram(code, allowedAt(explorer));

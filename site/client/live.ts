@@ -11,6 +11,7 @@ type Library = Readonly<Record<string, unknown>>;
 /** The entries that a block may import from; each is fetched when one does. */
 const place: Place = {
   await: true,
+  seconds: 20,
   entries: {
     strided: () => import("../../src/index.ts") as Promise<Library>,
     "strided/chunked": () => import("../../src/chunked.ts") as Promise<Library>,
