@@ -655,9 +655,12 @@ export async function open(source: ZarrSource, options?: ChunkedOpenOptions): Pr
     key: JSON.stringify(["source", array.path]),
     label: "open",
     inputs: [],
-    how: { kind: "source", from: source, path: array.path },
+    how: { kind: "source", from: source, path: array.path, isPlain: array.isPlain && liesInFolder(source) },
   });
 }
+
+const liesInFolder = (source: ZarrSource): boolean =>
+  (typeof source === "string" || source instanceof URL) && !/^https?:/i.test(String(source));
 
 export interface RandomOptions {
   readonly chunks: readonly number[];

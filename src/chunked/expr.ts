@@ -206,24 +206,37 @@ export function arraysIn(expr: Expr): string[] {
 /** Chunks of an array on their way at the same time. */
 export const LANES = 2;
 
-/** Bytes of the chunks that a region touches. */
-export const touchedBytes = (region: Region, chunks: readonly number[], dtype: DType): number =>
-  region.reduce<number>(
-    (n, r, d) => n * chunksTouched({ ...r, out: null }, chunks[d]) * chunks[d],
+/** What of a chunk is read for a region: all of it, or of one that lies as it is, along its first axis, what is needed. */
+export function readUnit({ chunks, isPlain }: Readable, region: Region): readonly number[] {
+  const first = chunks.findIndex((c) => c > 1);
+  if (isPlain !== true || first < 0) return chunks;
+  const { step, count } = region[first];
+  return chunks.map((c, d) => (d === first ? Math.min(c, (count - 1) * Math.abs(step) + 1) : c));
+}
+
+/** Bytes that are read for a region. */
+export function touchedBytes(region: Region, of: Readable, dtype: DType): number {
+  const unit = readUnit(of, region);
+  return region.reduce<number>(
+    (n, r, d) => n * chunksTouched({ ...r, out: null }, of.chunks[d]) * unit[d],
     dtypes[dtype].bytes,
   );
+}
 
-/** Bytes that computing a region needs at its worst, its result included. `chunksOf` knows the chunks of stored arrays. */
-export function peakBytes(
-  expr: Expr,
-  region: Region,
-  chunksOf: (array: string) => readonly number[],
-): number {
+/** An array's chunks, and how they are read. */
+export interface Readable {
+  readonly chunks: readonly number[];
+  readonly isPlain?: boolean;
+}
+
+/** Bytes that computing a region needs at its worst, its result included. `arrayOf` knows the stored arrays. */
+export function peakBytes(expr: Expr, region: Region, arrayOf: (array: string) => Readable): number {
   const own = bytesIn(region, expr.dtype);
   switch (expr.kind) {
     case "array": {
       // A chunk is read and unpacked beside the result.
-      const chunk = chunksOf(expr.array).reduce<number>((a, b) => a * b, dtypes[expr.dtype].bytes);
+      const unit = readUnit(arrayOf(expr.array), region);
+      const chunk = unit.reduce<number>((a, b) => a * b, dtypes[expr.dtype].bytes);
       return own + 2 * LANES * chunk;
     }
     case "named":
@@ -233,26 +246,26 @@ export function peakBytes(
       for (const arg of expr.args) {
         if (isScalarArg(arg)) continue;
         const part = operandRegion(region, arg.shape);
-        most = Math.max(most, held + peakBytes(arg, part, chunksOf));
+        most = Math.max(most, held + peakBytes(arg, part, arrayOf));
         held += bytesIn(part, arg.dtype);
         canReuse ||= arg.dtype === expr.dtype && sameCounts(part, region);
       }
       return Math.max(most, held + (canReuse ? 0 : own));
     }
     case "cast": {
-      const inside = peakBytes(expr.of, region, chunksOf);
+      const inside = peakBytes(expr.of, region, arrayOf);
       return Math.max(inside, bytesIn(region, expr.of.dtype) + own);
     }
     case "slice":
-      return peakBytes(expr.of, slicedRegion(region, expr), chunksOf);
+      return peakBytes(expr.of, slicedRegion(region, expr), arrayOf);
     case "permute":
-      return peakBytes(expr.of, permutedRegion(region, expr.axes), chunksOf);
+      return peakBytes(expr.of, permutedRegion(region, expr.axes), arrayOf);
     case "concat": {
       const parts = partsOf(region, expr);
-      if (parts.length === 1) return peakBytes(parts[0].part, parts[0].region, chunksOf);
+      if (parts.length === 1) return peakBytes(parts[0].part, parts[0].region, arrayOf);
       let [held, most] = [0, 0];
       for (const { part, region: inside } of parts) {
-        most = Math.max(most, held + peakBytes(part, inside, chunksOf));
+        most = Math.max(most, held + peakBytes(part, inside, arrayOf));
         held += bytesIn(inside, part.dtype);
       }
       return Math.max(most, held + own);

@@ -36,6 +36,8 @@ export type Boundary = "edge" | "reflect" | number;
 
 export interface Source {
   readonly kind: "source";
+  /** Rows of its chunks can be read alone. */
+  readonly isPlain: boolean;
   readonly from: ZarrSource;
   readonly path: string;
 }

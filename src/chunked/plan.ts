@@ -17,7 +17,9 @@ import {
   LANES,
   peakBytes,
   placeIn,
+  type Readable,
   type Region,
+  readUnit,
   touchedBytes,
 } from "./expr.ts";
 import type { Material, Node } from "./graph.ts";
@@ -160,7 +162,8 @@ class Planner {
     if (how.kind === "source" && role === "work") {
       array = `input${Object.values(this.#arrays).filter((a) => a.role === "input").length}`;
       const store = String(this.#sourceOf(how.from));
-      this.#arrays[array] = { store, path: how.path, role: "input", shape, dtype, chunks };
+      const plain = how.isPlain ? { isPlain: true } : {};
+      this.#arrays[array] = { store, path: how.path, role: "input", shape, dtype, chunks, ...plain };
     } else if (how.kind === "virtual" || how.kind === "source") {
       array = this.#blockwise(node, role);
     } else {
@@ -213,8 +216,13 @@ class Planner {
     return this.#peak(expr, region) + writeBytes(clipped(chunks, shape), dtype);
   }
 
+  #readable(array: string): Readable {
+    const { chunks, shape, isPlain = false } = this.#arrays[array];
+    return { chunks: clipped(chunks, shape), isPlain };
+  }
+
   #peak(expr: Expr, region: Region): number {
-    return peakBytes(expr, region, (array) => clipped(this.#arrays[array].chunks, this.#arrays[array].shape));
+    return peakBytes(expr, region, (array) => this.#readable(array));
   }
 
   #grownBlock(
@@ -279,8 +287,7 @@ class Planner {
     for (let t = 0; t < tasks; t += step, seen++) {
       for (const expr of exprs) {
         eachLeaf(expr, blockRegion(shape, block, placeIn(grid, t)), (array, region) => {
-          const { chunks, dtype, shape: size } = this.#arrays[array];
-          const bytes = touchedBytes(region, clipped(chunks, size), dtype);
+          const bytes = touchedBytes(region, this.#readable(array), this.#arrays[array].dtype);
           read.set(array, (read.get(array) ?? 0) + bytes);
         });
       }
@@ -560,9 +567,18 @@ class Planner {
     const { shape, dtype, chunks: from } = this.#arrays[array];
     const item = dtypes[dtype].bytes;
     const [old, made] = [clipped(from, shape), clipped(chunks, shape)];
-    const around = 2 * LANES * product(old) * item + writeBytes(made, dtype);
+    const isPlain = this.#arrays[array].isPlain === true;
+    const unit = readUnit(
+      { chunks: old, isPlain },
+      blockRegion(
+        shape,
+        made,
+        made.map(() => 0),
+      ),
+    );
+    const around = 2 * LANES * product(unit) * item + writeBytes(made, dtype);
     const most = Math.max(product(old) * item, product(made) * item, this.#budget - around);
-    const passes = rechunkPasses(shape, old, made, item, Math.max(most, 1)) ?? [
+    const passes = rechunkPasses(shape, old, made, item, Math.max(most, 1), isPlain) ?? [
       { chunks: made, block: made },
     ];
     let at = array;

@@ -36,8 +36,12 @@ export function amplification(
   shape: readonly number[],
   from: readonly number[],
   block: readonly number[],
+  isPlain = false,
 ): number {
+  const first = isPlain ? from.findIndex((c) => c > 1) : -1;
   return shape.reduce((product, n, d) => {
+    // Along its first axis a chunk that lies as it is gives what is asked for, and no more.
+    if (d === first) return product;
     const tasks = Math.ceil(n / block[d]);
     const step = Math.max(1, Math.floor(tasks / 1000));
     let [touched, seen] = [0, 0];
@@ -64,6 +68,7 @@ export function rechunkPasses(
   to: readonly number[],
   itemBytes: number,
   most: number,
+  isPlain = false,
 ): readonly Pass[] | null {
   const fits = (block: readonly number[]) => bytesOf(block, itemBytes) <= most;
   const clipped = (sizes: readonly number[]) => sizes.map((c, d) => Math.min(c, shape[d]));
@@ -72,7 +77,7 @@ export function rechunkPasses(
   const rank = shape.map((_, d) => d).sort((a, b) => from[b] / to[b] - from[a] / to[a]);
   const direct = grown(shape, to, fits, rank);
   const onePass = { chunks: to, block: direct };
-  if (amplification(shape, from, direct) <= 2) return [onePass];
+  if (amplification(shape, from, direct, isPlain) <= 2) return [onePass];
   const reading = grown(
     shape,
     from,

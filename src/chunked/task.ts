@@ -66,8 +66,8 @@ export async function runTask(
   let read = 0;
   const readArray: ReadArray = async (name, region) => {
     const array = await openArray(plan, name, context);
-    const { chunks, dtype } = specOf(plan, name);
-    read += touchedBytes(region, chunks, dtype);
+    const spec = specOf(plan, name);
+    read += touchedBytes(region, spec, spec.dtype);
     return array.read(itemsOf(region), { concurrency: LANES, ...stop });
   };
   const { shape, dtype } = specOf(plan, op.output);

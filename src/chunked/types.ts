@@ -27,6 +27,8 @@ export interface ArraySpec {
   readonly dtype: DType;
   readonly chunks: readonly number[];
   readonly compressor?: string | null;
+  /** Rows of its chunks can be read alone: they lie as they are, in a folder. */
+  readonly isPlain?: boolean;
 }
 
 export type OperationKind =

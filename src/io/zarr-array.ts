@@ -9,7 +9,7 @@ import { live, type Tensor } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
 import { viewInOrder } from "../view/loops.ts";
 import type { SliceItem } from "../view/slice.ts";
-import { broadcastTo, contiguousView, type View } from "../view/view.ts";
+import { broadcastTo, contiguousView, extent, type View } from "../view/view.ts";
 import { swapBytes } from "./archive.ts";
 import { holdLying, takePlace } from "./into-heap.ts";
 import { checkSignal, type ReadOptions } from "./source.ts";
@@ -57,8 +57,10 @@ export interface ZarrArray {
   readonly type: string;
   /** Complex numbers are pairs along a last axis. */
   readonly shape: readonly number[];
-  /** What is packed as one: a slice costs whole chunks. */
+  /** What is packed as one: a slice costs whole chunks, unless `isPlain`. */
   readonly chunks: readonly number[];
+  /** Chunks lie as they are, in C order and not packed: of those in a folder, rows are read alone. */
+  readonly isPlain: boolean;
   /** What is stored under one key, where that is several chunks; null otherwise. */
   readonly shards: readonly number[] | null;
   /** Chunks along each axis. */
@@ -234,6 +236,7 @@ export function makeArray(
     type: layout.type,
     shape: Object.freeze([...shape]),
     chunks: Object.freeze([...chunks]),
+    isPlain: core.isPlain,
     shards: shards === null ? null : Object.freeze([...shards]),
     grid: Object.freeze(grid),
     fill: fillShown(element, layout.fill),
@@ -270,6 +273,7 @@ interface Core {
   write(operation: string, selection: Selection, tensor: Tensor, settings: Settings): Promise<void>;
   has(operation: string, index: readonly number[], signal: AbortSignal | undefined): Promise<boolean>;
   keyOf(index: readonly number[]): string;
+  readonly isPlain: boolean;
 }
 
 /** A part of a selection in one key, and its parts in chunks. */
@@ -368,13 +372,15 @@ function coreOf(shelf: Shelf, path: string, layout: Layout): Core {
     const place = takePlace(operation, dtype, sizeOf(selection.shape) * itemBytes);
     const step = counter(count, settings);
     const gate = gateOf(concurrency);
-    const put = (key: string, block: readonly Run[], bytes: Uint8Array | null) => {
+    /** `bytes` are those of the chunk from byte `start` on. */
+    const put = (key: string, block: readonly Run[], bytes: Uint8Array | null, start = 0) => {
       if (bytes === null && mustBe) {
         failAt(operation, shelf.name, key, "this chunk was never written, or was removed.");
       }
       const to = viewInSelection(block, picks, whole);
+      const inside = viewInChunk(block, picks, inChunk.strides, itemBytes);
       const from =
-        bytes === null ? repeated(to, rawFill, pairs) : viewInChunk(block, picks, inChunk.strides, itemBytes);
+        bytes === null ? repeated(to, rawFill, pairs) : { ...inside, offset: inside.offset - start };
       copyBlock(place.at(0, place.bytes), to, bytes ?? rawFill, from);
     };
     /** Memory for chunks, used again and again: garbage of that size is collected late. */
@@ -388,8 +394,12 @@ function coreOf(shelf: Shelf, path: string, layout: Layout): Core {
         return;
       }
       if (packers.length === 0 && shelf.fill !== undefined) {
+        // What lies before the first element and behind the last is not read.
+        const { start, end } = extent(viewInChunk(block, picks, inChunk.strides, itemBytes));
         const bytes = spare.pop() ?? new Uint8Array(chunkBytes);
-        put(key, block, (await shelf.fill(operation, key, bytes, signal)) ? bytes : null);
+        const part = bytes.subarray(0, end - start);
+        const found = await shelf.fill(operation, key, part, signal, chunkBytes, start);
+        put(key, block, found ? part : null, start);
         spare.push(bytes);
         return;
       }
@@ -576,7 +586,7 @@ function coreOf(shelf: Shelf, path: string, layout: Layout): Core {
     return shard !== null && shard.place(slot) !== null;
   }
 
-  return { read, write, has, keyOf };
+  return { read, write, has, keyOf, isPlain: isPlain && shards === null };
 }
 
 /** One element, or one pair, for every index. */

@@ -179,12 +179,10 @@ export function folderShelf(
         await readInto(op, key, file, bytes, from);
         return bytes;
       }),
-    async fill(op, key, target, signal) {
+    async fill(op, key, target, signal, all = target.length, from = 0) {
       const found = await withFile(op, key, signal, async (file, size) => {
-        if (size !== target.length) {
-          failAt(op, name, key, `it has ${size} bytes, ${target.length} are expected.`);
-        }
-        await readInto(op, key, file, target, 0);
+        if (size !== all) failAt(op, name, key, `it has ${size} bytes, ${all} are expected.`);
+        await readInto(op, key, file, target, from);
         return true;
       });
       return found === true;

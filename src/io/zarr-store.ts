@@ -63,12 +63,17 @@ export interface Shelf {
     | null;
   /** Removes all that lies in a folder, also what `list` does not show; without it keys are removed one by one. */
   readonly empty?: (operation: string, folder: string, signal: AbortSignal | undefined) => Promise<void>;
-  /** Reads all of a key into memory that stays where it is; false: there is no such key. It may lie in the heap. */
+  /**
+   * Reads a key into memory that stays where it is; false: there is no such key. It may lie in the heap. All of the key has
+   * `size` bytes; those from `from` on are read.
+   */
   readonly fill?: (
     operation: string,
     key: string,
     target: Uint8Array,
     signal: AbortSignal | undefined,
+    size?: number,
+    from?: number,
   ) => Promise<boolean>;
   /** `set` reads its bytes before it settles and keeps none: they may lie in the heap. */
   readonly takesHeap: boolean;

@@ -735,3 +735,27 @@ describe("hierarchies that others wrote", () => {
     }
   });
 });
+
+describe("rows of chunks that lie as they are", () => {
+  it("are read alone, and a slice of any kind is right", async () => {
+    const path = folder();
+    const x = arange(24 * 20 * 6).reshape(24, 20, 6);
+    await zarr.save(path, x, { chunks: [8, 10, 6] });
+    const a = await zarr.openArray(path);
+    expect(a.isPlain).toBe(true);
+    for (const items of [
+      ["3:5"],
+      ["2:20:3", "1:19", 2],
+      [5, "::-1"],
+      ["::-2", 7, "1:3"],
+      ["7:9", "9:11"],
+      [-1, -1, -1],
+    ]) {
+      const got = await a.read(items as never);
+      expect(got.toArray()).toEqual(x.slice(...(items as [])).toArray());
+    }
+    const packed = folder();
+    await zarr.save(packed, x, { chunks: [8, 10, 6], compressor: "gzip" });
+    expect((await zarr.openArray(packed)).isPlain).toBe(false);
+  });
+});
