@@ -739,7 +739,7 @@ describe("hierarchies that others wrote", () => {
 describe("rows of chunks that lie as they are", () => {
   it("are read alone, and a slice of any kind is right", async () => {
     const path = folder();
-    const x = arange(24 * 20 * 6).reshape(24, 20, 6);
+    const x = scope(() => arange(24 * 20 * 6).reshape(24, 20, 6));
     await zarr.save(path, x, { chunks: [8, 10, 6] });
     const a = await zarr.openArray(path);
     expect(a.isPlain).toBe(true);
@@ -752,10 +752,12 @@ describe("rows of chunks that lie as they are", () => {
       [-1, -1, -1],
     ]) {
       const got = await a.read(items as never);
-      expect(got.toArray()).toEqual(x.slice(...(items as [])).toArray());
+      scope(() => expect(got.toArray()).toEqual(x.slice(...(items as [])).toArray()));
+      got.dispose();
     }
     const packed = folder();
     await zarr.save(packed, x, { chunks: [8, 10, 6], compressor: "gzip" });
     expect((await zarr.openArray(packed)).isPlain).toBe(false);
+    x.dispose();
   });
 });
