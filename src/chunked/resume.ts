@@ -64,6 +64,21 @@ export async function pendingTasks(
   return pending.sort((a, b) => a - b);
 }
 
+/** Are all chunks of a task there? False also where that cannot be told. */
+export async function isTaskDone(
+  plan: Plan,
+  operation: string,
+  index: number,
+  { allow }: RunContext,
+): Promise<boolean> {
+  const { output, block } = operationOf(plan, operation);
+  const array = await ownArray(plan, output, allow).catch(() => null);
+  if (array === null) return false;
+  const { shape, chunks } = specOf(plan, output);
+  for (const at of chunksOfTask(shape, chunks, block, index)) if (!(await array.hasChunk(at))) return false;
+  return true;
+}
+
 /** How far an operation is, as its store has it. */
 export interface OperationStatus {
   readonly operation: string;

@@ -74,10 +74,13 @@ function begin(state: State): void {
   if (--state.most < 0) throw new Failure({ kind: "long" });
 }
 
+/** Without what somebody may have put on Object.prototype. */
+const nothing: Surroundings = Object.freeze(Object.create(null));
+
 export function evaluator(
   program: Program,
   params: readonly Value[] = [],
-  around: Surroundings = {},
+  around: Surroundings = nothing,
 ): Evaluator {
   const state = stateOf(params, around);
   const steps = stepsOf(program, state);
@@ -153,7 +156,7 @@ function readStep({ args, dtype, name }: ReadNode, { memory }: State): Step {
 export function evaluatorOfAll(
   program: Program,
   params: readonly Value[] = [],
-  around: Surroundings = {},
+  around: Surroundings = nothing,
 ): (inputs: readonly Value[]) => Value[] {
   const last = program.nodes[program.result];
   if (last.op !== "tuple") {

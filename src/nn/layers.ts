@@ -143,7 +143,10 @@ const convolution = (
   Object.assign(
     (params: Weighted, x: Tensor, options: ConvLayerOptions = {}): Tensor => {
       const { weight, bias } = own(name, params, ["weight", "bias"]);
-      return run(x, weight, (bias === undefined ? options : { ...options, bias }) as ConvOptions);
+      const given = readOptions<ConvOptions>(name, options, "{ padding: 1 }");
+      if (given.bias !== undefined)
+        fail("value", name, "the bias is among the options.", "It is a parameter: { weight, bias }.");
+      return run(x, weight, bias === undefined ? given : { ...given, bias });
     },
     {
       init: (

@@ -132,6 +132,8 @@ describe("recipes", () => {
     ".all dtype",
     "identity columns",
     "identity k",
+    // Refused: it is a parameter.
+    "nn.conv1d bias",
   ];
 
   it("together they give every option that there is", () => {

@@ -1049,7 +1049,7 @@ export const networks: Readonly<Record<string, Recipe>> = {
   conv1d: recipe((w) => [
     { weight: w.f32(2, 3, 2), bias: w.f32(2) },
     w.f32(1, 3, 5),
-    { stride: 1, padding: 1, dilation: 1, groups: 1, bias: w.f32(2) },
+    { stride: 1, padding: 1, dilation: 1, groups: 1 },
   ]),
   conv2d: recipe((w) => [{ weight: w.f32(2, 1, 2, 2), bias: w.f32(2) }, w.f32(1, 1, 3, 3)]),
   embedding: recipe((w) => [{ weight: w.f32(4, 3) }, labels(w)]),

@@ -6,6 +6,7 @@
 import { fail, TensorError } from "../../errors.ts";
 import { type Peers, peer } from "../../io/peer.ts";
 import { readOptions } from "../../ops/arguments.ts";
+import { isTaskDone } from "../resume.ts";
 import type { Executor, OnProgress, Plan, RunContext, TaskReport } from "../types.ts";
 import { type Done, drive, pause } from "./drive.ts";
 import { type PoolOptions, readPool, type Seams } from "./local.ts";
@@ -203,8 +204,15 @@ export function startWorker(bull: Bull, setup: WorkerSetup): QueueWorker {
       await pause(REST, stop.signal).catch(() => {});
       throw new bull.DelayedError();
     }
+    const { operation, index } = message;
+    // One that was begun before, by somebody who is gone, may be done: what is there stays as it is.
+    if ((job.attemptsStarted ?? 0) > 1 && (await isTaskDone(found.plan, operation, index, found.context))) {
+      const report = { operation, index, read: 0, written: 0, peak: 0, milliseconds: 0 };
+      setup.onDone?.(report);
+      return { report };
+    }
     try {
-      const done = await pool.run(found.plan, message.operation, message.index, found.context);
+      const done = await pool.run(found.plan, operation, index, found.context);
       setup.onDone?.(done.report);
       return done;
     } catch (error) {
