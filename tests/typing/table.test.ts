@@ -186,7 +186,7 @@ describe("an editor shows", () => {
       s.kernel((x: number, y: number, { k }: { k: number }) => k * x + y, { k: 2 }) Kernel<[x: number, y: number], number>
       s.kernel((x, y, { k }) => [x + y, x > k], { k: 2 })(f32, f32)            [Tensor<"f32">, Tensor<"bool">]
       s.kernel((x, y) => [x + y, x - y])(f32, f32)                             [Tensor<"f32">, Tensor<"f32">]
-      s.kernel((x, y) => [x + y, x - y]).into([f32, f64], f32, f32)            (Tensor<"f32"> | Tensor<"f64">)[]
+      s.kernel((x, y) => [x + y, x - y]).into([f32, f64], f32, f32)            readonly [Tensor<"f32">, Tensor<"f64">]
       s.mapIndex(f32, (x, i, { k }) => x + i * k, { with: { k: 2 } })          Tensor<"f32">
       s.mapIndex(f32, (x, i, j, { t }) => x > t.get(i, j), { with: { t: f32 } }) Tensor<"bool">
       s.image.rgbToGray(s.image.resize(u8, [2, 2]))                            Tensor<"u8">
