@@ -194,7 +194,7 @@ export function empty<D extends DType = DefaultDType>(
  *
  * @param args one to three numbers, or bigints (which give i64), and options after them; stop is left out
  * @returns a new vector of max(0, ⌈(stop - start) / step⌉) elements
- * @throws TensorError where the step is 0
+ * @throws TensorError where the step is 0, or f32 is nobody's choice and cannot count so far
  * @example
  * arange(0, 1, 0.25); // → f32 [0, 0.25, 0.5, 0.75]
  * arange(2n ** 60n, 2n ** 60n + 2n); // → i64 [1152921504606846976n, 1152921504606846977n]
@@ -224,7 +224,7 @@ export function arange(...args: (number | bigint | create.CreateOptions)[]): Ten
     return wrap(create.bigRange(start, stop, step, options.dtype ?? "i64"));
   }
   const [start, stop, step = 1] = (numbers.length === 1 ? [0, ...numbers] : numbers) as number[];
-  return wrap(create.arange(start, stop, step, options.dtype ?? defaultDType()));
+  return wrap(create.arange(start, stop, step, options.dtype));
 }
 /**
  * `count` numbers from start to stop, evenly spaced; stop is the last of them unless endpoint is false.
@@ -234,6 +234,7 @@ export function arange(...args: (number | bigint | create.CreateOptions)[]): Ten
  * @param count how many, default 50
  * @param options `endpoint`: is stop one of them, default true; `dtype`
  * @returns a new vector of `count` elements
+ * @throws TensorError where f32 is nobody's choice and cannot hold the ends
  * @example
  * linspace(0, 1, 5); // → f32 [0, 0.25, 0.5, 0.75, 1]
  */
@@ -245,7 +246,7 @@ export function linspace<D extends DType = DefaultDType>(
 ): Tensor<NoInfer<D>> {
   options = readOptions("linspace", options, "{ endpoint: false }", ["dtype", "endpoint"]);
   checkFlag("linspace", "endpoint", options.endpoint);
-  const made = create.linspace(start, stop, count, options.endpoint ?? true, options.dtype ?? defaultDType());
+  const made = create.linspace(start, stop, count, options.endpoint ?? true, options.dtype);
   return wrap(made) as Tensor as Tensor<D>;
 }
 /**

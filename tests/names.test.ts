@@ -1,7 +1,7 @@
 /** Names one reaches for, and borders where they once refused: shapes, positions, slopes, polynomials, buffers, scalars. */
 import { describe, expect, it } from "vitest";
 import * as s from "../src/index.ts";
-import { arange, full, tensor, zeros } from "../src/index.ts";
+import { arange, full, linspace, tensor, zeros } from "../src/index.ts";
 import { refused } from "./refused.ts";
 
 describe("one element", () => {
@@ -63,6 +63,23 @@ describe("literals", () => {
     ]) {
       expect(tensor([x]).get(0)).toBe(Math.fround(x));
     }
+  });
+
+  it("nor are they counted in f32, unless that is asked for", () => {
+    const time = 1763392000123;
+    for (const x of [time, -time]) {
+      expect(refused(() => arange(x, x + 3))).toMatch(`arange: ${x} does not fit f32`);
+      expect(refused(() => linspace(x, x + 3, 4))).toMatch(`linspace: ${x} does not fit f32`);
+      expect(arange(x, x + 3, { dtype: "f64" }).toArray()).toEqual([x, x + 1, x + 2]);
+      expect(linspace(x, x + 2, 2, { dtype: "f64" }).toArray()).toEqual([x, x + 2]);
+      expect(arange(x, x + 1, { dtype: "f32" }).toArray()).toEqual([Math.fround(x)]);
+    }
+    expect(refused(() => arange(2 ** 24, 2 ** 24 + 3))).toMatch("16777217 does not fit f32");
+    expect(refused(() => linspace(0, 16777217))).toMatch("16777217 does not fit f32");
+    expect(arange(2 ** 24 - 3, 2 ** 24 + 1).toArray()).toEqual([16777213, 16777214, 16777215, 16777216]);
+    expect(arange(2 ** 24, 2 ** 24 + 5, 2).toArray()).toEqual([16777216, 16777218, 16777220]);
+    expect(arange(0, 1e10, 5e9).toArray()).toEqual([0, 5e9]);
+    expect(linspace(0, 1e12, 3).toArray()).toEqual([0, 5e11, 1e12].map(Math.fround));
   });
 
   it("whole numbers beyond 2^53 are taken by 64-bit integers everywhere, or nowhere", () => {

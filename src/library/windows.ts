@@ -4,7 +4,9 @@
  * both halves of a symmetric one are equal to the bit, because the angles are.
  */
 import { arange, ones, scope } from "../api.ts";
+import type { DefaultDType } from "../defaults.ts";
 import { checkDType, type DType } from "../dtype.ts";
+import { defaultDType } from "../engine.ts";
 import { describe, fail } from "../errors.ts";
 import { checkFlag, readOptions } from "../ops/arguments.ts";
 import type { Captures } from "../ops/function.ts";
@@ -15,7 +17,7 @@ import { checkShape } from "../view/layout.ts";
 export interface WindowOptions<D extends DType = DType> {
   /** One period of n without its last point, which is the first of the next. Default false: symmetric. */
   readonly periodic?: boolean;
-  /** Default f32. */
+  /** Default f32, or what `configure` says. */
   readonly dtype?: D;
 }
 
@@ -23,12 +25,12 @@ export interface WindowOptions<D extends DType = DType> {
  * ½ + ½·cos: the ends are 0.
  *
  * @param n how many numbers
- * @param options `periodic`: for spectra, default false; `dtype`, default f32
+ * @param options `periodic`: for spectra, default false; `dtype`, by default f32 or what `configure` says
  * @returns a new vector of n numbers
  * @example
  * windows.hann(3); // → f32 [0, 1, 0]
  */
-export function hann<D extends DType = "f32">(n: number, options?: WindowOptions<D>): Tensor<D> {
+export function hann<D extends DType = DefaultDType>(n: number, options?: WindowOptions<D>): Tensor<D> {
   return cosines("windows.hann", n, [0.5, 0.5], options);
 }
 
@@ -36,12 +38,12 @@ export function hann<D extends DType = "f32">(n: number, options?: WindowOptions
  * 0.54 + 0.46·cos: the ends are 0.08, the first side lobe is nearly cancelled.
  *
  * @param n how many numbers
- * @param options `periodic`: for spectra, default false; `dtype`, default f32
+ * @param options `periodic`: for spectra, default false; `dtype`, by default f32 or what `configure` says
  * @returns a new vector of n numbers
  * @example
  * windows.hamming(3, { dtype: "f64" }).get(1); // → 1
  */
-export function hamming<D extends DType = "f32">(n: number, options?: WindowOptions<D>): Tensor<D> {
+export function hamming<D extends DType = DefaultDType>(n: number, options?: WindowOptions<D>): Tensor<D> {
   return cosines("windows.hamming", n, [0.54, 0.46], options);
 }
 
@@ -49,12 +51,12 @@ export function hamming<D extends DType = "f32">(n: number, options?: WindowOpti
  * Three cosine terms.
  *
  * @param n how many numbers
- * @param options `periodic`: for spectra, default false; `dtype`, default f32
+ * @param options `periodic`: for spectra, default false; `dtype`, by default f32 or what `configure` says
  * @returns a new vector of n numbers
  * @example
  * windows.blackman(3).get(1); // → 1
  */
-export function blackman<D extends DType = "f32">(n: number, options?: WindowOptions<D>): Tensor<D> {
+export function blackman<D extends DType = DefaultDType>(n: number, options?: WindowOptions<D>): Tensor<D> {
   return cosines("windows.blackman", n, [0.42, 0.5, 0.08], options);
 }
 
@@ -62,12 +64,12 @@ export function blackman<D extends DType = "f32">(n: number, options?: WindowOpt
  * Five cosine terms with a flat top: amplitudes of tones between the bins are read right.
  *
  * @param n how many numbers
- * @param options `periodic`: for spectra, default false; `dtype`, default f32
+ * @param options `periodic`: for spectra, default false; `dtype`, by default f32 or what `configure` says
  * @returns a new vector of n numbers
  * @example
  * windows.flatTop(5).shape; // → [5]
  */
-export function flatTop<D extends DType = "f32">(n: number, options?: WindowOptions<D>): Tensor<D> {
+export function flatTop<D extends DType = DefaultDType>(n: number, options?: WindowOptions<D>): Tensor<D> {
   const terms = [0.21557895, 0.41663158, 0.277263158, 0.083578947, 0.006947368];
   return cosines("windows.flatTop", n, terms, options);
 }
@@ -76,12 +78,12 @@ export function flatTop<D extends DType = "f32">(n: number, options?: WindowOpti
  * A triangle whose ends are 0.
  *
  * @param n how many numbers
- * @param options `periodic`: for spectra, default false; `dtype`, default f32
+ * @param options `periodic`: for spectra, default false; `dtype`, by default f32 or what `configure` says
  * @returns a new vector of n numbers
  * @example
  * windows.bartlett(5); // → f32 [0, 0.5, 1, 0.5, 0]
  */
-export function bartlett<D extends DType = "f32">(n: number, options?: WindowOptions<D>): Tensor<D> {
+export function bartlett<D extends DType = DefaultDType>(n: number, options?: WindowOptions<D>): Tensor<D> {
   return windowOf("windows.bartlett", n, options, (x) => x.map((x) => 1 - Math.abs(x)));
 }
 
@@ -93,12 +95,12 @@ export function bartlett<D extends DType = "f32">(n: number, options?: WindowOpt
  *
  * @param n how many numbers
  * @param beta the shape
- * @param options `periodic`: for spectra, default false; `dtype`, default f32
+ * @param options `periodic`: for spectra, default false; `dtype`, by default f32 or what `configure` says
  * @returns a new vector of n numbers
  * @example
  * windows.kaiser(3, 0); // → f32 [1, 1, 1]
  */
-export function kaiser<D extends DType = "f32">(
+export function kaiser<D extends DType = DefaultDType>(
   n: number,
   beta: number,
   options?: WindowOptions<D>,
@@ -183,7 +185,7 @@ function windowOf<D extends DType>(
 ): Tensor<D> {
   const options = readOptions(op, given, "{ periodic: true }", ["periodic", "dtype"]);
   checkFlag(op, "periodic", options.periodic);
-  const dtype = checkDType(op, options.dtype ?? "f32") as D;
+  const dtype = checkDType(op, options.dtype ?? defaultDType()) as D;
   if (typeof n !== "number")
     fail("value", op, `the length is ${describe(n)}.`, "Give a whole number, such as 512.");
   checkShape(op, [n]);

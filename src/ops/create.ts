@@ -244,9 +244,9 @@ export function empty(op: string, shape: number | readonly number[], dtype: DTyp
 }
 
 /** start, start + step, … below stop (above it for a negative step). */
-export function arange(start: number, stop: number, step: number, dtype: DType): Strided {
+export function arange(start: number, stop: number, step: number, asked: DType | undefined): Strided {
   const op = "arange";
-  checkDType(op, dtype);
+  const dtype = checkDType(op, asked ?? defaultDType());
   checkNumbers(op, { start, stop, step });
   if (step === 0) fail("value", op, "the step is 0.", "Use a positive or a negative step.");
   const n = Math.max(0, Math.ceil((stop - start) / step));
@@ -261,7 +261,13 @@ export function arange(start: number, stop: number, step: number, dtype: DType):
       "Use whole numbers, or bigints such as 3n.",
     );
   }
-  return fromSteps(op, n, dtype, start, step);
+  const out = allocate(op, dtype, [n]);
+  return filled(out, () => {
+    // Two neighbours at each end: where f32 has every other whole number only, one of the two is missed.
+    const ends = [0, 1, n - 2, n - 1].filter((i) => i >= 0 && i < n).map((i) => start + i * step);
+    if (asked === undefined) checkLiterals(op, ends, dtype);
+    writeSteps(op, out, n, start, step);
+  });
 }
 
 /** The same of bigints: exact, however large they are. */
@@ -300,18 +306,21 @@ export function linspace(
   stop: number,
   count: number,
   endpoint: boolean,
-  dtype: DType,
+  asked: DType | undefined,
 ): Strided {
   const op = "linspace";
-  checkDType(op, dtype);
+  const dtype = checkDType(op, asked ?? defaultDType());
   checkNumbers(op, { start, stop });
   checkShape(op, [count]);
   const parts = endpoint ? count - 1 : count;
   const step = parts > 0 ? (stop - start) / parts : 0;
   const down = isInteger(dtype);
-  const out = fromSteps(op, count, dtype, start, step, down);
-  if (endpoint && count > 1) writeNumber(op, out, count - 1, down ? Math.floor(stop) : stop);
-  return out;
+  const out = allocate(op, dtype, [count]);
+  return filled(out, () => {
+    if (asked === undefined) checkLiterals(op, [start, stop], dtype);
+    writeSteps(op, out, count, start, step, down);
+    if (endpoint && count > 1) writeNumber(op, out, count - 1, down ? Math.floor(stop) : stop);
+  });
 }
 
 /** Ones on the k-th diagonal of an n × m matrix. */
@@ -330,19 +339,16 @@ export function eye(n: number, m: number, k: number, dtype: DType): Strided {
 }
 
 /** start + i · step for i from 0 to n - 1, computed in f64, with `down` brought to a whole number below, and converted. */
-function fromSteps(op: string, n: number, dtype: DType, start: number, step: number, down = false): Strided {
-  const out = allocate(op, dtype, [n]);
-  return filled(out, () => {
-    const many = n > FEW && isPlain(dtype, start, start + (n - 1) * step);
-    if (many) {
-      stepsByKernel(op, out, n, start, step, down);
-      return;
-    }
-    for (let i = 0; i < n; i++) {
-      const x = start + i * step;
-      writeNumber(op, out, i, down ? Math.floor(x) : x);
-    }
-  });
+function writeSteps(op: string, out: Strided, n: number, start: number, step: number, down = false): void {
+  const many = n > FEW && isPlain(out.dtype, start, start + (n - 1) * step);
+  if (many) {
+    stepsByKernel(op, out, n, start, step, down);
+    return;
+  }
+  for (let i = 0; i < n; i++) {
+    const x = start + i * step;
+    writeNumber(op, out, i, down ? Math.floor(x) : x);
+  }
 }
 
 function writeNumber(op: string, out: Strided, i: number, x: number): void {

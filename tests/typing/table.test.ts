@@ -266,7 +266,8 @@ describe("the default dtype", () => {
       import * as s from ${JSON.stringify(join(root, "src/index.ts"))};
       s.configure({ dtype: "f64" });
       const made = [s.tensor([1763392000123]), s.zeros(2), s.arange(3), s.linspace(0, 1), s.eye(2), s.full([1], 2),
-        s.random.normal([2]), s.fft.fftfreq(4), s.oneHot([0], 2), s.fromFunction((i) => i, 3), s.tensor([true])];
+        s.random.normal([2]), s.fft.fftfreq(4), s.oneHot([0], 2), s.fromFunction((i) => i, 3), s.windows.hann(4),
+        s.windows.kaiser(1, 2), s.tensor([true])];
       console.log(made.map((t) => t.dtype).join(" "), made[0].get(0));
       try { s.configure({ dtype: "i32" }); } catch (error) { console.log(error.message.split("\\n")[0]); }`;
     const { stdout, stderr } = spawnSync(
@@ -274,7 +275,7 @@ describe("the default dtype", () => {
       ["--input-type=module", "-e", code],
       { cwd: root, encoding: "utf8" },
     );
-    expect(stdout, stderr).toBe(`${"f64 ".repeat(10)}bool 1763392000123\nconfigure: dtype is i32.\n`);
+    expect(stdout, stderr).toBe(`${"f64 ".repeat(12)}bool 1763392000123\nconfigure: dtype is i32.\n`);
   });
 });
 
