@@ -358,6 +358,20 @@ describe("computing in another dtype", () => {
     expect(tensor([20, 5], { dtype: "u8" }).map((x) => (x > 10 ? 1 : 0), { compute: "f32" }).dtype).toBe(
       "f32",
     );
+    const bytes = tensor([20, 5], { dtype: "u8" });
+    const one = Number("1");
+    const f32 = { compute: "f32" } as const;
+    for (const made of [
+      bytes.map(() => 1, f32),
+      bytes.map(() => one, f32),
+      bytes.map((_, { one }) => one, { ...f32, with: { one } }),
+      bytes.map(() => 0.5, f32),
+      s.zip([bytes, bytes.to("f64")], (x, _y) => (x > 10 ? 1 : 0), f32),
+      bytes.scan((_a, _x) => 1, f32),
+      s.kernel((_x: number) => 1, {}, f32)(bytes),
+    ]) {
+      expect([made.dtype, made.shape]).toEqual(["f32", [2]]);
+    }
   });
 
   it("a kernel of numbers gives what its function gives", () => {

@@ -70,8 +70,10 @@ function readCaptured(operation: string, given: unknown): Record<string, SentVal
 export function sendKernel(operation: string, fn: unknown, given: unknown): Sent {
   if (isKernelLike(fn)) {
     const made = fn as unknown as Kernel;
-    const sent = { source: made.template.source, captures: readCaptured(operation, made.captures) };
-    if (printTemplate(kernelFrom(operation, sent).template) === printTemplate(made.template)) return sent;
+    const { source, compute } = made.template;
+    const sent = { source, captures: readCaptured(operation, made.captures) };
+    const alone = kernelFrom(operation, sent).template;
+    if (compute === undefined && printTemplate(alone) === printTemplate(made.template)) return sent;
     return fail(
       "kernel",
       operation,

@@ -240,7 +240,8 @@ class Inference {
 
   /** The operands' dtypes, as the function sees them: one that is converted first counts as what it becomes. */
   #entries(): readonly DType[] {
-    const { nodes } = this.#template;
+    const { nodes, compute } = this.#template;
+    if (compute !== undefined) return [compute];
     const inputs = [...this.#inputs];
     for (const node of nodes) {
       // A cast to bool asks for the truth of an operand.

@@ -304,6 +304,7 @@ export class TemplateBuilder {
       source?: string;
       name?: string;
       globals?: Globals | null;
+      compute?: DType | undefined;
       /** What may fail: it is done whether or not the result needs it. */
       effects?: readonly Id[];
     },
@@ -325,8 +326,8 @@ export class TemplateBuilder {
       nodes.push("args" in node ? { ...node, args: args.map((a) => places.get(a)!) } : node);
       places.set(id, nodes.length - 1);
     }
-    const { inputs, params = [], sources, source = "", name = "", globals = null } = about;
-    const own = { nodes, result: places.get(result)!, inputs, params, source, name };
+    const { inputs, params = [], sources, source = "", name = "", globals = null, compute } = about;
+    const own = { nodes, result: places.get(result)!, inputs, params, source, name, compute };
     const named = sources === undefined ? own : { ...own, sources };
     return globals === null ? named : { ...named, globals };
   }

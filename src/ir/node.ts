@@ -185,6 +185,8 @@ export interface Template extends Region {
   readonly name: string;
   /** Names that were taken for the global ones, where each is used first; a closure may have its own. */
   readonly globals?: Globals;
+  /** What every operand is converted to before anything else, also those that the function leaves alone. */
+  readonly compute?: DType | undefined;
 }
 
 /** How many results a function has that returns a list of them; 0: it returns a value. */

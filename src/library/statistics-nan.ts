@@ -92,8 +92,8 @@ export const nanmin = <D extends DType>(t: Tensor<D>, options: AxisOptions = {})
 function extreme(op: "nanmax" | "nanmin", t: Tensor, options: AxisOptions): Tensor {
   options = readOptions(op, options, example);
   const live = checked(op, t, options, ["axis", "keepdims"]);
-  if (!isFloat(live.dtype)) return op === "nanmax" ? max(live, options) : min(live, options);
-  return scope(() => {
+  return scoped(op, () => {
+    if (!isFloat(live.dtype)) return op === "nanmax" ? max(live, options) : min(live, options);
     const found =
       op === "nanmax"
         ? mapReduce([live], orLowest, changed(options, { reduce: "max" as const }))

@@ -534,8 +534,8 @@ export function average(t: Tensor, options: AverageOptions = {}): Tensor {
   checkFlag(op, "keepdims", options.keepdims);
   const live = liveTensor(op, t);
   const { weights, ...axes } = options;
-  if (weights === undefined) return live.mean(axes);
   return scoped(op, () => {
+    if (weights === undefined) return live.mean(axes);
     const own = liveTensor(op, weights);
     const w = weightsFor(op, live, own, options.axis).to("f64");
     const dtype = isFloat(live.dtype) ? promote(live.dtype, own.dtype) : "f64";

@@ -142,7 +142,7 @@ export class Callable {
     if (this.definition === null) return this;
     let definition = this.definition.computed.get(dtype);
     if (definition === undefined) {
-      definition = this.#rebuilt((b, inputs, inline) => inline(inputs.map((x) => b.cast(dtype, x))));
+      definition = this.#rebuilt((b, inputs, inline) => inline(inputs.map((x) => b.cast(dtype, x))), dtype);
       this.definition.computed.set(dtype, definition);
     }
     return this.#as(definition);
@@ -162,6 +162,7 @@ export class Callable {
   /** Another template around this one. */
   #rebuilt(
     make: (b: TemplateBuilder, inputs: readonly Id[], inline: (args: readonly Id[]) => Id) => Id,
+    compute = this.template!.compute,
   ): Definition {
     const template = this.template!;
     const b = new TemplateBuilder();
@@ -173,7 +174,7 @@ export class Callable {
     const result = make(b, inputs, (args) => inlineTemplate(b, template, args, params, undefined, into));
     const { params: names, source, name } = template;
     const { effects } = into;
-    const made = b.finish(result, { inputs: template.inputs, params: names, source, name, effects });
+    const made = b.finish(result, { inputs: template.inputs, params: names, source, name, compute, effects });
     return new Definition(made, this.definition!.fastMath);
   }
 

@@ -58,6 +58,11 @@ describe("a name that a closure has of its own", () => {
     `);
   });
 
+  it("is shown in the function's own words: booleans as such", () => {
+    const fn = closure("const isNaN = () => true", "(x) => isNaN(x)");
+    expect(() => kernel(fn)).toThrow("called on 0.75 it gives true, where the global one gives false.");
+  });
+
   it("is called by zip, reduce, scan and mapReduce, too", () => {
     const two = closure(abs, "(a, b) => a + Math.abs(b)");
     expect(zip([x, x], two).toArray()).toEqual([43, 40, 45]);

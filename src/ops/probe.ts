@@ -109,7 +109,8 @@ function differenceOf(
     const all: readonly unknown[] = Array.isArray(got) ? got : [got];
     if (!all.every((x) => typeof x === "number" || typeof x === "boolean")) return null;
     if (all.length !== values.length || !all.every((x, k) => isClose(Number(x), values[k]))) {
-      return `called on ${args.join(", ")} it gives ${got}, where the global one gives ${values}`;
+      const meant = values.map((v, k) => (typeof all[k] === "boolean" ? v !== 0 : v));
+      return `called on ${args.join(", ")} it gives ${got}, where the global one gives ${meant}`;
     }
   }
   return null;

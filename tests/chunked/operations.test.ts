@@ -6,6 +6,7 @@ import {
   allclose,
   concat,
   histogram,
+  kernel,
   type NjitTensor,
   pad,
   quantile,
@@ -275,5 +276,17 @@ describe("products, blocks, random numbers", () => {
   it("one value everywhere", async () => {
     const f = chunked.full([5, 4], 3, { chunks: [2, 4], dtype: "i16" });
     expect((await f.sum().compute()).item()).toBe(60);
+  });
+  it("a kernel travels as its function, or is refused: none is computed otherwise elsewhere", async () => {
+    const bytes = chunked.full([4], 200, { chunks: [2], dtype: "u8" });
+    expect((await bytes.map(kernel((x: number) => x + 100)).compute()).toArray()).toEqual([44, 44, 44, 44]);
+    const f32 = { compute: "f32" } as const;
+    for (const more of [
+      kernel((x: number) => x + 100, {}, f32),
+      kernel((_x: number) => 1, {}, f32),
+      kernel((x: number) => x + 100).as("f64"),
+    ]) {
+      expect(() => bytes.map(more)).toThrow(/more than its function/);
+    }
   });
 });

@@ -3,12 +3,14 @@ import { describe, expect, it } from "vitest";
 import { engine } from "../../src/engine.ts";
 import {
   arange,
+  average,
   cumulativeSum,
   type DType,
   kernel,
   leftShift,
   mapReduce,
   nanmax,
+  nanmin,
   ones,
   ptp,
   rightShift,
@@ -168,6 +170,15 @@ describe("a fold of nothing", () => {
       expect(folds[name](zeros([3, 0]), 0).shape).toEqual([0]);
     },
   );
+
+  it("is told under the name that was called", () => {
+    const none = (dtype: "f32" | "i32") => zeros([0, 0], { dtype });
+    for (const dtype of ["f32", "i32"] as const) {
+      expect(() => nanmax(none(dtype), { axis: 1 })).toThrow(/^nanmax: nothing to fold/);
+      expect(() => nanmin(none(dtype), { axis: 1 })).toThrow(/^nanmin: nothing to fold/);
+    }
+    expect(() => average(zeros([2]), { axis: 9 })).toThrow(/^average: axis 9/);
+  });
 
   it("with a start value is that", () => {
     expect(zeros([0, 0]).reduce((a, b) => a + b, { axis: 1, init: 3 }).shape).toEqual([0]);
