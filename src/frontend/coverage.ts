@@ -1,7 +1,7 @@
 /**
  * What coverage tools write into functions. Istanbul's, in Jest, vitest, nyc and whatever else uses it, counts statements,
- * functions and branches as they run: `cov_1a2b3c().s[4]++`. A kernel steps over such counters; they count the few calls
- * that are made of it, not its elements. V8's own coverage writes nothing.
+ * functions and branches as they run: `cov_1a2b3c().s[4]++`. Kernels and njit functions step over such counters; they
+ * count the few calls that are made of them, not their elements. V8's own coverage writes nothing.
  */
 import type { AnyNode, UpdateExpression } from "./parse.ts";
 
