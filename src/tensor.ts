@@ -1825,6 +1825,10 @@ export function withTables(operation: string, given: Captures | undefined): Capt
   if (given === undefined) return undefined;
   const read = readOptions(operation, given, "{ k: 0.01 }");
   const entries = Object.entries(read);
+  const foreign = entries.find(
+    ([, value]) => typeof value === "object" && !isTensor(value) && isDerived(value),
+  );
+  if (foreign !== undefined) failForeign(operation, foreign[1]);
   if (!entries.some(([, value]) => isTensor(value))) return read;
   return Object.fromEntries(
     entries.map(([name, value]) => [name, isTensor(value) ? tableOf(operation, value) : value]),

@@ -11,7 +11,7 @@ import type { Heap } from "../memory/heap.ts";
 import { allocate, checkWritable } from "../ops/strided.ts";
 import type { Strided } from "../run/call.ts";
 import { MOST_DESCRIPTOR, TEMPLATE } from "../run/descriptors.ts";
-import { isTensor, live, type Tensor } from "../tensor.ts";
+import { failForeign, isDerived, isTensor, live, type Tensor } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
 import { overlaps, selfOverlaps } from "../view/overlap.ts";
 import type { View } from "../view/view.ts";
@@ -59,6 +59,7 @@ export function bindArgument(name: string, given: unknown): Bound {
     case "object":
       if (given !== null && isTensor(given)) return bindTensor(name, given);
       if (given !== null && ArrayBuffer.isView(given)) return bindTyped(name, given);
+      if (isDerived(given)) failForeign(OPERATION, given);
   }
   return fail(
     "value",

@@ -1,4 +1,5 @@
 /** Everything that chunked arrays do, beside the same done in memory, on random shapes and chunks. */
+import assert from "node:assert";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type ChunkedArray, chunked } from "../../src/chunked.ts";
@@ -288,5 +289,16 @@ describe("products, blocks, random numbers", () => {
     ]) {
       expect(() => bytes.map(more)).toThrow(/more than its function/);
     }
+  });
+  it("an array is equal to itself alone, and is not cloned into something broken", () => {
+    const of = (value: number) => chunked.full([4], value, { chunks: [2], dtype: "f32" });
+    const a = of(1);
+    expect(a).toEqual(a);
+    expect({ a }).toStrictEqual({ a });
+    for (const other of [of(2), of(1), a.add(1), chunked.full([5], 1, { chunks: [5], dtype: "u8" })]) {
+      expect(a).not.toEqual(other);
+      expect(() => assert.deepStrictEqual(other, a)).toThrow(/ChunkedArray f32 \[4\] in chunks of \[2\]/);
+    }
+    expect(() => structuredClone(a)).toThrow(/could not be cloned/);
   });
 });

@@ -146,6 +146,11 @@ describe("tensors cannot be forged", () => {
     expect(() => proxy.shape).toThrow(/a Proxy around one/);
     expect(() => t.add(proxy)).toThrow(/a Proxy around one/);
     expect(() => t.add(Object.create(t))).toThrow(/derived from one/);
+    const first = strided.njit((x) => x.get(0));
+    expect(() => first(proxy)).toThrow(/njit: expected a tensor, got a Proxy around one/);
+    const read = (x: number, { proxy }: { proxy: Tensor<"f32"> }) => x + proxy.get(0);
+    expect(() => kernel(read, { proxy })).toThrow(/kernel: expected a tensor, got a Proxy around one/);
+    expect(() => t.map(read, { with: { proxy } })).toThrow(/map: expected a tensor, got a Proxy around one/);
     expect(() => zip([t, { dtype: "f32", shape: [4] } as never], (a, b) => a + b)).toThrow(
       /expected a tensor/,
     );
