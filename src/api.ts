@@ -194,7 +194,7 @@ export function empty<D extends DType = DefaultDType>(
  *
  * @param args one to three numbers, or bigints (which give i64), and options after them; stop is left out
  * @returns a new vector of max(0, ⌈(stop - start) / step⌉) elements
- * @throws TensorError where the step is 0, or f32 is nobody's choice and cannot count so far
+ * @throws TensorError where the step is 0, or f32 is nobody's choice and cannot count from there
  * @example
  * arange(0, 1, 0.25); // → f32 [0, 0.25, 0.5, 0.75]
  * arange(2n ** 60n, 2n ** 60n + 2n); // → i64 [1152921504606846976n, 1152921504606846977n]
