@@ -2,6 +2,7 @@ import { defineConfig } from "vitest/config";
 
 /** Whatever takes its time: hostile arguments, large descriptors, random functions, thousands of steps. `npm run test:batteries`. */
 export const batteries = [
+  "tests/compiled/reduce.test.ts",
   "tests/fuzz/gate.test.ts",
   "tests/grad/steps.test.ts",
   "tests/hostile/hostile.test.ts",
@@ -10,6 +11,7 @@ export const batteries = [
   "tests/quantised/circle.test.ts",
   "tests/quantised/many-blocks.test.ts",
   "tests/trust/descriptors.test.ts",
+  "tests/trust/memory.test.ts",
 ];
 
 export default defineConfig({

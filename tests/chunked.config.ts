@@ -2,6 +2,8 @@ import { defineConfig } from "vitest/config";
 
 /** Runs of strided/chunked that are killed, cut off and gone on with, in real processes: `npm run test:chunked`. */
 export const killed = [
+  "tests/chunked/engines.test.ts",
+  "tests/chunked/executors.test.ts",
   "tests/chunked/cli.test.ts",
   "tests/chunked/robust.test.ts",
   "tests/chunked/machines.test.ts",
