@@ -1,6 +1,6 @@
 /** Making elements without a framework. */
 
-type Child = Node | string | null | undefined | false;
+export type Child = Node | string | null | undefined | false;
 type Attributes = Readonly<
   Record<string, string | number | boolean | null | undefined | ((event: Event) => void)>
 >;
@@ -48,15 +48,19 @@ const icons = {
 } as const;
 export type IconName = keyof typeof icons;
 
-export function icon(name: IconName): SVGSVGElement {
-  const space = "http://www.w3.org/2000/svg";
-  const svg = document.createElementNS(space, "svg");
-  svg.setAttribute("viewBox", "0 0 24 24");
-  svg.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS(space, "path");
-  path.setAttribute("d", icons[name]);
-  svg.append(path);
-  return svg;
+export const icon = (name: IconName): SVGElement =>
+  svg("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, svg("path", { d: icons[name] }));
+
+/** An element of a drawing. */
+export function svg(
+  tag: string,
+  attributes: Readonly<Record<string, string | number>>,
+  ...children: (Node | string)[]
+): SVGElement {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  element.append(...children);
+  return element;
 }
 
 /** A button with a picture and a name for those who do not see it. */

@@ -68,15 +68,7 @@ export class FunctionStepper {
       film,
       h("span", { class: "field" }, h("label", { for: "go-to" }, "Step"), this.#go, rows),
     );
-    this.element = h(
-      "div",
-      {
-        class: "stepper",
-        role: "group",
-        "aria-label": "Stepper: the arrow keys step, Escape stops",
-        onkeydown: (event) => this.#player.key(event as KeyboardEvent),
-      },
-      this.#player.bar,
+    this.element = this.#player.frame(
       !trace.isWhole && h("p", { class: "note" }, `The first ${count(trace.rows.length)} steps are shown.`),
       trace.error !== null && h("p", { class: "notice" }, trace.error),
       this.#said,

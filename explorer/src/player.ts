@@ -1,5 +1,5 @@
 /** Buttons and keys that go through something step by step: start, back, play, on, end, and how fast. */
-import { fill, h, icon, iconButton } from "./dom.ts";
+import { type Child, fill, h, icon, iconButton } from "./dom.ts";
 
 /** What is gone through. */
 export interface Film {
@@ -17,7 +17,7 @@ export interface Film {
 }
 
 export class Player {
-  readonly bar: HTMLElement;
+  readonly #bar: HTMLElement;
   readonly #film: Film;
   readonly #play = h("button", { type: "button", class: "play", onclick: () => this.#toggle() });
   readonly #speed = h("input", { id: "speed", type: "range", min: 0, max: 100, value: 25 });
@@ -30,7 +30,7 @@ export class Player {
     const sayPace = () => this.#speed.setAttribute("aria-valuetext", paceText(this.#delay));
     this.#speed.addEventListener("input", sayPace);
     sayPace();
-    this.bar = h(
+    this.#bar = h(
       "div",
       { class: "bar" },
       iconButton("start", `Back to the first ${film.row}`, () => this.halt(() => film.toStart(false))),
@@ -40,6 +40,21 @@ export class Player {
       iconButton("end", `To the last ${film.row}`, () => this.halt(() => film.toEnd())),
       ...fields,
       h("span", { class: "field" }, h("label", { for: "speed" }, "Speed"), this.#speed),
+    );
+  }
+
+  /** The buttons, and what they go through: the keys work anywhere in it. */
+  frame(...children: Child[]): HTMLElement {
+    return h(
+      "div",
+      {
+        class: "stepper",
+        role: "group",
+        "aria-label": "Stepper: the arrow keys step, Escape stops",
+        onkeydown: (event) => this.#key(event as KeyboardEvent),
+      },
+      this.#bar,
+      ...children,
     );
   }
 
@@ -66,7 +81,7 @@ export class Player {
   }
 
   /** Arrow keys step, Space plays and pauses; fields, grids and tables keep their keys. */
-  key(event: KeyboardEvent): void {
+  #key(event: KeyboardEvent): void {
     const target = event.target as HTMLElement;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (target.closest("input, [role=grid], .table") !== null) return;

@@ -77,15 +77,7 @@ export class Stepper {
     this.#pipelineElement.style.setProperty("--digits", String(digits));
     this.#player = this.#makePlayer(last);
     this.#scroller = table("Iteration table", this.#style.head, [], this.#rows);
-    this.element = h(
-      "div",
-      {
-        class: "stepper",
-        role: "group",
-        "aria-label": "Stepper: the arrow keys step, Escape stops",
-        onkeydown: (event) => this.#player.key(event as KeyboardEvent),
-      },
-      this.#player.bar,
+    this.element = this.#player.frame(
       it.count === 0 &&
         h("p", { class: "note" }, "There are no rows: the output has no elements, so nothing was read."),
       this.#pipelineElement,

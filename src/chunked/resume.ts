@@ -34,6 +34,18 @@ export function* chunksOfTask(
   for (let k = 0; k < total; k++) yield placeIn(counts, k).map((i, d) => first[d] + i);
 }
 
+/** Are all chunks of a task there? */
+export async function hasTask(
+  array: ZarrArray,
+  plan: Plan,
+  { output, block }: OperationSpec,
+  index: number,
+): Promise<boolean> {
+  const { shape, chunks } = specOf(plan, output);
+  for (const at of chunksOfTask(shape, chunks, block, index)) if (!(await array.hasChunk(at))) return false;
+  return true;
+}
+
 /** Chunks that are asked for at the same time. */
 const SIDE_BY_SIDE = 16;
 
@@ -44,7 +56,6 @@ export async function pendingTasks(
   context: RunContext,
 ): Promise<readonly number[]> {
   const op = operationOf(plan, operation);
-  const { shape, chunks } = specOf(plan, op.output);
   const array = await openArray(plan, op.output, context);
   const pending: number[] = [];
   let next = 0;
@@ -53,30 +64,23 @@ export async function pendingTasks(
       const index = next++;
       if (index >= op.tasks) return;
       context.signal?.throwIfAborted();
-      for (const at of chunksOfTask(shape, chunks, op.block, index)) {
-        if (await array.hasChunk(at)) continue;
-        pending.push(index);
-        break;
-      }
+      if (!(await hasTask(array, plan, op, index))) pending.push(index);
     }
   };
   await Promise.all(Array.from({ length: SIDE_BY_SIDE }, lane));
   return pending.sort((a, b) => a - b);
 }
 
-/** Are all chunks of a task there? False also where that cannot be told. */
+/** Is a task done? False also where that cannot be told. */
 export async function isTaskDone(
   plan: Plan,
   operation: string,
   index: number,
   { allow }: RunContext,
 ): Promise<boolean> {
-  const { output, block } = operationOf(plan, operation);
-  const array = await ownArray(plan, output, allow).catch(() => null);
-  if (array === null) return false;
-  const { shape, chunks } = specOf(plan, output);
-  for (const at of chunksOfTask(shape, chunks, block, index)) if (!(await array.hasChunk(at))) return false;
-  return true;
+  const op = operationOf(plan, operation);
+  const array = await ownArray(plan, op.output, allow).catch(() => null);
+  return array !== null && hasTask(array, plan, op, index);
 }
 
 /** How far an operation is, as its store has it. */

@@ -105,7 +105,6 @@ function drawGrid(canvas, tasks, bits) {
   canvas.height = rows * size;
   canvas.style.maxWidth = columns * 16 + "px";
   const context = canvas.getContext("2d");
-  const style = getComputedStyle(document.documentElement);
   const probe = make("span");
   document.body.append(probe);
   const colour = (name) => {

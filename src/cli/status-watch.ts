@@ -1,8 +1,7 @@
 /** How far a plan is, asked again and again: what was seen once is not looked for a second time. */
 import { readFile } from "node:fs/promises";
 import { type LiveRun, livePath } from "../chunked/engines/live.ts";
-import { chunksOfTask, ownArray } from "../chunked/resume.ts";
-import { specOf } from "../chunked/stores.ts";
+import { hasTask, ownArray } from "../chunked/resume.ts";
 import type { AllowList, OperationSpec, Plan } from "../chunked/types.ts";
 
 /** An operation, and which of its tasks are done: a bit each, the first in the lowest, in base64. */
@@ -56,7 +55,6 @@ export class PlanWatch {
     const seen = this.#done.get(op.id)!;
     const array = await ownArray(this.#plan, op.output, this.#allow);
     if (array !== null) {
-      const { shape, chunks } = specOf(this.#plan, op.output);
       const from = this.#next.get(op.id) ?? 0;
       let [looked, at] = [0, 0];
       const lane = async () => {
@@ -64,13 +62,7 @@ export class PlanWatch {
           const index = (from + at++) % op.tasks;
           if (seen[index] === 1) continue;
           looked++;
-          let isDone = true;
-          for (const chunk of chunksOfTask(shape, chunks, op.block, index)) {
-            if (await array.hasChunk(chunk)) continue;
-            isDone = false;
-            break;
-          }
-          if (isDone) seen[index] = 1;
+          if (await hasTask(array, this.#plan, op, index)) seen[index] = 1;
         }
       };
       await Promise.all(Array.from({ length: SIDE_BY_SIDE }, lane));

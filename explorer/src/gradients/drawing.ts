@@ -1,20 +1,8 @@
 /** A graph as a picture: what a node is made of stands above it. */
-import { list } from "../dom.ts";
+import { list, svg } from "../dom.ts";
 import type { GraphNode } from "./graph.ts";
 
 const [WIDTH, HEIGHT, GAP, BETWEEN] = [132, 44, 18, 34];
-const space = "http://www.w3.org/2000/svg";
-
-function svg(
-  tag: string,
-  attributes: Readonly<Record<string, string | number>>,
-  ...children: (Node | string)[]
-) {
-  const element = document.createElementNS(space, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
-  element.append(...children);
-  return element;
-}
 
 /** Where each node stands: below everything it is made of, in the order that crosses least. */
 function placed(nodes: readonly GraphNode[]): { x: number; y: number; width: number; height: number }[] {

@@ -1,6 +1,7 @@
 /** What a function of tensors does, as a graph: whoever records hears of operations and views, and notes them. */
 import { engine, type Noted, type Recorder } from "../../../src/engine.ts";
 import type { Call, Plan, Strided } from "../../../src/run/call.ts";
+import { unravel } from "../../../src/view/layout.ts";
 import { scope, stridedOf, type Tensor } from "../core.ts";
 
 export interface GraphNode {
@@ -92,17 +93,16 @@ export function graphOf(f: (...args: Tensor[]) => Tensor, args: readonly Tensor[
       },
       viewed: (operation, of, made) => recorder.viewed(operation, of, made),
     };
-    let result: Tensor;
     e.recorder = holding;
     try {
-      result = f(...args);
+      const result = f(...args);
+      const last = recorder.find(stridedOf(result));
+      if (last !== undefined) recorder.nodes[last].isResult = true;
+      for (const [id, t] of recorder.values) recorder.nodes[id].text = textOf(t);
     } finally {
       e.recorder = outer;
+      for (const { storage } of held) storage.release();
     }
-    const last = recorder.find(stridedOf(result));
-    if (last !== undefined) recorder.nodes[last].isResult = true;
-    for (const [id, t] of recorder.values) recorder.nodes[id].text = textOf(t);
-    for (const { storage } of held) storage.release();
   });
   return recorder.nodes;
 }
@@ -112,11 +112,7 @@ function textOf({ storage, frame, dtype }: Strided): string {
   const { shape, strides, offset } = frame;
   const size = shape.reduce((a, b) => a * b, 1);
   const shown = Array.from({ length: Math.min(size, 6) }, (_, i) => {
-    let [at, rest] = [offset, i];
-    for (let d = shape.length - 1; d >= 0; d--) {
-      at += (rest % shape[d]) * strides[d];
-      rest = Math.floor(rest / shape[d]);
-    }
+    const at = unravel(i, shape).reduce((sum, n, d) => sum + n * strides[d], offset);
     return String(Number(Number(storage.read(dtype, at)).toPrecision(4)));
   });
   return `${shown.join(", ")}${size > shown.length ? ", …" : ""}`;

@@ -3,7 +3,7 @@ import { treeLeaves, valueAndGrad } from "../../../src/grad.ts";
 import { concat, cos, linspace, ones, random, sin, stack, tanh, tensor, zeros } from "../../../src/index.ts";
 import * as nn from "../../../src/nn.ts";
 import { scope, type Tensor } from "../core.ts";
-import { fill, h, icon } from "../dom.ts";
+import { fill, h, icon, svg } from "../dom.ts";
 
 const [COLUMNS, ROWS] = [80, 50];
 const [LEFT, TOP, ACROSS, DOWN] = [-1.6, 1.5, 4.2, 2.5];
@@ -24,7 +24,12 @@ const stepOf = valueAndGrad(loss);
 
 export class Moons {
   readonly #canvas = h("canvas", { width: 640, height: 400, role: "img", "aria-label": "The decision map" });
-  readonly #curve = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  readonly #curve = svg("svg", {
+    viewBox: "0 0 300 120",
+    class: "curve",
+    role: "img",
+    "aria-label": "The loss, step by step",
+  });
   readonly #said = h("p", { class: "formula said", role: "status" });
   readonly #play = h("button", { type: "button", class: "play", onclick: () => this.#toggle() });
   readonly #rate = h("input", { id: "rate", type: "range", min: 0, max: 100, value: 65 });
@@ -59,10 +64,6 @@ export class Moons {
       TOP - (DOWN * (Math.floor(k / COLUMNS) + 0.5)) / ROWS,
     ]);
     this.#grid = tensor(points);
-    this.#curve.setAttribute("viewBox", "0 0 300 120");
-    this.#curve.setAttribute("class", "curve");
-    this.#curve.setAttribute("role", "img");
-    this.#curve.setAttribute("aria-label", "The loss, step by step");
     root.append(
       h(
         "div",
@@ -209,18 +210,12 @@ export class Moons {
       const x = 30 + (265 * i) / Math.max(1, shown.length - 1);
       return `${x.toFixed(1)},${(110 - (100 * Math.min(v, most)) / most).toFixed(1)}`;
     });
-    const make = (tag: string, attributes: Readonly<Record<string, string>>, text = "") => {
-      const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-      for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-      element.textContent = text;
-      return element;
-    };
     this.#curve.replaceChildren(
-      make("line", { x1: "30", y1: "110", x2: "295", y2: "110", class: "axis" }),
-      make("line", { x1: "30", y1: "5", x2: "30", y2: "110", class: "axis" }),
-      make("text", { x: "26", y: "14", class: "tick" }, most.toFixed(1)),
-      make("text", { x: "26", y: "113", class: "tick" }, "0"),
-      make("polyline", { points: points.join(" "), class: "loss" }),
+      svg("line", { x1: "30", y1: "110", x2: "295", y2: "110", class: "axis" }),
+      svg("line", { x1: "30", y1: "5", x2: "30", y2: "110", class: "axis" }),
+      svg("text", { x: "26", y: "14", class: "tick" }, most.toFixed(1)),
+      svg("text", { x: "26", y: "113", class: "tick" }, "0"),
+      svg("polyline", { points: points.join(" "), class: "loss" }),
     );
   }
 }
