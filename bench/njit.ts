@@ -21,9 +21,9 @@ export function values(n: number, scale = 1, seed = 0): Float64Array {
   return out;
 }
 
-const f64 = (...shape: number[]) => zeros(shape, { dtype: "f64" });
-const i32 = (...shape: number[]) => zeros(shape, { dtype: "i32" });
-const of = (shape: number[], scale = 1, seed = 0): Tensor => {
+export const f64 = (...shape: number[]) => zeros(shape, { dtype: "f64" });
+export const i32 = (...shape: number[]) => zeros(shape, { dtype: "i32" });
+export const of = (shape: number[], scale = 1, seed = 0): Tensor => {
   const size = shape.reduce((a, b) => a * b, 1);
   return tensor(values(size, scale, seed)).reshape(shape) as Tensor;
 };

@@ -22,7 +22,7 @@ import { type Elements, type Failure, interpretCode } from "./interpret.ts";
 import { type Code, eachStep } from "./ir.ts";
 import { AXES, FAILURE, type ForkLayout, GO_ON, HEAD, type Layout, layoutOf } from "./layout.ts";
 import { type ForkCall, ForkRunner, forkBytes, forkRoom, partialsAt, Stopped } from "./parallel.ts";
-import { type Cells, checkedArray, handleOf, indexError } from "./plain.ts";
+import { bigintError, type Cells, checkedArray, handleOf, indexError } from "./plain.ts";
 import { MOST_SIZE, MOST_SMALL } from "./range.ts";
 import { lineOf, OPERATION } from "./refuse.ts";
 import type { Watch } from "./watch.ts";
@@ -262,8 +262,8 @@ function resultsOf(
     const bound = args[result.argument];
     return bound.kind === "tensor" ? bound.tensor : bound.kind === "typed" ? bound.array : undefined;
   });
-  if (code.returns === null) return undefined;
-  return code.returns === 0 ? values[0] : values;
+  if (code.returns === "nothing") return undefined;
+  return code.returns === "one" ? values[0] : values;
 }
 
 interface PlacedArray {
@@ -285,7 +285,9 @@ function failureOf(code: Code, heap: Heap, places: readonly (PlacedArray | null)
 export function accessError(code: Code, { site, axis, index, size }: Failure): Error {
   const { access, place } = code.sites[site];
   const where = withCaret(` (line ${lineOf(place)} of the function)`, place.source, place.span);
-  return indexError(access, index, axis, size, where);
+  return access === "/" || access === "BigInt"
+    ? bigintError(access, index, where)
+    : indexError(access, index, axis, size, where);
 }
 
 /** Does an array that a fork writes to lie over another that it uses, or over itself? Then it runs in order. */

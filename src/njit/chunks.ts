@@ -45,7 +45,7 @@ export function cutLongLoops(code: Code): Code {
 
 /** Turns by lanes, under a test or not. */
 function isLanes(step: Step): boolean {
-  return step.op === "lanes" || (step.op === "if" && step.yes.length === 1 && step.yes[0].op === "lanes");
+  return step.op === "lanes" || (step.op === "if" && step.yes.length === 1 && isLanes(step.yes[0]));
 }
 
 function inChunks(block: LoopBlock, lanes: Step | null, locals: LocalInfo[]): Step[] | null {

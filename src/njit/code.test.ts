@@ -1,12 +1,15 @@
 /** The typed form: what it says, what the verifier refuses, and how loops come out. */
 import { describe, expect, test } from "vitest";
 import { zeros } from "../index.ts";
+import { watOf } from "../wasm/assembler/wat.ts";
 import { chunkSizes } from "./chunks.ts";
 import { emitCode } from "./emit.ts";
+import { infer } from "./infer.ts";
 import { type Code, eachStep, type Step } from "./ir.ts";
 import { insideOf, type NjitValue, njit } from "./njit.ts";
 import { outlinedLoops } from "./outline.ts";
 import { printCode } from "./print.ts";
+import type { Stmt } from "./tree.ts";
 import { verifyCode } from "./verify.ts";
 
 const codeOf = (source: string, ...args: NjitValue[]): Code =>
@@ -169,6 +172,30 @@ describe("numbers are integers where nobody can tell", () => {
     const args = [f64(4), 0.5, 3, new Uint8Array(4), f64(2, 3), f64(2, 3, 4)].slice(0, named.length);
     expect(dtypeOf(codeOf(source, ...args), name)).toBe(dtype);
   });
+});
+
+test("a loop inside of loops is not learnt anew in each of their rounds", () => {
+  const names = [..."ijklmn"];
+  const heads = names.map((c) => `for (let ${c} = 0; ${c} < n; ${c}++) {`).join(" ");
+  const source = `(a, n) => { let s = 0; ${heads} s += a.get(n); ${"}".repeat(names.length)} return s; }`;
+  const fn = insideOf(njit(new Function(`return (${source})`)() as never));
+  let looks = 0;
+  const watch = (stmts: readonly Stmt[]): void => {
+    for (const s of stmts) {
+      if (s.op === "loop") watch(s.body);
+      const { op } = s;
+      const get = () => {
+        looks++;
+        return op;
+      };
+      if (op === "load") Object.defineProperty(s, "op", { get });
+    }
+  };
+  watch(fn.tree.body);
+  infer(fn.tree, fn.typesFor([f64(4), 3]));
+  // 2,900 when each began with nothing.
+  expect(looks).toBeGreaterThan(0);
+  expect(looks).toBeLessThan(2000);
 });
 
 describe("loops", () => {
@@ -349,7 +376,7 @@ describe("loops", () => {
 
   test("loops at the top run in chunks, and chunks are functions of their own", () => {
     const wat = (source: string, ...args: NjitValue[]) =>
-      emitCode(codeOf(source, ...args), { shared: true }).toWat();
+      watOf(emitCode(codeOf(source, ...args), { shared: true }));
     const sum = "(a) => { let s = 0; for (let i = 0; i < a.length; i++) s += a[i]; return s; }";
     expect(wat(sum, new Float64Array(9))).toContain("call $loop0");
     // Whoever leaves early would only leave its chunk.
@@ -391,7 +418,7 @@ describe("loops", () => {
       for (let i = 0; i < n; i++) for (let j = 0; j < 9; j++) if (m > 0) out[j % m] += (i + m) % m;
     });
     const args = (n: number, m: number) => [new Float64Array(9), n, m] as const;
-    const wat = emitCode(insideOf(turn).codeFor(args(3, 4)), { shared: true }).toWat();
+    const wat = watOf(emitCode(insideOf(turn).codeFor(args(3, 4)), { shared: true }));
     expect(wat).toMatch(/i32\.rem_[su]/);
     expect(wat).not.toMatch(/i64\.rem|f64\.div/);
     for (const [n, m] of [

@@ -37,7 +37,11 @@ export abstract class Elements extends Operators {
       return;
     }
     if (target.type !== "Identifier")
-      this.refuse(target, "cannot compile this declaration; declare plain names.");
+      this.refuse(
+        target,
+        "cannot compile this declaration; declare plain names.",
+        "Take what it holds one by one: const h = a.shape[0].",
+      );
     const constant = !this.text.reassigned.has(target.start);
     const holder = scope.holder(target.name) ?? scope;
     if (constant && val.kind !== "value" && val.kind !== "tuple" && val.kind !== "nothing") {
@@ -84,6 +88,7 @@ export abstract class Elements extends Operators {
         this.refuse(
           element,
           "cannot compile this declaration; only a shape and lists of known length can be taken apart.",
+          "Take its parts one by one: const h = a.shape[0].",
         );
       }
     });
@@ -121,6 +126,10 @@ export abstract class Elements extends Operators {
     const constant = constants.get(name);
     if (constant !== undefined) return value(this.literal(constant, node));
     if (name.includes(".")) return this.refuse(node, `there is no ${name} for njit.`);
+    if (name !== "" && name === this.text.name) this.refuseRecursion(node);
+    const own = hostRemedies.get(name);
+    if (own !== undefined)
+      return this.refuse(node, `the function reads "${name}", which njit does not know.`, own);
     return this.refuse(
       node,
       `the function reads the outer variable "${name}".`,
@@ -206,7 +215,12 @@ export abstract class Elements extends Operators {
         case "tuple":
           if (key === "length") return value(this.literal(object.items.length, node));
       }
-      return this.refuse(node, `cannot compile the property .${key} here.`);
+      return this.refuse(
+        node,
+        `cannot compile the property .${key} here.`,
+        arrayRemedies[key] ??
+          "Arrays have get, set, shape, size, rank and length; numbers and functions have nothing.",
+      );
     }
     if (object.kind === "shape") return value(this.axisSize(object.of, property, scope, node));
     if (object.kind === "argument" || object.kind === "array") {
@@ -220,6 +234,9 @@ export abstract class Elements extends Operators {
     return this.refuse(
       node,
       "cannot compile this property; elements are taken from arguments and local arrays.",
+      object.kind === "value"
+        ? "A variable holds no array: choose between elements, c ? a[i] : b[i], or write if … else."
+        : undefined,
     );
   }
 
@@ -251,6 +268,7 @@ export abstract class Elements extends Operators {
         return this.refuse(
           node,
           `cannot compile .${key}; arrays have get, set, shape, size and rank here, typed arrays [i] and length.`,
+          arrayRemedies[key] ?? "Write a loop.",
         );
     }
   }
@@ -267,11 +285,13 @@ export abstract class Elements extends Operators {
       const [named] = node.arguments;
       if (named !== undefined && named.type !== "SpreadElement") return this.expression(named, scope);
     }
-    if (callee.type === "Identifier" && callee.name === "BigInt" && scope.find("BigInt") === null) {
+    if (isBigInt(callee, scope)) {
       const [x] = this.all(node.arguments, scope);
       if (x === undefined) this.refuse(node, "BigInt takes a number.");
       return value({ op: "big", args: [x], place: this.place(node) });
     }
+    if (callee.type === "MemberExpression" && isBigInt(callee.object, scope))
+      return value(this.wrapped(keyOf(callee) ?? "", node, scope));
     const fn = this.expression(callee, scope);
     if (fn.kind === "function") {
       return this.callFunction(fn.fn, this.arguments(node, scope), node);
@@ -279,12 +299,30 @@ export abstract class Elements extends Operators {
     if (fn.kind === "builtin" || fn.kind === "namespace") return this.callBuiltin(fn.name, node, scope);
     if (fn.kind === "kernel") return this.callKernel(fn, node, scope);
     if (fn.kind === "prange") {
-      this.refuse(node, "prange is for loops: for (const i of prange(n)) ….");
+      this.refuse(node, "prange is for loops.", "Write for (const i of prange(n)) …, at the loop itself.");
     }
     return this.refuse(
       node,
       "cannot compile this call; functions of Math, inner functions and captured ones can be called.",
     );
+  }
+
+  /** BigInt.asIntN(64, x): what wraps anyway says so, and does it uncompiled too. */
+  protected wrapped(name: string, node: CallExpression, scope: Scope): Expr {
+    const [bits, x] = this.all(node.arguments, scope);
+    if ((name !== "asIntN" && name !== "asUintN") || x === undefined)
+      return this.refuse(
+        node,
+        `there is no BigInt.${name} for njit.`,
+        "It knows BigInt.asIntN(64, x) and BigInt.asUintN(64, x).",
+      );
+    if (bits.op !== "literal" || bits.value !== 64)
+      return this.refuse(
+        node.arguments[0],
+        "bigints have 64 bits here.",
+        `Write BigInt.${name}(64, x); for fewer: x & 255n.`,
+      );
+    return { op: name, args: [x], place: this.place(node) };
   }
 
   /** Arguments of an inner function: arrays go as they are, values are computed in order. */
@@ -408,6 +446,44 @@ function keyOf(node: MemberExpression): string | null {
   if (!node.computed && property.type === "Identifier") return property.name;
   return property.type === "Literal" && typeof property.value === "string" ? property.value : null;
 }
+
+const isBigInt = (node: AnyNode, scope: Scope): boolean =>
+  node.type === "Identifier" && node.name === "BigInt" && scope.find("BigInt") === null;
+
+/** Instead of what arrays have in JavaScript. */
+const longer = "An array keeps its length: write into an element, w[n] = x, and count how many there are.";
+const arrayRemedies: Readonly<Record<string, string>> = {
+  push: longer,
+  pop: longer,
+  shift: longer,
+  unshift: longer,
+};
+
+/** Names of the language and of its hosts that njit does not know, and what to do instead. */
+const numbersAlone = "njit computes with numbers, booleans and arrays.";
+const hostRemedies: ReadonlyMap<string, string> = new Map([
+  ["arguments", "Name the parameters: (a, b) => …"],
+  ["BigInt", "Call it: BigInt(x), BigInt.asIntN(64, x)."],
+  ["parseInt", "A number is cut by Math.trunc(x)."],
+  ["parseFloat", numbersAlone],
+  ["Date", "Take the time before the call, and pass it as a number."],
+  ["performance", "Take the time around the call."],
+  ["console", "Return the value; explain(fn, …).trace() tells what each line did."],
+  ...[
+    "String",
+    "Object",
+    "Array",
+    "JSON",
+    "Map",
+    "Set",
+    "Symbol",
+    "RegExp",
+    "Error",
+    "Promise",
+    "Reflect",
+    "Intl",
+  ].map((name): [string, string] => [name, numbersAlone]),
+]);
 
 const isLength = (v: unknown): boolean => typeof v === "number" && Number.isInteger(v) && v >= 0;
 

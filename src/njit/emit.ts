@@ -306,7 +306,7 @@ class Emitter {
     loadScalar(f, storedAs(dtype), offset);
     const raw = f.temp(laneOf(storedAs(dtype)));
     f.set(raw);
-    this.#emitProgram(context, conversion(dtype, to), () => f.get(raw));
+    this.#emitProgram(context, conversion(dtype, to), () => raw);
     f.set(local).release(raw);
   }
 
@@ -443,7 +443,7 @@ class Emitter {
         const sum = this.#local(context, local);
         const partial = f.temp(laneOf(dtype));
         loadScalar(f.get(at), dtype, 8 * k).set(partial);
-        this.#emitProgram(context, combination(op, dtype), (i) => f.get(i === 0 ? sum : partial));
+        this.#emitProgram(context, combination(op, dtype), (i) => (i === 0 ? sum : partial));
         f.set(sum).release(partial);
       });
       f.get(at)
@@ -575,20 +575,23 @@ class Emitter {
     const last = program.nodes[program.result];
     if (last.op === "input") f.get(this.#local(context, locals[last.index]));
     else if (last.op === "const" && storedAs(last.dtype) === last.dtype) pushConst(f, last.dtype, last.value);
-    else this.#emitProgram(context, program, (k) => f.get(this.#local(context, locals[k])));
+    else this.#emitProgram(context, program, (k) => this.#local(context, locals[k]));
   }
 
-  #emitProgram({ f }: Context, program: Program, pushInput: (k: number) => void): void {
+  /** Leaves the result on the stack. Inputs are in locals, which it only reads. */
+  #emitProgram({ f }: Context, program: Program, input: (k: number) => Local): void {
     const optimized = loweredScalar(program);
     const { nodes, result } = optimized;
-    const levels = nodes.map(() => 0);
     const slow = slowFunctions(this.#module);
-    const code = new ScalarCode({ f, program: optimized, fma: false, slow }, lifetimesOf(optimized, levels));
-    nodes.forEach((_, id) => {
-      code.emit(id, (node) => (node.op === "input" ? pushInput(node.index) : unreachable("njit: a param")));
-    });
-    const local = code.value(result);
-    f.get(local).release(local);
+    const lifetimes = lifetimesOf(optimized);
+    const code = new ScalarCode({ f, program: optimized, fma: false, slow }, lifetimes);
+    for (let id = 0; id < result; id++) {
+      const node = nodes[id];
+      if (node.op === "input") code.use(id, input(node.index));
+      else code.emit(id, () => unreachable("njit: a param"));
+    }
+    if (nodes[result].op === "input") code.use(result, input(nodes[result].index));
+    code.push(result);
   }
 
   /* Lanes ------------------------------------------------------------------------------------------------- */
@@ -602,7 +605,10 @@ class Emitter {
       push: (e) => this.#push(context, e),
       address: (access) => this.#address(context, access),
       stride: (array, axis) => this.#stride(context, array, axis),
+      size: (array, axis) => this.#size(context, array, axis),
+      base: (array) => this.#base(context, array),
       step: (inner) => this.#step(context, inner),
+      ask: (loop) => this.#ask(context, loop),
     };
     emitLanes(side, this.#code, step);
   }
@@ -611,6 +617,17 @@ class Emitter {
     const info = this.#code.arrays[array];
     if (info.unit && axis === info.rank - 1) f.i32(dtypes[info.dtype].bytes);
     else f.get(arrays.get(array)!.strides[axis]);
+  }
+
+  #size({ f, arrays }: Context, array: number, axis: number): FuncBuilder {
+    const { argument, length } = this.#code.arrays[array];
+    return argument === null ? f.i32(length) : f.get(arrays.get(array)!.sizes[axis]);
+  }
+
+  #base({ f, d, arrays }: Context, array: number): number {
+    const { address, offset } = arrays.get(array)!;
+    f.get(address ?? d);
+    return offset;
   }
 
   /* Loops of their own ----------------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@ import {
   type ArrayInfo,
   type Code,
   type Expression,
+  eachStep,
   insides,
   isLoopBlock,
   type LocalInfo,
@@ -43,6 +44,8 @@ type Proofs = ReadonlyMap<Step, readonly boolean[]>;
 interface Guarded {
   readonly test: Expression;
   readonly proofs: Proofs;
+  /** Loads that are inside whether or not a turn comes to them: the test looks at every axis. */
+  readonly sure: ReadonlySet<Step>;
 }
 
 class Hoisting implements Facts {
@@ -55,6 +58,8 @@ class Hoisting implements Facts {
   readonly all: Mentions;
   readonly hasThreads: boolean;
   readonly #apart = new Map<string, number>();
+  /** Loads that may be made before the loops they are in. */
+  readonly #sure = new WeakSet<Step>();
 
   constructor(code: Code) {
     this.code = code;
@@ -70,7 +75,7 @@ class Hoisting implements Facts {
       if (isLoopBlock(step)) {
         const [loop] = step.body;
         if (!hasLoop(loop)) return this.#innermost(step, step);
-        if (!loop.parallel && isNest(loop.body)) return this.#nest(step);
+        if (!loop.parallel) return this.#around(step);
       }
       switch (step.op) {
         case "if":
@@ -95,33 +100,93 @@ class Hoisting implements Facts {
 
   #guarded(block: LoopBlock, original: LoopBlock, counted: Counted, writes: Writes): Step[] {
     const [whole, some] = this.#guards(block, counted, writes);
-    const free = (proofs: Proofs): Step[] => {
-      const made = proved(block, proofs) as LoopBlock;
-      return [...lanesFor(this, made, original, counted), made];
+    const free = (guard: Guarded | null): Step[] => {
+      const [made, ...up] = this.#lifted(this.#proved(block, guard));
+      return [...up, ...lanesFor(this, made, original, counted), made];
     };
-    if (whole === null && some === null) return free(new Map());
+    if (whole === null && some === null) return free(null);
     const checked: Step[] = [block];
     const partly: Step[] =
-      some === null ? checked : [{ op: "if", test: some.test, yes: free(some.proofs), no: checked }];
+      some === null ? checked : [{ op: "if", test: some.test, yes: free(some), no: checked }];
     if (whole === null) return partly;
-    return [{ op: "if", test: whole.test, yes: free(whole.proofs), no: partly }];
+    return [{ op: "if", test: whole.test, yes: free(whole), no: partly }];
   }
 
-  /** A loop with innermost loops inside. */
-  #nest(block: LoopBlock): Step[] {
+  /** A loop with others inside. */
+  #around(block: LoopBlock): Step[] {
     const [loop] = block.body;
+    const otherwise: Step = { op: "block", body: [{ ...loop, body: this.list(loop.body) }] };
+    const isFlat = isNest(loop.body);
+    // Nothing but lanes may come of it, and lanes store after their loops.
+    if (!isFlat && storesInside(loop.body)) return [otherwise];
     const writes = writesIn(loop.body);
     const counted = countedLoop(loop, writes);
-    const otherwise: Step = { op: "block", body: [{ ...loop, body: this.list(loop.body) }] };
     if (counted === null) return [otherwise];
     const [whole, some] = this.#guards(block, counted, writes);
     const guard = whole ?? some;
-    if (guard === null || !helpsInside(loop.body, guard.proofs)) return [otherwise];
-    const free = proved(block, guard.proofs) as LoopBlock;
-    const lanes = lanesFor(this, free, block, counted);
-    const inner = this.#inside(loop.body, free.body[0].body);
-    const yes: Step[] = [...lanes, { op: "block", body: [{ ...loop, body: inner }] }];
-    return [{ op: "if", test: guard.test, yes, no: [otherwise] }];
+    const free = this.#proved(block, guard);
+    const lanes = lanesFor(this, this.#liftedInside(free), block, counted);
+    if (isFlat && guard !== null && helpsInside(loop.body, guard.proofs)) {
+      const inner = this.#inside(loop.body, free.body[0].body);
+      const yes: Step[] = [...lanes, { op: "block", body: [{ ...loop, body: inner }] }];
+      return [{ op: "if", test: guard.test, yes, no: [otherwise] }];
+    }
+    if (guard === null || lanes.length === 0) return [...lanes, otherwise];
+    return [{ op: "if", test: guard.test, yes: lanes, no: [] }, otherwise];
+  }
+
+  /* Elements that stay ------------------------------------------------------------------------------------- */
+
+  /** The loop where the guard holds. */
+  #proved(block: LoopBlock, guard: Guarded | null): LoopBlock {
+    return guard === null ? block : (proved(block, guard, this.#sure) as LoopBlock);
+  }
+
+  /**
+   * The loop, and before it what it would load again and again: elements that a guard has shown to be inside, whose index stays,
+   * of arrays that it does not store to. Nobody else knows the local that holds one.
+   */
+  #lifted(block: LoopBlock): [LoopBlock, ...Step[]] {
+    const [loop] = block.body;
+    const { reads, writes } = countMentions([block]);
+    const stored = new Set<number>();
+    eachStep([block], (s) => {
+      if (s.op === "store") stored.add(s.array);
+    });
+    const stays = (s: Step & { op: "load" }): boolean => {
+      if (!this.#sure.has(s) || this.all.writes.get(s.local) !== 1) return false;
+      if (this.all.reads.get(s.local) !== reads.get(s.local)) return false;
+      if (s.index.some((i) => i.locals.some((l) => writes.has(l)))) return false;
+      const isOwn = this.code.arrays[s.array].argument === null;
+      return isOwn ? !stored.has(s.array) : ![...stored].some((k) => this.code.arrays[k].argument !== null);
+    };
+    const up: Step[] = [];
+    const list = (steps: readonly Step[]): Step[] =>
+      steps.flatMap((s): Step[] => {
+        if (s.op === "load" && stays(s)) {
+          up.push(s);
+          return [];
+        }
+        if (s.op === "if") return [{ ...s, yes: list(s.yes), no: list(s.no) }];
+        return s.op === "block" || s.op === "loop" ? [{ ...s, body: list(s.body) }] : [s];
+      });
+    const body = list(loop.body);
+    return up.length === 0 ? [block] : [{ op: "block", body: [{ ...loop, body }] }, ...up];
+  }
+
+  /** The same for every loop inside. */
+  #liftedInside(block: LoopBlock): LoopBlock {
+    const [loop] = block.body;
+    const list = (steps: readonly Step[]): Step[] =>
+      steps.flatMap((s): Step[] => {
+        if (isLoopBlock(s)) {
+          const [made, ...up] = this.#lifted(this.#liftedInside(s));
+          return [...up, made];
+        }
+        if (s.op === "if") return [{ ...s, yes: list(s.yes), no: list(s.no) }];
+        return s.op === "block" ? [{ ...s, body: list(s.body) }] : [s];
+      });
+    return { op: "block", body: [{ ...loop, body: list(loop.body) }] };
   }
 
   /** The loops inside of a nest, once more, for what is left. */
@@ -291,6 +356,15 @@ function isNest(steps: readonly Step[]): boolean {
   return steps.every((s) => s.op !== "fork" && (s.op === "loop" ? !hasLoop(s) : insides(s).every(isNest)));
 }
 
+/** Does a loop inside store something? */
+function storesInside(steps: readonly Step[], inLoop = false): boolean {
+  return steps.some(
+    (s) =>
+      (inLoop && s.op === "store") ||
+      insides(s).some((list) => storesInside(list, inLoop || s.op === "loop" || s.op === "fork")),
+  );
+}
+
 /** Does it prove something inside of an inner loop? */
 function helpsInside(steps: readonly Step[], proofs: Proofs, inLoop = false): boolean {
   return steps.some(
@@ -310,6 +384,7 @@ class Guard {
   readonly #ups: Id[];
   readonly #tests = new Set<Id>();
   readonly #proofs = new Map<Step, readonly boolean[]>();
+  readonly #sure = new Set<Step>();
 
   constructor(facts: Hoisting, counted: Counted, writes: Writes, isWhole: boolean) {
     this.#facts = facts;
@@ -324,6 +399,7 @@ class Guard {
     return {
       test: this.#corners.finish([...this.#ups, ...this.#tests]),
       proofs: this.#proofs,
+      sure: this.#sure,
       size: this.#tests.size,
     };
   }
@@ -390,16 +466,19 @@ class Guard {
       return true;
     });
     if (axes.some((now, axis) => now && !step.proved[axis])) this.#proofs.set(step, axes);
+    if (step.op === "load" && axes.every((now, axis) => now && !step.proved[axis])) this.#sure.add(step);
   }
 }
 
-/** The step, with the checks left out that hold anyway. */
-function proved(step: Step, proofs: Proofs): Step {
-  const axes = proofs.get(step);
+/** The step, with the checks left out that hold anyway. Learns which loads are sure. */
+function proved(step: Step, guard: Guarded, sure: WeakSet<Step>): Step {
+  const axes = guard.proofs.get(step);
   if (axes !== undefined && (step.op === "load" || step.op === "store")) {
-    return { ...step, proved: axes, index: step.index.map((i, d) => (axes[d] ? narrow(i) : i)) };
+    const made = { ...step, proved: axes, index: step.index.map((i, d) => (axes[d] ? narrow(i) : i)) };
+    if (guard.sure.has(step)) sure.add(made);
+    return made;
   }
-  const all = (steps: readonly Step[]) => steps.map((s) => proved(s, proofs));
+  const all = (steps: readonly Step[]) => steps.map((s) => proved(s, guard, sure));
   switch (step.op) {
     case "if":
       return { ...step, yes: all(step.yes), no: all(step.no) };

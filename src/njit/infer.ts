@@ -5,7 +5,6 @@
  */
 import type { DType } from "../dtype.ts";
 import { fail } from "../errors.ts";
-import { type OpName, ops } from "../ir/ops.ts";
 import {
   type Axes,
   anything,
@@ -86,6 +85,14 @@ export interface Typed {
   readonly isInside: (index: Expr, ref: ArrayRef, axis: number, env: Env) => boolean;
 }
 
+/** A range that nothing else gives: is it what a variable is known to be, where it is known? */
+const PROBE = wholes(0, 0);
+
+const isAlike = (a: Type, b: Type): boolean =>
+  a.kind === b.kind &&
+  a.weak === b.weak &&
+  (a.kind !== "number" || b.kind !== "number" || sameRange(a.range, b.range));
+
 /** Loops that count further are not said to end. */
 const FAR = 2 ** 40;
 
@@ -115,9 +122,12 @@ class Inference {
   readonly #sets: Sets;
   readonly #breaks = new Map<number, Flow[]>();
   readonly #continues = new Map<number, Flow[]>();
-  #before: Map<Stmt, Env> | null = null;
+  readonly #before = new Map<Stmt, Env>();
   readonly #atTest = new Map<Loop, Env>();
-  #grew = false;
+  /** By loop, in this round: what was known before it, and then in every turn. */
+  readonly #heads = new Map<Loop, { readonly start: Flow; readonly head: Flow }>();
+  /** Something that was read before holds another kind now, so that all is looked at once more. */
+  #changed = false;
 
   constructor(tree: Tree, args: readonly ArgumentType[]) {
     this.#tree = tree;
@@ -132,13 +142,14 @@ class Inference {
     const fresh = (): Flow => [...tree.variables.map(() => null), ...scalars];
     let round = 0;
     do {
-      this.#grew = false;
+      this.#changed = false;
+      this.#heads.clear();
+      this.#before.clear();
+      this.#atTest.clear();
       for (const state of this.#states) state.range = null;
       this.#walk(tree.body, fresh());
       if (++round > MOST_ROUNDS) fail("kernel", OPERATION, "the types of this function do not settle.");
-    } while (this.#grew);
-    this.#before = new Map();
-    this.#walk(tree.body, fresh());
+    } while (this.#changed);
     return {
       tree,
       args: this.#args,
@@ -185,11 +196,10 @@ class Inference {
       );
     }
     if (known === null || known.kind !== type.kind) {
-      const joined = known === null ? type : joinTypes(known, type, place);
-      if (known === null || joined.kind !== known.kind) {
-        state[side] = joined;
-        this.#grew = true;
-      }
+      const before = known === null && other === null ? null : this.#variableType(id, PROBE);
+      state[side] = known === null ? type : joinTypes(known, type, place);
+      // Nobody has read what had no value.
+      if (before !== null && !isAlike(before, this.#variableType(id, PROBE))) this.#changed = true;
     }
     const range = type.kind === "number" ? type.range : anything;
     state.range = state.range === null ? range : joinRanges(state.range, range);
@@ -202,7 +212,7 @@ class Inference {
     let env = start;
     for (const s of stmts) {
       if (env === null) return null;
-      this.#before?.set(s, [...env]);
+      this.#before.set(s, [...env]);
       env = this.#statement(s, env);
     }
     return env;
@@ -264,7 +274,9 @@ class Inference {
 
   #loop(loop: Loop, start: Flow): Flow | null {
     const limits = this.#limits(loop, start);
-    let head = start;
+    // In a loop inside of others this comes again and again, with more: what held before holds still.
+    const known = this.#heads.get(loop);
+    let head = known !== undefined && isWithin(known.start, start) ? meet(start, known.head)! : start;
     for (;;) {
       this.#breaks.set(loop.label, []);
       this.#continues.set(loop.label, []);
@@ -273,6 +285,7 @@ class Inference {
         : this.#turnFirst(loop, [...head]);
       const next = back === null ? head : head.map((r, id) => held(grown(r, back[id]), limits?.get(id)));
       if (next.every((r, id) => same(r, head[id]))) {
+        this.#heads.set(loop, { start: [...start], head });
         return this.#breaks.get(loop.label)!.reduce<Flow | null>(meet, exit);
       }
       head = next;
@@ -367,7 +380,7 @@ class Inference {
   #test(loop: Loop, env: Flow): void {
     if (loop.test === null) return;
     this.#type(loop.test, env);
-    if (this.#before !== null) this.#atTest.set(loop, [...env]);
+    this.#atTest.set(loop, [...env]);
   }
 
   /* Arrays ----------------------------------------------------------------------------------------------- */
@@ -444,8 +457,17 @@ class Inference {
       case "variable": {
         const range = env[expr.id];
         if (range === null) {
-          const { name } = this.#tree.variables[expr.id];
-          refuse(expr.place, `${name === "" ? "this" : `"${name}"`} may be read before it has a value.`);
+          const { name, end } = this.#tree.variables[expr.id];
+          if (end !== undefined) {
+            refuse(
+              end,
+              "this function may end here without a value, and its value is used.",
+              "Return a value here too: return -1.",
+            );
+          }
+          const what = name === "" ? "this" : `"${name}"`;
+          const remedy = name === "" ? undefined : `Give it a start: let ${name} = 0.`;
+          refuse(expr.place, `${what} may be read before it has a value.`, remedy);
         }
         return this.#variableType(expr.id, range);
       }
@@ -474,27 +496,39 @@ class Inference {
       case "big": {
         const type = asNumber(this.#type(expr.args[0], env));
         if (isBig(type)) return type;
-        if (type.kind !== "number" || !type.range.whole || type.range.nan) {
+        return elementType("i64");
+      }
+      case "asIntN":
+      case "asUintN": {
+        const type = this.#type(expr.args[0], env);
+        if (!isBig(type)) {
           refuse(
             expr.place,
-            "BigInt(x) needs a whole number, and x may be another.",
-            "Write BigInt(Math.trunc(x) | 0), or what else bounds it.",
+            `BigInt.${expr.op} takes a bigint, and this is ${describeKind(type.kind)}.`,
+            `Write BigInt.${expr.op}(64, BigInt(x)).`,
             "dtype",
           );
         }
-        return elementType("i64");
+        return elementType(expr.op === "asIntN" ? "i64" : "u64");
       }
       case "select": {
         const [test, a, b] = expr.args;
         this.#type(test, env);
         const yes = this.#narrow(test, true, [...env]) ?? env;
         const no = this.#narrow(test, false, [...env]) ?? env;
+        if ([a, b].some((e) => e.op === "argument" && this.#args[e.index]?.kind === "array")) {
+          refuse(
+            expr.place,
+            "this chooses between arrays.",
+            "Choose between their elements, c ? a[i] : b[i], or write if … else.",
+          );
+        }
         return joinTypes(this.#type(a, yes), this.#type(b, no), expr.place);
       }
       default: {
         const args = expr.args.map((a) => this.#type(a, env));
         if (expr.strict) checkStrict(args, expr.place);
-        const type = operationType(expr.op, args, expr.place, hasCount(expr.op, expr.args));
+        const type = operationType(expr.op, args, expr.place);
         return expr.op === "mul" || expr.op === "add" || expr.op === "sub"
           ? this.#flat(expr, type, env)
           : type;
@@ -618,7 +652,7 @@ class Inference {
         return refuse(
           place,
           `"${this.#tree.args[index].name}" is used as a number, and an array was given.`,
-          "Take an element: a.get(i), a[i].",
+          "Take an element: a.get(i), a[i]; a variable holds no array.",
           "value",
         );
       default:
@@ -753,13 +787,6 @@ function mayMeet(a: Type, b: Type): boolean {
   return a.kind === b.kind || (isNumber(a) && isNumber(b)) || (isBig(a) && isBig(b));
 }
 
-const hasCount = (op: OpName, args: readonly Expr[]): boolean => {
-  const last = args.at(-1);
-  return (
-    ops[op].rule !== "shift" || (last?.op === "literal" && Number(last.value) >= 0 && Number(last.value) < 64)
-  );
-};
-
 function checkStrict(args: readonly Type[], place: Place): void {
   const isBool = args.map((a) => a.kind === "bool");
   const bigs = args.map(isBig);
@@ -827,6 +854,13 @@ function meet(a: Flow | null, b: Flow | null): Flow | null {
 function grown(before: Range | null, next: Range | null): Range | null {
   return before === null || next === null ? null : before === next ? before : widen(before, next);
 }
+
+/** Is everything that was so of the first so of the second? */
+const isWithin = (a: Flow, b: Flow): boolean =>
+  a.every((r, id) => {
+    const s = b[id];
+    return r === s || s === null || (r !== null && sameRange(joinRanges(r, s), s));
+  });
 
 /** What grew, but not beyond what it can be. */
 const held = (r: Range | null, limit: Range | undefined): Range | null =>

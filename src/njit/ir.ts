@@ -7,7 +7,7 @@
  */
 import type { DType } from "../dtype.ts";
 import type { Program } from "../ir/node.ts";
-import type { Access, Place, ReductionOp } from "./tree.ts";
+import type { Access, Place, ReductionOp, Returns } from "./tree.ts";
 
 /** Input k of the program is the local `locals[k]`. */
 export interface Expression {
@@ -34,10 +34,16 @@ export interface ArrayInfo {
   written: boolean;
 }
 
-/** An access that may fail: where it stands, and on what. */
+/**
+ * What has to be looked at before an operation is an index of this array, which has one element: 0 is right. So what may fail is a load,
+ * wherever it stands.
+ */
+export const CHECKS = "(checks)";
+
+/** An access that may fail: where it stands, and on what; or a division of bigints, or BigInt(x). */
 export interface Site {
   readonly array: number;
-  readonly access: Access;
+  readonly access: Access | "/" | "BigInt";
   readonly place: Place;
 }
 
@@ -108,7 +114,7 @@ export interface LanesStep {
   readonly varying: ReadonlySet<number>;
   /** Those of them that grow evenly: their value in the first lane is kept as well, for addresses. */
   readonly even: ReadonlySet<number>;
-  /** By load and store: how much the index of each axis grows from lane to lane. */
+  /** By load and store: how much the index of each axis grows from lane to lane. Other loads have a place of their own in each. */
   readonly slopes: ReadonlyMap<Step, readonly number[]>;
   /** What is stored under a mask may be written around it as it was: nobody else writes there meanwhile. */
   readonly blends: boolean;
@@ -161,8 +167,7 @@ export interface Code {
   readonly unrolled: readonly { readonly place: Place; readonly turns: number }[];
   /** What is returned: scalars of these dtypes, or arguments as they are. */
   readonly results: readonly (DType | { readonly argument: number })[];
-  /** null: nothing is returned, 0: one value, n: a list of n. */
-  readonly returns: number | null;
+  readonly returns: Returns;
 }
 
 /** The steps inside a step, list by list. */

@@ -11,6 +11,8 @@ export function livenessOf(code: Code, isAsked: (step: Step) => boolean): Readon
   const found = new Map<Step, Liveness>();
   /** What is live where a break goes to, outermost first. */
   const targets: Set<number>[] = [];
+  /** What was live at the head of a loop when it was last come to: around it, more and more becomes live. */
+  const heads = new Map<Step, Set<number>>();
 
   const list = (steps: readonly Step[], after: ReadonlySet<number>): Set<number> => {
     let live = new Set(after);
@@ -42,13 +44,13 @@ export function livenessOf(code: Code, isAsked: (step: Step) => boolean): Readon
         return inner;
       }
       case "loop":
-        return turning(live, (after) => list(step.body, after), false);
+        return turning(step, live, (after) => list(step.body, after), false);
       case "lanes": {
         live.add(step.counter);
         const steps = [...step.body, ...step.after];
         return reading(
           step,
-          turning(live, (after) => list(steps, after), true),
+          turning(step, live, (after) => list(steps, after), true),
         );
       }
       case "fork": {
@@ -69,18 +71,21 @@ export function livenessOf(code: Code, isAsked: (step: Step) => boolean): Readon
 
   /** What is live at the head of a loop: what a turn reads, and what is read after it. */
   const turning = (
+    step: Step,
     after: Set<number>,
     turn: (after: Set<number>) => Set<number>,
     isOptional: boolean,
   ): Set<number> => {
-    const head = new Set(isOptional ? after : []);
+    const head = heads.get(step) ?? new Set<number>();
+    heads.set(step, head);
+    if (isOptional) for (const l of after) head.add(l);
     for (let size = -1; size !== head.size; ) {
       size = head.size;
       targets.push(head);
       for (const l of turn(isOptional ? head : after)) head.add(l);
       targets.pop();
     }
-    return head;
+    return new Set(head);
   };
 
   const reading = (step: Step, live: Set<number>): Set<number> => {

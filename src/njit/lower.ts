@@ -7,10 +7,12 @@ import { unreachable } from "../errors.ts";
 import { Builder } from "../ir/build.ts";
 import type { Id, Program } from "../ir/node.ts";
 import { type OpName, ops } from "../ir/ops.ts";
+import { whyInexact, whyRounded } from "./exact.ts";
 import { identityOf } from "./forks.ts";
 import type { Env, Typed } from "./infer.ts";
 import {
   type ArrayInfo,
+  CHECKS,
   type Code,
   type Expression,
   jumpsTo,
@@ -19,9 +21,17 @@ import {
   type Site,
   type Step,
 } from "./ir.ts";
-import { isInt, isLong, isUint } from "./range.ts";
-import { refuse } from "./refuse.ts";
-import type { ArrayRef, Expr, Loop, LoopPlan, Place, Stmt } from "./tree.ts";
+import { anything, isInt, isLong, isUint, type Range } from "./range.ts";
+import { refuse, textOf } from "./refuse.ts";
+import {
+  type ArrayRef,
+  type Expr,
+  expressionsOf,
+  type Loop,
+  type LoopPlan,
+  type Place,
+  type Stmt,
+} from "./tree.ts";
 import {
   asNumber,
   comparedType,
@@ -98,7 +108,9 @@ class Lowering {
     return stmts.flatMap((s) => {
       const env = this.#typed.before.get(s);
       if (env === undefined) return [];
-      const steps = this.#steps(s, env);
+      // A loop's test is computed in the loop.
+      const exprs = s.op === "loop" ? [] : expressionsOf(s);
+      const steps = [...exprs.flatMap((e) => this.#checks(e, env)), ...this.#steps(s, env)];
       // A loop's lines are told by what is in it.
       if (s.op !== "loop" && s.op !== "block") for (const step of steps) this.#places?.set(step, s.place);
       return steps;
@@ -131,6 +143,42 @@ class Lowering {
     }
   }
 
+  /** What has to be looked at before an expression is computed: divisors of bigints, and numbers that are to be some. */
+  #checks(expr: Expr, env: Env): Step[] {
+    if (!("args" in expr)) return [];
+    const { typeOf, narrowed } = this.#typed;
+    const [x, y, z] = expr.args;
+    const under = (test: Expr, sides: readonly (Expr | null)[]): Step[] => {
+      const [yes, no] = sides.map((side, k) => {
+        const known = narrowed(test, k === 0, env);
+        return side === null || known === null ? [] : this.#checks(side, known);
+      });
+      const before = this.#checks(test, env);
+      if (yes.length + no.length === 0) return before;
+      return [...before, { op: "if", test: this.#test(test, env), yes, no }];
+    };
+    if (expr.op === "select") return under(x, [y, z]);
+    if (expr.op === "and") return under(x, [y, null]);
+    if (expr.op === "or") return under(x, [null, y]);
+    const inner = expr.args.flatMap((a) => this.#checks(a, env));
+    if ((expr.op === "div" || expr.op === "rem") && isBig(typeOf(y, env))) {
+      if (y.op === "literal" && y.value !== 0n) return inner;
+      return [...inner, this.#check("/", expr.place, env, (p) => p.isZero(y))];
+    }
+    if (expr.op !== "big" || isBig(typeOf(x, env))) return inner;
+    const { kind, range } = asNumber(typeOf(x, env));
+    if (kind === "number" && range.whole && !range.nan) return inner;
+    return [...inner, this.#check("BigInt", expr.place, env, (p) => p.unlessLong(x))];
+  }
+
+  #check(access: Site["access"], place: Place, env: Env, index: (p: ProgramBuilder) => Id): Step {
+    const array = this.#checked;
+    const site = this.#sites.push({ array, access, place }) - 1;
+    const local = this.#once(CHECKS, "", "i32", () => {});
+    const p = new ProgramBuilder(this, env);
+    return { op: "load", local, array, index: [p.finish(index(p))], proved: [false], site };
+  }
+
   #inside(target: Target, write: () => Step[]): Step[] {
     this.#targets.push(target);
     const steps = write();
@@ -158,7 +206,7 @@ class Lowering {
     const why =
       !isCounted || !Number.isInteger(step)
         ? "its bounds are not known to be 32-bit integers"
-        : this.#whyInOrder(plan, env);
+        : this.#whyInOrder(plan, s, env);
     if (why !== null) return this.#loop(s, null, why);
     const limit = this.#locals.push({ name: "limit", dtype: "i32" }) - 1;
     const p = new ProgramBuilder(this, env);
@@ -177,15 +225,30 @@ class Lowering {
   }
 
   /** Why the types do not show what the plan takes for granted; null: they do. */
-  #whyInOrder({ assumptions, reductions }: LoopPlan, env: Env): string | null {
-    // Of counters inside, what is known everywhere.
-    const all = env.map((range, id) => range ?? this.#typed.variables[id]?.range ?? null);
-    for (const { is, expr } of assumptions) {
-      if (is === "nonzero") continue;
-      const { kind, range } = asNumber(this.#typed.typeOf(expr, all));
-      const holds = kind === "number" && !range.nan && (is === "whole" ? range.whole : isInt(range));
-      const { source, span } = expr.place;
-      if (!holds) return `${source.slice(span.start, span.end)} is not known to be a whole number`;
+  #whyInOrder({ assumptions, reductions }: LoopPlan, loop: Loop, env: Env): string | null {
+    const own = setIn(loop);
+    // Of what the turns set, what is known everywhere.
+    const ranges = (at: Env) => {
+      const all = at.map((range, id) => {
+        const known = this.#typed.variables[id]?.range ?? null;
+        return own.has(id) ? known : (range ?? known);
+      });
+      return (leaf: Expr): Range | null => {
+        const { kind, range } = asNumber(this.#typed.typeOf(leaf, all));
+        return kind === "number" ? range : null;
+      };
+    };
+    for (const a of assumptions) {
+      const at = a.is === "index" ? this.#typed.before.get(a.at) : env;
+      // What is not reached has no index.
+      if (a.is === "nonzero" || at === undefined) continue;
+      const rangeOf = ranges(at);
+      if (a.is === "int") {
+        if (isInt(rangeOf(a.expr) ?? anything)) continue;
+        return `${textOf(a.expr.place)} is not known to be a 32-bit integer`;
+      }
+      const why = a.is === "index" ? whyInexact(a.expr, rangeOf) : whyRounded(a.expr, rangeOf);
+      if (why !== null) return why;
     }
     for (const { variable, op } of reductions) {
       const { name, dtype } = this.#locals[variable];
@@ -215,7 +278,7 @@ class Lowering {
       const leave: Step = { op: "break", depth: this.#depthOf(label, "break") };
       const test: Step = { op: "if", test: below ?? this.#test(s.test, env), yes: [], no: [leave] };
       this.#places?.set(test, s.test.place);
-      return [...head, test];
+      return [...head, ...(below === null ? this.#checks(s.test, env) : []), test];
     };
     const body = this.#inside({ label, by: "break" }, () => {
       const turn = this.#inside(null, (): Step[] => {
@@ -307,6 +370,16 @@ class Lowering {
     });
     this.#arrayIds.set(key, this.#arrays.length - 1);
     return this.#arrays.length - 1;
+  }
+
+  /** The array whose one index is right where a check is. */
+  get #checked(): number {
+    const known = this.#arrayIds.get(CHECKS);
+    if (known !== undefined) return known;
+    const of = { dtype: "i32", rank: 1, unit: true, argument: null, length: 1, written: false } as const;
+    const id = this.#arrays.push({ name: CHECKS, ...of }) - 1;
+    this.#arrayIds.set(CHECKS, id);
+    return id;
   }
 
   #access(s: Stmt & { op: "load" | "store" }, env: Env): Step {
@@ -483,6 +556,11 @@ class ProgramBuilder {
         const x = this.value(expr.args[0]);
         return isBig(x.type) ? x : { id: b.cast("i64", x.id), type: elementType("i64") };
       }
+      case "asIntN":
+      case "asUintN": {
+        const type = typed.typeOf(expr, this.#env);
+        return { id: this.as(this.value(expr.args[0]), dtypeOf(type)), type };
+      }
       case "select":
         return this.#select(expr.args, expr.place);
       default: {
@@ -642,7 +720,11 @@ class ProgramBuilder {
     const all = (dtype: DType) => b.op(op, ...args.map((a) => this.as(a, dtype)));
     if (rule === "logic") return b.op(op, ...args.map((a) => this.truth(a)));
     if (op === "truthy") return this.truth(args[0]);
-    if (types.some(isBig)) return all(dtypeOf(rule === "compare" ? comparedType(types, place) : type));
+    if (types.some(isBig)) {
+      const dtype = dtypeOf(rule === "compare" ? comparedType(types, place) : type);
+      if (op === "div") return this.#quotient(this.as(args[0], dtype), this.as(args[1], dtype), dtype);
+      return op === "shl" || op === "shr" ? this.#shifted(op, this.as(args[0], dtype), args[1]) : all(dtype);
+    }
     switch (rule) {
       case "compare":
         if (args.every((a) => a.type.kind === "bool")) return all("bool");
@@ -672,6 +754,52 @@ class ProgramBuilder {
     }
     if (type.kind === "f32") return op === "fround" ? this.as(args[0], "f32") : all("f32");
     return all(this.#workingDType(op, args, type));
+  }
+
+  /** Towards zero, as JavaScript divides bigints. */
+  #quotient(x: Id, y: Id, dtype: DType): Id {
+    const { b } = this;
+    const whole = dtype === "u64" ? x : b.op("sub", x, b.op("rem", x, y));
+    return b.op("floorDivide", whole, y);
+  }
+
+  /** By any count, as JavaScript shifts bigints: beyond 63 nothing is left but the sign, and a negative one goes the other way. */
+  #shifted(op: "shl" | "shr", x: Id, by: Value): Id {
+    const { b } = this;
+    const dtype = b.dtypeOf(x);
+    const count = this.as(by, dtypeOf(by.type));
+    const counts = b.dtypeOf(count);
+    const int = (n: number) => b.constant(counts, BigInt(n));
+    const shift = (how: "shl" | "shr", k: Id): Id => {
+      const within = b.op(how, x, b.cast(dtype, b.op("min", k, int(63))));
+      const isSigned = how === "shr" && dtype === "i64";
+      return isSigned ? within : b.op("select", b.op("gt", k, int(63)), b.constant(dtype, 0n), within);
+    };
+    const node = b.nodes[count];
+    if (node.op === "const" && Number(node.value) >= 0 && Number(node.value) < 64)
+      return b.op(op, x, b.constant(dtype, BigInt(node.value)));
+    if (counts === "u64") return shift(op, count);
+    const back = b.op("neg", b.op("max", count, int(-64)));
+    const other = op === "shl" ? "shr" : "shl";
+    return b.op("select", b.op("lt", count, int(0)), shift(other, back), shift(op, count));
+  }
+
+  /** 1 if the bigint is 0n, else 0. */
+  isZero(expr: Expr): Id {
+    const { b } = this;
+    return b.cast("i32", b.op("not", this.truth(this.value(expr))));
+  }
+
+  /** 0 if the number is one of 64 bits, else the number. */
+  unlessLong(expr: Expr): Id {
+    const { b } = this;
+    const x = this.as(this.value(expr), "f64");
+    const isLong = b.op(
+      "and",
+      b.op("eq", b.op("trunc", x), x),
+      b.op("lt", b.op("abs", x), b.constant("f64", 2 ** 63)),
+    );
+    return b.op("select", isLong, b.constant("f64", 0), x);
   }
 
   /** Integers where operands and result are some, and are held as such. */

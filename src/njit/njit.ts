@@ -3,13 +3,14 @@
  * compiled for each combination of kinds, dtypes and ranks it is called with; sizes and strides are arguments.
  */
 import { engine } from "../engine.ts";
-import { fail, TensorError } from "../errors.ts";
+import { fail } from "../errors.ts";
 import { checkFunction, readOptions } from "../ops/arguments.ts";
 import { holding } from "../ops/strided.ts";
 import { Recent } from "../run/recent.ts";
 import type { WholeArray } from "../run/whole.ts";
 import type { Tensor } from "../tensor.ts";
 import {
+  accessError,
   type Bound,
   bindArgument,
   type Compiled,
@@ -26,7 +27,7 @@ import type { Code } from "./ir.ts";
 import { liftInvariants } from "./lift.ts";
 import { lowerCode } from "./lower.ts";
 import { parseTree } from "./parse.ts";
-import { type Handle, type Prange, prange } from "./plain.ts";
+import { type Handle, type Prange, plainError, prange } from "./plain.ts";
 import { printCode } from "./print.ts";
 import { OPERATION } from "./refuse.ts";
 import { loopsOf } from "./report.ts";
@@ -85,7 +86,10 @@ type Returned<R> = R extends Handle
 /** A compiled function. */
 export interface Njit<R = unknown> {
   (...args: NjitValue[]): R;
-  /** The function itself, uncompiled, with every index checked: the same result, slower, and open to a debugger. */
+  /**
+   * The function itself, uncompiled, with every index of its arguments checked: slower, and open to a debugger. The result is the
+   * same, but that bigints do not wrap and f32 elements are computed in f64.
+   */
   plain(...args: NjitValue[]): R;
   /**
    * The same function with an end: a call that takes too long, or that another thread wants to stop, throws a TensorError with the
@@ -95,7 +99,7 @@ export interface Njit<R = unknown> {
    * const forever = njit((t) => {
    *   while (t.get(0) >= 0) t.set([0], t.get(0) + 1);
    * });
-   * const brief = forever.with({ timeLimit: 1 });
+   * const brief = forever.with({ timeLimit: 10_000 });
    * const t = tensor([-1]);
    * brief(t);
    * t.item(); // → -1
@@ -228,16 +232,20 @@ export class NjitFunction {
       if (captured !== null) named[captured] = handles[i];
     });
     // The function may let go of its arguments while it runs.
-    const result = holding(tensors, () =>
-      (this.#fn as (...args: unknown[]) => unknown)(...handles.slice(0, this.tree.given), named),
-    );
+    const result = holding(tensors, () => {
+      try {
+        return (this.#fn as (...args: unknown[]) => unknown)(...handles.slice(0, this.tree.given), named);
+      } catch (error) {
+        throw plainError(error);
+      }
+    });
     const given = (value: unknown): unknown => {
       const at = typeof value === "object" && value !== null ? handles.indexOf(value) : -1;
       if (at < 0) return value;
       const b = bound[at];
       return b.kind === "tensor" ? b.tensor : b.kind === "typed" ? b.array : value;
     };
-    if (this.tree.returns === null) return undefined;
+    if (this.tree.returns === "nothing") return undefined;
     return Array.isArray(result) ? result.map(given) : given(result);
   }
 
@@ -249,8 +257,7 @@ export class NjitFunction {
       return interpretOn(code, bound);
     } catch (error) {
       if (!(error instanceof AccessError)) throw error;
-      const { index, axis } = error.failure;
-      throw new TensorError("index", `index ${index} is wrong for axis ${axis}`);
+      throw accessError(code, error.failure);
     }
   }
 
@@ -259,8 +266,12 @@ export class NjitFunction {
     return hoistChecks(liftInvariants(reuseLoads(proveIndices(lowered))));
   }
 
+  typesFor(args: readonly unknown[]): ArgumentType[] {
+    return this.#bind(args).map((b) => b.type);
+  }
+
   codeFor(args: readonly unknown[]): Code {
-    return this.code(this.#bind(args).map((b) => b.type));
+    return this.code(this.typesFor(args));
   }
 
   compiled(bound: readonly Bound[], guarded = false): Compiled {

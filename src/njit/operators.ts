@@ -335,7 +335,11 @@ export abstract class Operators extends Writer {
       case "~":
         return value(this.op("bitNot", [this.value(node.argument, scope)], place));
       default:
-        return this.refuse(node, `cannot compile \`${node.operator}\`.`);
+        return this.refuse(
+          node,
+          `cannot compile \`${node.operator}\`.`,
+          node.operator === "typeof" ? "Decide before the call: make a function for each kind." : undefined,
+        );
     }
   }
 

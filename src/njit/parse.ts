@@ -6,6 +6,7 @@
  */
 import { describe, TensorError } from "../errors.ts";
 import { builtinName } from "../frontend/builtins.ts";
+import { lowerFunction } from "../frontend/lower.ts";
 import { declaredNames, propertyName, varNames } from "../frontend/names.ts";
 import {
   type AnyFunction,
@@ -18,8 +19,9 @@ import {
   spanOf,
   type VariableDeclaration,
 } from "../frontend/parse.ts";
-import { isRefusal, refusalMessage } from "../frontend/refusal.ts";
+import { isRefusal, type Refusal, refusalMessage } from "../frontend/refusal.ts";
 import { isKernelLike } from "../frontend/template.ts";
+import { ownGlobals } from "../ops/probe.ts";
 import { Elements } from "./elements.ts";
 import { planLoops } from "./races.ts";
 import { OPERATION, refuse } from "./refuse.ts";
@@ -29,6 +31,7 @@ import {
   type Captures,
   endsIn,
   type Frame,
+  goesThrough,
   leavesBy,
   limits,
   type Of,
@@ -42,12 +45,18 @@ export function parseTree(fn: AnyFunction | string, captures: Captures): Tree {
   const parsed = parseFunction(fn);
   if (isRefusal(parsed)) throw new TensorError("kernel", refusalMessage(OPERATION, parsed));
   try {
-    return new Reader(parsed, captures).run();
+    return new Reader(parsed, captures, fn).run();
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     const span = spanOf(parsed.node, parsed.shift);
     return refuse({ source: parsed.source, span }, "cannot compile this function; it is nested too deeply.");
   }
+}
+
+/** Why a function of numbers is not what it reads as; null: it is, or it is none. */
+function ownGlobalsIn(fn: AnyFunction): Refusal | null {
+  const template = lowerFunction(fn);
+  return isRefusal(template) ? null : ownGlobals(fn, template);
 }
 
 class Reader extends Elements {
@@ -58,8 +67,7 @@ class Reader extends Elements {
     const frame: Frame = { node, label: null, results: null, form: null };
     this.frames.push(frame);
     this.runBody(node, scope, frame);
-    const returns =
-      frame.form === null || frame.form === "nothing" ? null : frame.form === "one" ? 0 : frame.form;
+    this.checkEnd(node, frame);
     const tree = {
       name,
       source,
@@ -68,7 +76,7 @@ class Reader extends Elements {
       variables: this.variables,
       arrays: this.arrays,
       body: this.out,
-      returns,
+      returns: frame.form ?? ("nothing" as const),
     };
     return { ...tree, plans: planLoops(tree) };
   }
@@ -136,6 +144,7 @@ class Reader extends Elements {
       this.refuse(node, `the function expects a captured value "${key}".`, `Pass it: njit(fn, { ${key} }).`);
     }
     const value = this.captures[key];
+    if (value === this.itself) this.refuseRecursion(node);
     if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") {
       return { kind: "value", expr: { op: "literal", value, place: this.place(node) } };
     }
@@ -145,6 +154,13 @@ class Reader extends Elements {
       if (builtin !== null) return { kind: "builtin", name: builtin };
       const parsed = parseFunction(value);
       if (isRefusal(parsed)) return this.refuse(node, `captured function "${key}": ${parsed.reason}`);
+      const own = ownGlobalsIn(value as AnyFunction);
+      if (own !== null)
+        return this.refuse(
+          node,
+          `captured function "${key}": ${own.reason}`,
+          "Capture what it calls, by another name, and write it inside of this function.",
+        );
       return { kind: "function", fn: { node: parsed.node, scope: new Scope(null), text: textOf(parsed) } };
     }
     if (typeof value === "object" && value !== null) {
@@ -171,6 +187,16 @@ class Reader extends Elements {
     }
     this.hoist(body.body, inner);
     this.statements(body.body, inner);
+  }
+
+  /** A function that returns values does so on every path: its end is not one. */
+  protected checkEnd(node: FunctionNode, { form }: Frame): void {
+    if (form === null || form === "nothing" || !goesThrough(this.out)) return;
+    this.refuse(
+      endOf(node),
+      "the function may end here without a value, and returns one elsewhere.",
+      `Return a value at the end too: ${form === "one" ? "return -1" : `return a list of ${form}`}.`,
+    );
   }
 
   /** A return: its values are kept, and the function is left. */
@@ -208,6 +234,13 @@ class Reader extends Elements {
 
   /** What a function gives back: a scalar, or one of its arguments as it is. */
   protected asResult(val: Val, node: Positioned): Expr {
+    if (val.kind === "array") {
+      this.refuse(
+        node,
+        "cannot return an array of the function's own.",
+        "Return its elements, [w[0], w[1]], or write them into an argument.",
+      );
+    }
     return val.kind === "argument"
       ? { op: "argument", index: val.index, place: this.place(node) }
       : this.asExpr(val, node);
@@ -216,11 +249,7 @@ class Reader extends Elements {
   protected callFunction(fn: InnerFunction, args: readonly Val[], call: CallExpression): Val {
     const { node } = fn;
     if (this.frames.some((f) => f.node === node)) {
-      this.refuse(
-        call,
-        "cannot compile a function that calls itself.",
-        "Write a loop, with a small array as a stack.",
-      );
+      this.refuseRecursion(call);
     }
     if (this.frames.length > limits.calls) this.refuse(call, "calls are nested too deeply.");
     if (node.async || node.generator)
@@ -238,7 +267,11 @@ class Reader extends Elements {
         if (val.kind === "nothing") val = this.expression(param.right, scope);
       }
       if (target.type !== "Identifier")
-        this.refuse(param, "cannot compile this parameter; only plain names.");
+        this.refuse(
+          param,
+          "cannot compile this parameter; a function that is called has plain names.",
+          "Captured values are named by the function that calls it: pass them as arguments.",
+        );
       scope.names.set(target.name, { kind: "pending", constant: false });
       this.declare(scope, target, val, param);
     });
@@ -250,6 +283,10 @@ class Reader extends Elements {
     this.runBody(node, scope, frame);
     this.frames.pop();
     const body = this.out;
+    // Refused where the value is read.
+    if (frame.results !== null && goesThrough(body)) {
+      for (const id of frame.results) this.variables[id].end = this.place(endOf(node));
+    }
     this.out = around;
     this.text = outer;
     const last = body.at(-1);
@@ -346,7 +383,8 @@ class Reader extends Elements {
         this.prange(s, names, scope);
         return;
       case "LabeledStatement":
-        this.statement(s.body, scope, [...names, s.label.name]);
+        if (takesLabels.has(s.body.type)) this.statement(s.body, scope, [...names, s.label.name]);
+        else this.labelled(s, [...names, s.label.name], () => this.block([s.body], scope));
         return;
       case "BreakStatement":
       case "ContinueStatement":
@@ -480,7 +518,11 @@ class Reader extends Elements {
     const end = bounds.length > 1 ? bounds[1] : bounds[0];
     const step = bounds[2] ?? this.literal(1, right);
     if (step.op !== "literal" || typeof step.value !== "number" || !(step.value > 0)) {
-      this.refuse(args[2] ?? right, "the step of prange is a literal above 0.");
+      this.refuse(
+        args[2] ?? right,
+        "the step of prange is a literal above 0.",
+        "Count upwards, and turn it round inside: const j = n - 1 - i; or write a plain for loop.",
+      );
     }
     const label = this.labels++;
     const place = this.place(s);
@@ -540,3 +582,12 @@ class Reader extends Elements {
     }
   }
 }
+
+/** Statements that know what a jump to their labels means. */
+const takesLabels: ReadonlySet<string> = new Set([
+  ..."BlockStatement ForStatement WhileStatement DoWhileStatement ForOfStatement LabeledStatement".split(" "),
+]);
+
+/** The brace at the end of a function, or its expression. */
+const endOf = ({ body }: FunctionNode): Positioned =>
+  body.type === "BlockStatement" ? { start: body.end - 1, end: body.end } : body;

@@ -84,6 +84,27 @@ export function indexError(
   return new TensorError("index", `${fact}${more}\n  ${remedy}`);
 }
 
+/** The error of a division by 0n, or of a number that is no bigint. */
+export function bigintError(what: "/" | "BigInt", x: unknown, more = ""): TensorError {
+  const [fact, remedy] =
+    what === "/"
+      ? ["njit: a bigint is divided by 0n.", "Ask before: b === 0n ? 0n : a / b."]
+      : [
+          `BigInt: ${shown(x)} is no whole number of 64 bits.`,
+          "Write BigInt(Math.trunc(x)), of an x below 2^63.",
+        ];
+  return new TensorError("value", `${fact}${more}\n  ${remedy}`);
+}
+
+/** What the function itself threw, as compiled code says it. */
+export function plainError(error: unknown): unknown {
+  if (!(error instanceof RangeError)) return error;
+  // "Division by zero", "BigInt division by zero", "0 is an invalid divisor value."
+  if (/divi/i.test(error.message)) return bigintError("/", 0);
+  const [x] = /-?(?:[\d.]+(?:e[+-]?\d+)?|Infinity)|NaN/.exec(error.message) ?? ["a number"];
+  return bigintError("BigInt", x);
+}
+
 /** A typed array whose every index is checked. */
 export function checkedArray<T extends ArrayBufferView>(array: T, ask: (() => void) | null = null): T {
   const { bytes } = dtypes[dtypeOfArray(array)!];

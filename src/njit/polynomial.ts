@@ -43,6 +43,10 @@ export function numberOf(p: Polynomial): number | null {
   return p.size === 1 ? (p.get("") ?? null) : null;
 }
 
+/** Numbers that can be added up a few times, and are exact. */
+const SMALL = 2 ** 45;
+export const isSmall = (p: Polynomial): boolean => [...p.values()].every((c) => Math.abs(c) <= SMALL);
+
 export const isZero = (p: Polynomial): boolean => p.size === 0;
 export const equal = (a: Polynomial, b: Polynomial): boolean => isZero(plus(a, b, -1));
 

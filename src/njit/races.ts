@@ -14,6 +14,7 @@ import {
   constant,
   equal,
   factorsOf,
+  isSmall,
   leastOf,
   numberOf,
   type Polynomial,
@@ -22,18 +23,19 @@ import {
   split,
   times,
 } from "./polynomial.ts";
-import { refuse } from "./refuse.ts";
-import type {
-  ArrayRef,
-  Assumption,
-  Expr,
-  Loop,
-  LoopPlan,
-  Place,
-  Reduction,
-  ReductionOp,
-  Stmt,
-  Tree,
+import { refuse, textOf } from "./refuse.ts";
+import {
+  type ArrayRef,
+  type Assumption,
+  type Expr,
+  expressionsOf,
+  type Loop,
+  type LoopPlan,
+  type Place,
+  type Reduction,
+  type ReductionOp,
+  type Stmt,
+  type Tree,
 } from "./tree.ts";
 
 /** The plan of each prange loop; throws where iterations are not independent. */
@@ -70,26 +72,6 @@ function eachStmt(stmts: readonly Stmt[], visit: (s: Stmt) => void): void {
   for (const s of stmts) {
     visit(s);
     for (const list of listsOf(s)) eachStmt(list, visit);
-  }
-}
-
-/** The expressions of a statement itself. */
-function expressionsOf(s: Stmt): readonly Expr[] {
-  switch (s.op) {
-    case "set":
-      return [s.value];
-    case "load":
-      return s.index;
-    case "store":
-      return [...s.index, s.value];
-    case "if":
-      return [s.test];
-    case "loop":
-      return s.test === null ? [] : [s.test];
-    case "return":
-      return s.values;
-    default:
-      return [];
   }
 }
 
@@ -151,6 +133,8 @@ class LoopCheck {
   readonly #ownReads: ReadonlyMap<number, number>;
   readonly #atoms = new Map<string, Atom>([[COUNTER, { kind: "counter" }]]);
   readonly #assumptions = new Map<string, Assumption>();
+  /** Axes whose indices must be exact. */
+  readonly #indices = new Map<AccessStmt, ReadonlySet<number>>();
   readonly #inner: ReadonlyMap<number, Loop>;
   /** Variables whose polynomial is being made. */
   readonly #open = new Set<number>();
@@ -261,8 +245,9 @@ class LoopCheck {
       this.#polynomial(store.index[d]),
       this.#polynomial(other.index[d]),
     ]);
-    const isApart = axes.some(([s, o]) => s !== null && o !== null && this.#isApart(s, o));
-    if (!isApart) this.#refusePair(store, other, axes);
+    const axis = axes.findIndex(([s, o]) => s !== null && o !== null && this.#isApart(s, o));
+    if (axis < 0) this.#refusePair(store, other, axes);
+    for (const at of [store, other]) this.#assumeIndex(at, axis);
   }
 
   /** Do the two indices differ whenever their iterations do? */
@@ -287,6 +272,7 @@ class LoopCheck {
       this.#bound(a.rest, b.rest, false, signOf),
     ];
     if (most === null || least === null) return false;
+    if (!isSmall(step)) return false;
     const [c, top, bottom] = [numberOf(step), numberOf(most), numberOf(least)];
     if (c !== null) {
       if (c === 0 || top === null || bottom === null) return false;
@@ -313,7 +299,7 @@ class LoopCheck {
   /** The most, or least, that a - b can be, each with inner counters of its own; null: nothing bounds it. */
   #bound(a: Polynomial, b: Polynomial, isMost: boolean, signOf: (x: string) => Sign): Polynomial | null {
     const [x, y] = [this.#extreme(a, isMost, signOf), this.#extreme(b, !isMost, signOf)];
-    return x === null || y === null ? null : plus(x, y, -1);
+    return x === null || y === null ? null : small(plus(x, y, -1));
   }
 
   #extreme(p: Polynomial, isMost: boolean, signOf: (x: string) => Sign): Polynomial | null {
@@ -333,6 +319,7 @@ class LoopCheck {
       const product = times(parts.factor, to);
       if (product === null) return null;
       left = plus(parts.rest, product);
+      if (!isSmall(left)) return null;
     }
     return null;
   }
@@ -353,8 +340,8 @@ class LoopCheck {
     const lo = first?.op === "set" ? this.#polynomial(first.value) : null;
     const hi = this.#polynomial(end);
     if (lo === null || hi === null) return null;
-    this.#assumeWhole((first as Stmt & { op: "set" }).value);
-    this.#assumeWhole(end);
+    this.#assumeBound((first as Stmt & { op: "set" }).value);
+    this.#assumeBound(end);
     return { lo, hi };
   }
 
@@ -380,6 +367,11 @@ class LoopCheck {
   /* Indices ---------------------------------------------------------------------------------------------- */
 
   #polynomial(expr: Expr): Polynomial | null {
+    const p = this.#unfolded(expr);
+    return p === null ? null : small(p);
+  }
+
+  #unfolded(expr: Expr): Polynomial | null {
     switch (expr.op) {
       case "literal":
         return typeof expr.value === "number" && Number.isFinite(expr.value) ? constant(expr.value) : null;
@@ -401,13 +393,18 @@ class LoopCheck {
         return a === null || b === null ? null : times(a, b);
       }
       case "bitOr": {
-        const [x, y] = expr.args;
-        if (y.op !== "literal" || y.value !== 0 || this.#isFixed(expr)) break;
-        this.#assume("int", x);
-        return this.#polynomial(x);
+        if (!this.#isCut(expr)) break;
+        this.#assume("int", expr.args[0]);
+        return this.#polynomial(expr.args[0]);
       }
     }
     return this.#named(expr);
+  }
+
+  /** x | 0, which stands for x. */
+  #isCut(expr: Expr & { args: readonly Expr[] }): boolean {
+    const [, y] = expr.args;
+    return expr.op === "bitOr" && y.op === "literal" && y.value === 0 && !this.#isFixed(expr);
   }
 
   /** An atom for what is no sum or product. */
@@ -423,21 +420,41 @@ class LoopCheck {
   #variable(expr: Expr & { op: "variable" }): Polynomial | null {
     const { id } = expr;
     if (id === this.#loop.parallel.counter) return atom(COUNTER);
-    const sets = this.#facts.sets.get(id) ?? [];
     const inner = this.#inner.get(id);
     if (inner !== undefined) return this.#innerCounter(id, inner, expr);
-    const [only] = sets;
-    if (sets.length === 1 && only.op === "set" && !this.#open.has(id)) {
-      const isInside = this.#own.has(id);
-      // Set once, of what nobody changes: it stands for that.
-      if (isInside || this.#isStable(only.value)) {
-        this.#open.add(id);
-        const p = this.#polynomial(only.value);
-        this.#open.delete(id);
-        if (p !== null) return p;
-      }
+    const value = this.#standsFor(id);
+    if (value !== null) {
+      this.#open.add(id);
+      const p = this.#polynomial(value);
+      this.#open.delete(id);
+      if (p !== null) return p;
     }
     return this.#named(expr);
+  }
+
+  /** What a variable is that is set once, of what nobody changes; null: it is not so simple. */
+  #standsFor(id: number): Expr | null {
+    const [only, ...more] = this.#facts.sets.get(id) ?? [];
+    if (only?.op !== "set" || more.length > 0 || this.#open.has(id)) return null;
+    return this.#own.has(id) || this.#isStable(only.value) ? only.value : null;
+  }
+
+  /** The sums and products that a polynomial was made of, down to its atoms. */
+  #algebraOf(expr: Expr): Expr {
+    if (expr.op === "variable") {
+      const { id } = expr;
+      if (id === this.#loop.parallel.counter || this.#inner.has(id)) return expr;
+      const value = this.#standsFor(id);
+      if (value === null) return expr;
+      this.#open.add(id);
+      const made = this.#algebraOf(value);
+      this.#open.delete(id);
+      return made;
+    }
+    if (!("args" in expr)) return expr;
+    if (this.#isCut(expr)) return this.#algebraOf(expr.args[0]);
+    if (!algebra.has(expr.op)) return expr;
+    return { ...expr, args: expr.args.map((a) => this.#algebraOf(a)) } as Expr;
   }
 
   #innerCounter(id: number, loop: Loop, expr: Expr): Polynomial | null {
@@ -480,8 +497,8 @@ class LoopCheck {
           : null;
     if (known === null) return null;
     // A number below another is below it by one only if both are whole.
-    this.#assumeWhole(first.value);
-    this.#assumeWhole(bound);
+    this.#assumeBound(first.value);
+    this.#assumeBound(bound);
     return known;
   }
 
@@ -511,13 +528,21 @@ class LoopCheck {
     return !("args" in expr) || expr.args.every((a) => this.#isStable(a));
   }
 
-  #assumeWhole(expr: Expr): void {
-    const isKnown =
-      expr.op === "size" || expr.op === "rank" || (expr.op === "literal" && Number.isInteger(expr.value));
-    if (!isKnown) this.#assume("whole", expr);
+  /** Numbers are doubles: what holds of polynomials holds of them where none was rounded. */
+  #assumeBound(given: Expr): void {
+    const expr = this.#algebraOf(given);
+    this.#assumptions.set(`bound ${textKey(expr)}`, { is: "bound", expr });
   }
 
-  #assume(is: Assumption["is"], expr: Expr): void {
+  #assumeIndex(at: AccessStmt, axis: number): void {
+    const known = this.#indices.get(at);
+    if (known?.has(axis)) return;
+    this.#indices.set(at, new Set([...(known ?? []), axis]));
+    const expr = this.#algebraOf(at.index[axis]);
+    this.#assumptions.set(`index ${this.#assumptions.size}`, { is: "index", expr, at });
+  }
+
+  #assume(is: "int" | "nonzero", expr: Expr): void {
     const known = this.#spelledOut(expr);
     this.#assumptions.set(`${is} ${textKey(known)}`, { is, expr: known });
   }
@@ -541,7 +566,7 @@ class LoopCheck {
     axes: readonly (readonly (Polynomial | null)[])[],
   ): never {
     const i = this.#counterName;
-    const shared = this.#textOf(other);
+    const shared = this.#textOf(other, store);
     const isSame = store === other || equalIndices(store, other);
     const reads =
       other.op === "load" ||
@@ -555,7 +580,7 @@ class LoopCheck {
       const back = distance > 0 ? `${i} - ${distance}` : `${i} + ${-distance}`;
       return refuse(
         other.place,
-        `iterations ${i} and ${back} of this prange loop share ${this.#nameOf(store)}[…]: one writes ${this.#textOf(store)}, the other ${other.op === "load" ? "reads" : "writes"} ${shared}.`,
+        `iterations ${i} and ${back} of this prange loop share ${this.#nameOf(store)}[…]: one writes ${this.#textOf(store, other)}, the other ${other.op === "load" ? "reads" : "writes"} ${shared}.`,
         other.op === "load"
           ? "Read from one array and write to another, or write a plain for loop: its iterations run in order."
           : `${ownElement}, or write a plain for loop.`,
@@ -572,7 +597,7 @@ class LoopCheck {
     }
     const depends = axes.some(
       ([s]) =>
-        s !== null && [...atomsOf(s)].some((x) => this.#atoms.get(x)!.kind !== "fixed" && this.#tells(x)),
+        s === null || [...atomsOf(s)].some((x) => this.#atoms.get(x)!.kind !== "fixed" && this.#tells(x)),
     );
     if (isSame && !depends) {
       return refuse(
@@ -585,7 +610,7 @@ class LoopCheck {
       other.place,
       isSame
         ? `two iterations of this prange loop may share ${shared}; whether they do cannot be told.`
-        : `two iterations of this prange loop may share ${this.#nameOf(store)}[…]: one writes ${this.#textOf(store)}, the other ${other.op === "load" ? "reads" : "writes"} ${shared}.`,
+        : `two iterations of this prange loop may share ${this.#nameOf(store)}[…]: one writes ${this.#textOf(store, other)}, the other ${other.op === "load" ? "reads" : "writes"} ${shared}.`,
       `${sum}${ownElement}; ${optOut}`,
     );
   }
@@ -636,15 +661,35 @@ class LoopCheck {
     return (array.kind === "local" ? arrays[array.index].name : args[array.index].name) || "the array";
   }
 
-  #textOf(access: AccessStmt): string {
-    const texts = access.index.map(({ place: { source, span } }) =>
-      source.slice(span.start, span.end).replace(/\s+/g, " "),
-    );
+  /** As it is written; where another is written alike, as what its names stand for. */
+  #textOf(access: AccessStmt, other = access): string {
+    const written = (a: AccessStmt) => a.index.map((e) => textOf(e.place)).join();
+    const isAlike = access !== other && written(access) === written(other) && !equalIndices(access, other);
+    const texts = access.index.map((e) => {
+      const meant = isAlike && e.op === "variable" ? this.#argumentOf(e.id) : e;
+      return textOf(meant.place).replace(/\s+/g, " ");
+    });
     return `${this.#nameOf(access)}[${texts.map((t) => (t.length > 40 ? "…" : t)).join(", ")}]`;
+  }
+
+  /** What was given to the parameter of a function that was written out. */
+  #argumentOf(id: number): Expr {
+    let expr = this.#definition(id);
+    while (expr.op === "variable" && this.#facts.sets.has(expr.id)) {
+      const next = this.#definition(expr.id);
+      if (next.op === "variable" && next.id === expr.id) break;
+      expr = next;
+    }
+    return expr;
   }
 }
 
 /* Small things ------------------------------------------------------------------------------------------- */
+
+const small = (p: Polynomial): Polynomial | null => (isSmall(p) ? p : null);
+
+/** What polynomials look through. */
+const algebra: ReadonlySet<string> = new Set(["number", "neg", "add", "sub", "mul"]);
 
 function accessesOf(stmts: readonly Stmt[]): Map<string, AccessStmt[]> {
   const found = new Map<string, AccessStmt[]>();

@@ -12,6 +12,9 @@ export function lineOf({ source, span }: Place): number {
   return line;
 }
 
+/** What stands there. */
+export const textOf = ({ source, span }: Place): string => source.slice(span.start, span.end);
+
 /** Throws `njit: <reason>`, the line with a caret, and the remedy. */
 export function refuse(place: Place, reason: string, remedy?: string, code: ErrorCode = "kernel"): never {
   throw new TensorError(code, withCaret(`${OPERATION}: ${reason}`, place.source, place.span, remedy));

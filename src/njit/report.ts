@@ -80,7 +80,7 @@ const isInside = (a: Place, b: Place): boolean =>
 /** The lanes that come before a loop, under a test or not. */
 function lanesOf(step: Step | undefined): LanesStep | null {
   if (step?.op === "lanes") return step;
-  return step?.op === "if" && step.yes[0]?.op === "lanes" ? step.yes[0] : null;
+  return step?.op === "if" ? lanesOf(step.yes[0]) : null;
 }
 
 const isLoop = (step: Step): boolean => step.op === "loop" || step.op === "fork" || step.op === "lanes";

@@ -5,6 +5,10 @@
  *
  * A local that grows evenly is kept twice: by lanes, and as a scalar that is its value in the first lane, from which
  * addresses are made.
+ *
+ * Where lanes leave a loop or a block without each other, a mask says who is still in it; the loop goes on as long as there is
+ * one. An element that each lane has at a place of its own is loaded lane by lane; where one of these places is outside, the
+ * whole group is left to the loop that follows, which comes to it in its order.
  */
 import { type DType, dtypes, isInteger } from "../dtype.ts";
 import { unreachable } from "../errors.ts";
@@ -18,10 +22,19 @@ import { shapeOf } from "../wasm/program/lower.ts";
 import { boolMask, loadLanes, loadNarrow, packed, storeLanes } from "../wasm/program/memory.ts";
 import { ScalarCode, type SlowFunctions } from "../wasm/program/scalar.ts";
 import { registersOf, VectorCode } from "../wasm/program/vector.ts";
-import { type Code, type Expression, expressionsOf, type LanesStep, type Step } from "./ir.ts";
+import {
+  type Code,
+  type Expression,
+  eachStep,
+  expressionsOf,
+  isLoopBlock,
+  type LanesStep,
+  type LoopStep,
+  type Step,
+} from "./ir.ts";
 import { lowered } from "./lanes.ts";
-import { countMentions } from "./outline.ts";
-import { expressionKey } from "./vectorize.ts";
+import { countMentions, escapes } from "./outline.ts";
+import { diverges, expressionKey, isMuch } from "./vectorize.ts";
 
 /** What the scalar emitter does for this one. */
 export interface ScalarSide {
@@ -32,17 +45,33 @@ export interface ScalarSide {
   push(e: Expression): void;
   /** Leaves the address on the stack and gives what is to be added; no index is checked. */
   address(step: Access): number;
-  /** Leaves the byte stride of an axis on the stack. */
+  /** Leaves the byte stride of an axis on the stack, or its size. */
   stride(array: number, axis: number): void;
+  size(array: number, axis: number): void;
+  /** Leaves the address of an array on the stack and gives what is to be added. */
+  base(array: number): number;
   step(step: Step): void;
+  /** At the start of a turn: is this still wanted? */
+  ask(loop: LoopStep): void;
 }
 
 type Access = Step & { readonly op: "load" | "store" };
 
-/** Masks over lanes of 32 bits or of 64: what was made, the other form when somebody needs it. */
+/** Masks over lanes of 32 bits or of 64: what was made, the other form when somebody needs it, or beforehand. */
 interface Mask {
   readonly regs: readonly Local[];
   readonly wide: boolean;
+  readonly other?: readonly Local[];
+}
+
+/** A block or a loop that lanes leave one by one: those that are in it, as a mask of 32-bit lanes that changes. */
+interface Region {
+  readonly live: readonly Local[];
+}
+
+interface Target {
+  readonly label: Label | null;
+  readonly region: Region | null;
 }
 
 const is64 = (d: DType): boolean => dtypes[d].bytes === 8;
@@ -66,7 +95,13 @@ class LaneEmitter {
   readonly #splats = new Map<number, Local>();
   /** Bytes from lane to lane, of accesses with strides. */
   readonly #byteSteps = new Map<Step, Local>();
-  readonly #labels: Label[] = [];
+  readonly #labels: Target[] = [];
+  /** Where a group goes that the loop has to do. */
+  #bail: Label | null = null;
+  /** Lanes of the group that were outside. */
+  #outside: Local | null = null;
+  /** How often a turn sets each local. */
+  readonly #writes: ReadonlyMap<number, number>;
   /** Elements that were loaded in this turn and not stored to since, by place. */
   readonly #loaded = new Map<string, readonly Local[]>();
   /** Locals that have a value in this turn. */
@@ -78,6 +113,7 @@ class LaneEmitter {
     this.#code = code;
     this.#step = step;
     this.#unroll = step.width / 4;
+    this.#writes = countMentions([...step.body, ...step.after]).writes;
   }
 
   run(): void {
@@ -92,11 +128,22 @@ class LaneEmitter {
       this.#s.push(bound);
       f.i32(need).op("i32.sub").set(limit);
       this.#before();
-      f.loop((again) => {
-        this.#counters();
-        this.#steps(body, null);
-        if (after.length > 0) this.#inOrder(after);
-        f.get(i).i32(width).op("i32.add").tee(i).get(limit).op("i32.le_s").brIf(again);
+      let isChecked = false;
+      eachStep(body, (s) => {
+        isChecked ||= s.op === "load" && !s.proved.every(Boolean);
+      });
+      if (isChecked) {
+        this.#outside = f.local("v128");
+        f.v128(i32x4(0, 0, 0, 0)).set(this.#outside);
+      }
+      f.block((bail) => {
+        this.#bail = bail;
+        f.loop((again) => {
+          this.#counters();
+          this.#steps(body, null);
+          if (after.length > 0) this.#inOrder(after);
+          f.get(i).i32(width).op("i32.add").tee(i).get(limit).op("i32.le_s").brIf(again);
+        });
       });
       f.release(limit);
     });
@@ -142,8 +189,7 @@ class LaneEmitter {
         const inner = step.op === "if" ? [...step.yes, ...step.no] : step.body;
         if (this.#isSplat(inner, id)) return true;
       }
-      const values = step.op === "store" ? [step.value] : step.op === "load" ? [] : expressionsOf(step);
-      return values.some((e) => {
+      return this.#byLanes(step).some((e) => {
         if (!e.locals.includes(id) || !e.locals.some((l) => varying.has(l))) return false;
         const { nodes } = lowered(e.program);
         const differs = varyingNodes(nodes, e.locals, varying);
@@ -159,6 +205,13 @@ class LaneEmitter {
     });
   }
 
+  /** What of a step is computed by lanes, if it varies: indices are where lanes are not evenly apart. */
+  #byLanes(step: Step): readonly Expression[] {
+    if (step.op === "store") return [step.value];
+    if (step.op !== "load") return expressionsOf(step);
+    return this.#kindOf(step) === "gather" ? step.index : [];
+  }
+
   /** The counter, lane by lane, where it is a value. */
   #counters(): void {
     const f = this.#f;
@@ -168,8 +221,7 @@ class LaneEmitter {
         if (s.op === "if" || s.op === "block" || s.op === "loop") {
           if (used(s.op === "if" ? [...s.yes, ...s.no] : s.body)) return true;
         }
-        const values = s.op === "store" ? [s.value] : s.op === "load" ? [] : expressionsOf(s);
-        return values.some((e) => e.locals.includes(counter));
+        return this.#byLanes(s).some((e) => e.locals.includes(counter));
       });
     if (!used(body) && !countMentions(after).reads.has(counter)) return;
     const regs = this.#registers(counter);
@@ -198,7 +250,26 @@ class LaneEmitter {
   /* Steps ------------------------------------------------------------------------------------------------- */
 
   #steps(steps: readonly Step[], mask: Mask | null): void {
-    for (const step of steps) this.#one(step, mask);
+    let here = mask;
+    for (const step of steps) {
+      this.#one(step, here);
+      if (step.op === "break") return;
+      const region = this.#labels.at(-1)?.region ?? null;
+      if (here === null || region === null || !escapes([step], 0)) continue;
+      const live: Mask = { regs: region.live, wide: false };
+      if (here.regs === region.live) here = live;
+      else {
+        const { regs, wide }: Mask = here;
+        const still = this.#asWide(live, wide);
+        here = { regs: regs.map((m, r) => this.#both(m, still[r % still.length])), wide };
+      }
+    }
+  }
+
+  #both(a: Local, b: Local): Local {
+    const local = this.#f.local("v128");
+    this.#f.get(a).get(b).op("v128.and").set(local);
+    return local;
   }
 
   #one(step: Step, mask: Mask | null): void {
@@ -228,14 +299,21 @@ class LaneEmitter {
         return;
       case "block":
       case "loop":
+        if (mask !== null || diverges(step, varying)) {
+          this.#part(step, mask);
+          return;
+        }
         f[step.op]((label) => {
-          this.#labels.push(label);
+          this.#labels.push({ label, region: null });
+          if (step.op === "loop") this.#s.ask(step);
           this.#steps(step.body, mask);
           this.#labels.pop();
         });
+        if (this.#labels.length === 0) this.#bailOut();
         return;
       case "break":
-        f.br(this.#label(step.depth));
+        if (mask === null) f.br(this.#label(step.depth));
+        else this.#leave(step.depth, mask);
         return;
       default:
         unreachable(`njit: ${step.op} by lanes`);
@@ -243,15 +321,135 @@ class LaneEmitter {
   }
 
   #label(depth: number): Label {
-    return this.#labels.at(-1 - depth) ?? unreachable(`njit: no label ${depth} levels out of lanes`);
+    return this.#labels.at(-1 - depth)?.label ?? unreachable(`njit: no label ${depth} levels out of lanes`);
+  }
+
+  /* Lanes that part --------------------------------------------------------------------------------------- */
+
+  /** A block, or a loop with the block around it, that lanes leave one by one. */
+  #part(step: Step & { op: "block" | "loop" }, mask: Mask | null): void {
+    const f = this.#f;
+    const around = mask === null ? null : this.#asWide(mask, false);
+    const live = Array.from({ length: this.#unroll }, (_, r) => {
+      const local = f.local("v128");
+      if (around === null) f.v128(i32x4(-1, -1, -1, -1));
+      else f.get(around[r % around.length]);
+      f.set(local);
+      return local;
+    });
+    const region: Region = { live };
+    if (!isLoopBlock(step)) {
+      this.#labels.push({ label: null, region });
+      this.#steps(step.body, { regs: live, wide: false });
+      this.#labels.pop();
+      if (this.#labels.length === 0) this.#bailOut();
+      return;
+    }
+    const { body } = step.body[0];
+    const [first] = body;
+    const isTested =
+      first.op === "if" && isLoopTest(first) && first.test.locals.some((l) => this.#step.varying.has(l));
+    // Tested before and at the end of each turn: V8 makes constants before a loop that is left at its end alone.
+    const test = () => {
+      if (isTested) this.#stay(live, first.test);
+      this.#anyOf(live);
+    };
+    f.block((out) => {
+      this.#labels.push({ label: out, region });
+      test();
+      f.op("i32.eqz").brIf(out);
+      f.loop((again) => {
+        this.#labels.push({ label: again, region });
+        this.#turn(step.body[0], body.slice(isTested ? 1 : 0, -1), live, out);
+        test();
+        f.brIf(again);
+        this.#labels.pop();
+      });
+      this.#labels.pop();
+    });
+    if (this.#labels.length === 0) this.#bailOut();
+  }
+
+  /** One turn of a loop for the lanes that are still in it. */
+  #turn(loop: LoopStep, steps: readonly Step[], live: readonly Local[], out: Label): void {
+    const f = this.#f;
+    const isWide = this.#keepsWide(loop.body);
+    const now = (): Mask => {
+      const narrow: Mask = { regs: live, wide: false };
+      return isWide ? { ...narrow, other: this.#asWide(narrow, true) } : narrow;
+    };
+    this.#s.ask(loop);
+    let mask = now();
+    steps.forEach((step, i) => {
+      this.#one(step, mask);
+      if (!escapes([step], 0)) return;
+      mask = now();
+      // Where much comes after it, somebody must be there to do it.
+      if (!isMuch(steps.slice(i + 1))) return;
+      this.#anyOf(live);
+      f.op("i32.eqz").brIf(out);
+    });
+  }
+
+  /** Who passes the test stays. */
+  #stay(live: readonly Local[], test: Expression): void {
+    const f = this.#f;
+    const made = this.#asWide(this.#mask(test), false);
+    live.forEach((m, r) => {
+      f.get(m)
+        .get(made[r % made.length])
+        .op("v128.and")
+        .set(m);
+    });
+  }
+
+  /** Leaves on the stack whether there is one. */
+  #anyOf(masks: readonly Local[]): void {
+    const f = this.#f;
+    masks.forEach((m, r) => {
+      f.get(m);
+      if (r > 0) f.op("v128.or");
+    });
+    f.op("v128.any_true");
+  }
+
+  /** Are there values of 64 bits under its mask? */
+  #keepsWide(steps: readonly Step[]): boolean {
+    let found = false;
+    eachStep(steps, (s) => {
+      if (s.op !== "set" && s.op !== "load") return;
+      found ||= is64(this.#code.locals[s.local].dtype) && (this.#writes.get(s.local) ?? 0) > 1;
+    });
+    return found;
+  }
+
+  /** The lanes of the mask are in nothing any more up to the target. */
+  #leave(depth: number, mask: Mask): void {
+    const f = this.#f;
+    const inside = this.#labels.slice(this.#labels.length - 1 - depth);
+    const gone = this.#asWide(mask, false);
+    for (const region of new Set(
+      inside.map((t) => t.region ?? unreachable("njit: lanes leave what is whole")),
+    )) {
+      if (region.live === gone) continue;
+      region.live.forEach((m, r) => {
+        f.get(m)
+          .get(gone[r % gone.length])
+          .op("v128.andnot")
+          .set(m);
+      });
+    }
+    const own = inside.find((t) => t.region!.live === gone);
+    if (own !== undefined) for (const m of gone) f.v128(i32x4(0, 0, 0, 0)).set(m);
   }
 
   #branch({ test, yes, no }: Step & { op: "if" }, mask: Mask | null): void {
     const f = this.#f;
     this.#s.push(test);
     const [a, b] = [yes[0], no[0]];
-    if (yes.length === 1 && no.length === 0 && a.op === "break") f.brIf(this.#label(a.depth));
-    else if (yes.length === 0 && no.length === 1 && b.op === "break") {
+    if (mask === null && yes.length === 1 && no.length === 0 && a.op === "break")
+      f.brIf(this.#label(a.depth));
+    else if (mask === null && yes.length === 0 && no.length === 1 && b.op === "break") {
       f.op("i32.eqz").brIf(this.#label(b.depth));
     } else
       f.if(
@@ -292,13 +490,7 @@ class LaneEmitter {
     const { nodes, result } = program;
     const differs = varyingNodes(nodes, locals, varying);
     const context = { f, program, fma: false, slow: this.#s.slow };
-    const code = new VectorCode(
-      context,
-      lifetimesOf(
-        program,
-        nodes.map(() => 0),
-      ),
-    );
+    const code = new VectorCode(context, lifetimesOf(program));
     const scalars = new ScalarCode(context);
     const wanted = nodes.map(() => false);
     nodes.forEach((n, id) => {
@@ -349,9 +541,10 @@ class LaneEmitter {
   }
 
   /** The mask for lanes of 64 bits, or of 32. */
-  #asWide({ regs, wide }: Mask, want: boolean): readonly Local[] {
+  #asWide({ regs, wide, other }: Mask, want: boolean): readonly Local[] {
     const f = this.#f;
     if (wide === want) return regs;
+    if (other !== undefined) return other;
     const into = (emit: () => void): Local => {
       const local = f.local("v128");
       emit();
@@ -381,7 +574,10 @@ class LaneEmitter {
     const f = this.#f;
     const { dtype } = this.#code.locals[id];
     const regs = this.#registers(id);
-    const m = mask === null || !this.#set.has(id) ? null : this.#asWide(mask, is64(dtype));
+    // What is set in one place is read after it alone. Under a mask that a loop keeps, the turn before may have set it.
+    const isNew = !this.#set.has(id) && this.#labels.length === 0;
+    const isWhole = mask === null || isNew || this.#writes.get(id) === 1;
+    const m = isWhole ? null : this.#asWide(mask, is64(dtype));
     regs.forEach((reg, r) => {
       f.get(values[r % values.length]);
       if (m !== null)
@@ -395,9 +591,10 @@ class LaneEmitter {
 
   /* Elements ---------------------------------------------------------------------------------------------- */
 
-  #kindOf(step: Access): "same" | "unit" | "strided" {
-    const slopes = this.#step.slopes.get(step) ?? unreachable("njit: a lane's access without slopes");
+  #kindOf(step: Access): "same" | "unit" | "strided" | "gather" {
+    const slopes = this.#step.slopes.get(step);
     const { unit, rank, argument } = this.#code.arrays[step.array];
+    if (slopes === undefined) return "gather";
     if (slopes.every((s) => s === 0)) return "same";
     const isLast = slopes.every((s, d) => s === (d === rank - 1 ? 1 : 0));
     return isLast && (unit || argument === null) ? "unit" : "strided";
@@ -412,7 +609,12 @@ class LaneEmitter {
       if (this.#step.varying.has(step.local)) this.#assign(step.local, this.#splat(step.local), mask);
       return;
     }
-    const raw = kind === "unit" ? this.#loadUnit(step, dtype) : this.#loadStrided(step, dtype);
+    const raw =
+      kind === "unit"
+        ? this.#loadUnit(step, dtype)
+        : kind === "strided"
+          ? this.#loadStrided(step, dtype)
+          : this.#gather(step, dtype, mask);
     if (kind === "unit" && this.#labels.length === 0) this.#loaded.set(placeOf(step), raw);
     this.#assign(step.local, this.#converted(raw, dtype, to), mask);
   }
@@ -450,29 +652,112 @@ class LaneEmitter {
     const by = this.#byteSteps.get(step)!;
     const offset = this.#s.address(step);
     f.set(address);
+    const regs = this.#loadEach(dtype, offset, (lane) => {
+      f.get(address);
+      if (lane > 0) f.get(by).op("i32.add").tee(address);
+    });
+    f.release(address);
+    return regs;
+  }
+
+  /** Each lane from a place of its own; those that the mask leaves out, from the first. */
+  #gather({ array, index, proved }: Access, dtype: DType, mask: Mask | null): Local[] {
+    const f = this.#f;
+    const { varying } = this.#step;
+    const { unit: isUnit, rank } = this.#code.arrays[array];
+    const base = f.temp("i32");
+    const offset = this.#s.base(array);
+    const moving: number[] = [];
+    index.forEach((e, axis) => {
+      if (e.locals.some((l) => varying.has(l))) moving.push(axis);
+      else {
+        this.#s.push(e);
+        this.#s.stride(array, axis);
+        f.op("i32.mul").op("i32.add");
+      }
+    });
+    f.set(base);
+    const only = mask === null ? null : this.#asWide(mask, false);
+    let bytes: readonly Local[] | null = null;
+    for (const axis of moving) {
+      const value = this.#value(index[axis]);
+      const at = Array.from({ length: this.#unroll }, (_, r) => {
+        const own = value[r % value.length];
+        return only === null ? own : this.#both(own, only[r % only.length]);
+      });
+      const places = proved[axis] ? at : this.#within(at, array, axis);
+      const before: readonly Local[] | null = bytes;
+      bytes = places.map((reg, r) => {
+        const local = f.local("v128");
+        f.get(reg);
+        if (isUnit && axis === rank - 1) f.i32(Math.log2(dtypes[dtype].bytes)).op("i32x4.shl");
+        else {
+          this.#s.stride(array, axis);
+          f.op("i32x4.splat").op("i32x4.mul");
+        }
+        if (before !== null) f.get(before[r]).op("i32x4.add");
+        f.set(local);
+        return local;
+      });
+    }
+    const from = bytes ?? unreachable("njit: lanes that are nowhere apart");
+    const regs = this.#loadEach(dtype, offset, (lane) => {
+      f.get(from[Math.floor(lane / 4)])
+        .lane("i32x4.extract_lane", lane % 4)
+        .get(base)
+        .op("i32.add");
+    });
+    f.release(base);
+    return regs;
+  }
+
+  /** Indices that are inside. A lane where one is not leaves its loops, and then the loop does these turns. */
+  #within(at: readonly Local[], array: number, axis: number): Local[] {
+    const f = this.#f;
+    const regions = new Set(this.#labels.flatMap(({ region }) => (region === null ? [] : [region])));
+    const outside = this.#outside ?? unreachable("njit: a lane's index is checked");
+    const inside = at.map((reg, r) => {
+      const [bad, local] = [f.local("v128"), f.local("v128")];
+      f.get(reg);
+      this.#s.size(array, axis);
+      f.op("i32x4.splat").op("i32x4.ge_u").set(bad);
+      f.get(outside).get(bad).op("v128.or").set(outside);
+      for (const { live } of regions) f.get(live[r]).get(bad).op("v128.andnot").set(live[r]);
+      f.get(reg).get(bad).op("v128.andnot").set(local);
+      return local;
+    });
+    if (this.#labels.length === 0) this.#bailOut();
+    return inside;
+  }
+
+  /** Leaves the group to the loop if a lane was outside. What is stored is stored after that. */
+  #bailOut(): void {
+    if (this.#outside === null) return;
+    this.#f.get(this.#outside).op("v128.any_true").brIf(this.#bail!);
+  }
+
+  /** Lane by lane; `address` leaves it on the stack. */
+  #loadEach(dtype: DType, offset: number, address: (lane: number) => void): Local[] {
+    const f = this.#f;
     const { bytes } = dtypes[dtype];
-    const count = registersOf(dtype, this.#unroll);
-    const regs = Array.from({ length: count }, (_, r) => {
+    const lanes = laneCount(dtype);
+    return Array.from({ length: registersOf(dtype, this.#unroll) }, (_, r) => {
       const local = f.local("v128");
-      for (let l = 0; l < laneCount(dtype); l++) {
+      for (let l = 0; l < lanes; l++) {
+        const lane = r * lanes + l;
         if (bytes >= 4) {
-          if (l === 0)
-            f.get(address).load(bytes === 8 ? "v128.load64_splat" : "v128.load32_splat", offset, 1);
-          else {
-            const word = bytes === 8 ? "v128.load64_lane" : "v128.load32_lane";
-            f.get(address).get(local).loadLane(word, l, offset, 1);
-          }
-        } else if (l === 0) {
-          f.get(address).i32(offset).op("i32.add");
-          loadNarrow(f, dtype);
-          f.op("i32x4.splat");
+          address(lane);
+          if (l === 0) f.load(bytes === 8 ? "v128.load64_splat" : "v128.load32_splat", offset, 1);
+          else f.get(local).loadLane(bytes === 8 ? "v128.load64_lane" : "v128.load32_lane", l, offset, 1);
         } else {
-          f.get(local).get(address).i32(offset).op("i32.add");
+          if (l > 0) f.get(local);
+          address(lane);
+          f.i32(offset).op("i32.add");
           loadNarrow(f, dtype);
-          f.lane("i32x4.replace_lane", l);
+          if (l === 0) f.op("i32x4.splat");
+          else f.lane("i32x4.replace_lane", l);
         }
         f.set(local);
-        if (r < count - 1 || l < laneCount(dtype) - 1) f.get(address).get(by).op("i32.add").set(address);
       }
       if (dtype === "bool") {
         f.get(local);
@@ -481,8 +766,6 @@ class LaneEmitter {
       }
       return local;
     });
-    f.release(address);
-    return regs;
   }
 
   /** Elements as a local holds them. */
@@ -494,13 +777,7 @@ class LaneEmitter {
     const program = lowered(b.finish(b.cast(to, x), [from]));
     const f = this.#f;
     const context = { f, program, fma: false, slow: this.#s.slow };
-    const code = new VectorCode(
-      context,
-      lifetimesOf(
-        program,
-        program.nodes.map(() => 0),
-      ),
-    );
+    const code = new VectorCode(context, lifetimesOf(program));
     program.nodes.forEach((node, id) => {
       if (node.op === "input") code.define(id, raw);
       else code.emit(id);
@@ -607,6 +884,12 @@ class LaneEmitter {
     if (used.includes(counter)) f.get(start).set(this.#s.local(counter));
     f.release(start);
   }
+}
+
+/** Leave the loop, unless. */
+function isLoopTest({ yes, no }: Step & { op: "if" }): boolean {
+  const [leave] = no;
+  return yes.length === 0 && no.length === 1 && leave.op === "break" && leave.depth === 1;
 }
 
 /** Two accesses of one place have one text. */

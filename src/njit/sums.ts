@@ -109,8 +109,25 @@ function termOf(value: Expr, id: number, resolved: (e: Expr) => Expr): Summand |
   return whole.op === "add" && isSelf(y) ? { sign: 1, of: x } : null;
 }
 
+interface CountingForm {
+  readonly counter: number;
+  readonly bound: Expr;
+  readonly by: number;
+}
+
+const forms = new WeakMap<Loop, CountingForm | null>();
+
 /** i < bound; i += by, where nothing else sets i. */
-export function countingForm(loop: Loop): { counter: number; bound: Expr; by: number } | null {
+export function countingForm(loop: Loop): CountingForm | null {
+  let form = forms.get(loop);
+  if (form === undefined) {
+    form = findForm(loop);
+    forms.set(loop, form);
+  }
+  return form;
+}
+
+function findForm(loop: Loop): CountingForm | null {
   const { test } = loop;
   if (test === null || loop.testLast) return null;
   const isUp = test.op === "lt" || test.op === "le";

@@ -9,7 +9,7 @@ import { sizeOf, unravel } from "../view/layout.ts";
 import { accessError, type Bound, lengthOf } from "./bind.ts";
 import { type ArgumentType, infer } from "./infer.ts";
 import { AccessError, type Elements, interpretCode, type Observer } from "./interpret.ts";
-import type { Code, LoopStep, Step } from "./ir.ts";
+import { CHECKS, type Code, type LoopStep, type Step } from "./ir.ts";
 import { lowerCode } from "./lower.ts";
 import type { Place, Tree } from "./tree.ts";
 
@@ -91,7 +91,8 @@ export function traceOf(tree: Tree, kept: readonly Kept[], most: number): NjitTr
     if (k.kind === "scalar") scalars.set(i, k.value);
     else if (k.kind === "array") arrays.set(i, k.elements());
   });
-  const shown = code.arrays.map(({ name, dtype, argument, length }) => {
+  const shown = toldArrays(code).map((k) => {
+    const { name, dtype, argument, length } = code.arrays[k];
     const elements = argument === null ? null : arrays.get(argument)!;
     const shape = elements?.shape ?? [length];
     const first = Array.from({ length: sizeOf(shape) }, (_, i) =>
@@ -112,6 +113,10 @@ export function traceOf(tree: Tree, kept: readonly Kept[], most: number): NjitTr
   );
   return { arrays: shown, scalars: given, rows: story.rows, isWhole: !story.isFull, error };
 }
+
+/** The arrays of the source. */
+const toldArrays = ({ arrays }: Code): number[] =>
+  arrays.flatMap(({ name }, k) => (name === CHECKS ? [] : [k]));
 
 class Full extends Error {}
 
@@ -167,7 +172,9 @@ class Story implements Observer {
 
   access(array: number, index: readonly number[], value: Value, isWrite: boolean): void {
     const { dtype } = this.#code.arrays[array];
-    this.rows.at(-1)?.accesses.push({ array, index, value: toScalar(value, dtype), isWrite });
+    const told = toldArrays(this.#code).indexOf(array);
+    if (told >= 0)
+      this.rows.at(-1)?.accesses.push({ array: told, index, value: toScalar(value, dtype), isWrite });
   }
 }
 

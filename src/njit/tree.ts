@@ -34,6 +34,8 @@ export type Expr =
   | { readonly op: "rank"; readonly array: ArrayRef; readonly place: Place }
   /** BigInt(x) of a number. */
   | { readonly op: "big"; readonly args: readonly [Expr]; readonly place: Place }
+  /** BigInt.asIntN(64, x) and BigInt.asUintN(64, x). */
+  | { readonly op: "asIntN" | "asUintN"; readonly args: readonly [Expr]; readonly place: Place }
   /** Number(x), of a bigint too. */
   | { readonly op: "number"; readonly args: readonly [Expr]; readonly place: Place }
   /** Any operation with JavaScript's meaning; `select` computes both sides. `strict`: it was === or !==. */
@@ -101,6 +103,8 @@ export interface Variable {
   /** Set first to a literal: then it is a whole number or f64, whatever it is set to later. */
   fromLiteral: boolean;
   readonly place: Place;
+  /** What a call returns: where its function ends without a value. */
+  end?: Place;
 }
 
 /** A variable that every iteration adds to. */
@@ -110,11 +114,13 @@ export interface Reduction {
 }
 export type ReductionOp = "add" | "mul" | "min" | "max" | "bitAnd" | "bitOr" | "bitXor";
 
-/** What must hold, or the loop runs in order: it is a whole number, one of 32 bits, not 0. */
-export interface Assumption {
-  readonly is: "whole" | "int" | "nonzero";
-  readonly expr: Expr;
-}
+/**
+ * What must hold, or the loop runs in order: it is of 32 bits, not 0, or what algebra makes of it (exact.ts): a bound, or the index
+ * of an access.
+ */
+export type Assumption =
+  | { readonly is: "int" | "nonzero" | "bound"; readonly expr: Expr }
+  | { readonly is: "index"; readonly expr: Expr; readonly at: Stmt };
 
 /** How a prange loop may be cut. */
 export interface LoopPlan {
@@ -138,6 +144,9 @@ export interface Argument {
   readonly place: Place;
 }
 
+/** What a function gives back: a number is the length of a list. */
+export type Returns = "nothing" | "one" | number;
+
 export interface Tree {
   readonly name: string;
   readonly source: string;
@@ -148,8 +157,27 @@ export interface Tree {
   readonly variables: readonly Variable[];
   readonly arrays: readonly LocalArray[];
   readonly body: readonly Stmt[];
-  /** How many values it returns: null: nothing, 0: one, n: a list of n. */
-  readonly returns: number | null;
+  readonly returns: Returns;
   /** How each prange loop may be cut. */
   readonly plans: ReadonlyMap<Loop, LoopPlan>;
+}
+
+/** The expressions of a statement itself. */
+export function expressionsOf(s: Stmt): readonly Expr[] {
+  switch (s.op) {
+    case "set":
+      return [s.value];
+    case "load":
+      return s.index;
+    case "store":
+      return [...s.index, s.value];
+    case "if":
+      return [s.test];
+    case "loop":
+      return s.test === null ? [] : [s.test];
+    case "return":
+      return s.values;
+    default:
+      return [];
+  }
 }

@@ -118,17 +118,17 @@ function mixes64(place: Place): never {
 
 /** Operations that JavaScript's bigints have, and 64-bit integers do alike. */
 const bigOps: ReadonlySet<OpName> = new Set<OpName>([
-  ..."add sub mul neg bitAnd bitOr bitXor bitNot shl shr".split(" "),
+  ..."add sub mul div rem neg bitAnd bitOr bitXor bitNot shl shr".split(" "),
   ..."eq ne lt le gt ge truthy not and or select".split(" "),
 ] as OpName[]);
 
-/** The type of an operation's result. `counts`: is the last operand a literal, as shifts of bigints ask for? */
-export function operationType(op: OpName, args: readonly Type[], place: Place, counts = true): Type {
+/** The type of an operation's result. */
+export function operationType(op: OpName, args: readonly Type[], place: Place): Type {
   const { rule } = ops[op];
   if (op === "select") return joinTypes(args[1], args[2], place);
   if (rule === "logic" || op === "truthy") return bool;
   const given = rule === "compare" && args.every((a) => a.kind === "bool") ? args : args.map(asNumber);
-  if (given.some(isBig)) return bigType(op, given, place, counts);
+  if (given.some(isBig)) return bigType(op, given, place);
   if (rule === "compare" || rule === "classify") return bool;
   if (rule === "bits" || rule === "shift" || rule === "int32") {
     return number(
@@ -152,20 +152,21 @@ export const inFloat32 = (args: readonly Type[]): boolean =>
   args.some((a) => a.kind === "f32") &&
   args.every((a) => a.kind === "f32" || (a.kind === "number" && a.weak));
 
-function bigType(op: OpName, args: readonly Type[], place: Place, counts: boolean): Type {
+function bigType(op: OpName, args: readonly Type[], place: Place): Type {
   if (!args.every(isBig)) {
     refuse(place, "this mixes a bigint and a number.", "Write Number(x) or BigInt(x).", "dtype");
   }
   if (!bigOps.has(op)) {
     refuse(
       place,
-      `there is no ${op} of bigints for njit.`,
-      "Bigints have + - * & | ^ ~ << >> and comparisons here; Number(x) makes a number.",
+      `there is no ${ops[op].sign ?? op} of bigints for njit.`,
+      op === "pow"
+        ? "Multiply in a loop: p *= x; Number(x) makes a number."
+        : "Bigints have + - * / % & | ^ ~ << >> and comparisons here; Number(x) makes a number.",
     );
   }
-  if ((op === "shl" || op === "shr") && !counts) {
-    refuse(place, "bigints are shifted by literals from 0n to 63n.", "Write x << 3n.");
-  }
+  // How far is no part of what comes out.
+  if ((op === "shl" || op === "shr") && args[0].kind !== "big") return args[0];
   if (ops[op].rule === "compare") {
     joinBig(args, place);
     return bool;

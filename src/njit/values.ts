@@ -27,6 +27,8 @@ export interface InnerFunction {
 
 /** One function's text: its own, or that of a function that was passed along. */
 export interface Text extends Pick<ParsedFunction, "source" | "shift"> {
+  /** What the function calls itself; empty: nothing. */
+  readonly name: string;
   readonly reassigned: ReadonlySet<number>;
 }
 

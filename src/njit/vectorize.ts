@@ -1,13 +1,13 @@
 /**
  * Which loops run by lanes, and what must hold for that: turns that count by one, of which none needs what another one
  * made. A value is either the same in all lanes (then it stays scalar code) or one of its own in each; a test that differs
- * between lanes becomes a mask. Loops inside, whose tests are the same in all lanes, stay loops: so the loop above a
- * reduction runs by lanes, each with a sum of its own, in order. Nothing is reassociated.
+ * between lanes becomes a mask. Loops inside stay loops: so the loop above a reduction runs by lanes, each with a sum of its
+ * own, in order. Nothing is reassociated. Lanes that leave such a loop, or a block, before others wait for them under a mask.
  *
  * A sum that is carried from turn to turn is still made in order, lane after lane, after what it sums was computed by
  * lanes: `after` has those steps.
  */
-import { type DType, dtypes } from "../dtype.ts";
+import { type DType, dtypes, isFloat } from "../dtype.ts";
 import type { Id, Program } from "../ir/node.ts";
 import type { OpName } from "../ir/ops.ts";
 import { storedAs } from "../optimize/storage.ts";
@@ -18,12 +18,13 @@ import {
   expressionsOf,
   insides,
   isLoopBlock,
+  jumpsTo,
   type LanesStep,
   type LocalInfo,
   type LoopBlock,
   type Step,
 } from "./ir.ts";
-import { Corners, type Counted, dependsOn, jumps, type Writes, writesIn } from "./nest.ts";
+import { Corners, type Counted, dependsOn, hasLoop, jumps, type Writes, writesIn } from "./nest.ts";
 import { countMentions, escapes, type Mentions } from "./outline.ts";
 
 /** What the pass knows of the whole function, and the locals it makes. */
@@ -110,10 +111,18 @@ function unjumped(steps: readonly Step[]): readonly Step[] | null {
 /** How an access moves from lane to lane. */
 interface Move {
   readonly step: Access;
-  /** By axis. */
-  readonly slopes: readonly number[];
+  /** By axis; null: unevenly, so that each lane is loaded from a place of its own. */
+  readonly slopes: readonly number[] | null;
+  /** In a loop inside. */
+  readonly isInner: boolean;
   /** In a loop inside, with an index that changes there. */
   readonly sweeps: boolean;
+}
+
+/** A loop inside: what it sets, and whether it stores. */
+interface Inner {
+  readonly writes: Writes;
+  readonly stores: boolean;
 }
 
 class Lanes {
@@ -128,6 +137,8 @@ class Lanes {
   /** By local that grows evenly: by how much from lane to lane. */
   readonly #slopes = new Map<number, number>();
   readonly #moves: Move[] = [];
+  /** A store was come by. */
+  #hasStored = false;
 
   constructor(facts: Facts, counted: Counted, turn: readonly Step[]) {
     this.#facts = facts;
@@ -153,11 +164,8 @@ class Lanes {
     const assigned = this.#carried(this.#turn, new Set())!.assigned;
     if (outside.some((l) => !assigned.has(l))) return null;
     this.#varying.add(counter);
-    this.#slopes.set(counter, 1);
     this.#spread(body);
-    if (!this.#fits(body, false) || !this.#look(body, null)) return null;
-    const isUnit = (m: Move) => this.#kindOf(m) === "unit";
-    if (after.length === 0 && !this.#moves.some(isUnit)) return null;
+    if (!this.#fits(body) || !this.#look(body, null) || !this.#pays(body, after)) return null;
     const test = this.#memory();
     if (test === "never") return null;
     const width = this.#width(body);
@@ -172,7 +180,11 @@ class Lanes {
       after,
       varying: this.#varying,
       even: new Set(this.#slopes.keys()),
-      slopes: new Map(this.#moves.map((m) => [m.step, m.slopes])),
+      slopes: new Map(
+        this.#moves.flatMap(({ step, slopes }): [Step, readonly number[]][] =>
+          slopes === null ? [] : [[step, slopes]],
+        ),
+      ),
       blends: !this.#facts.hasThreads,
     };
     return { step, test };
@@ -257,23 +269,30 @@ class Lanes {
     return [body, after];
   }
 
-  /** Which locals differ between lanes, and how. */
+  /**
+   * Which locals differ between lanes, and how. What is set in one place alone is read after it: it may be set for all lanes, even
+   * where some have left.
+   */
   #spread(body: readonly Step[]): void {
     const walk = (steps: readonly Step[], isMasked: boolean): void => {
       for (const step of steps) {
         const differs = expressionsOf(step).some((e) => this.#differs(e));
         if (step.op === "set" || step.op === "load") {
-          if (isMasked || differs) this.#varying.add(step.local);
-          if (step.op === "set" && !isMasked && this.#writes.get(step.local) === 1) {
+          const isOnly = this.#writes.get(step.local) === 1;
+          if (differs || (isMasked && !isOnly)) this.#varying.add(step.local);
+          if (step.op === "set" && isOnly && this.#varying.has(step.local)) {
             const slope = this.#slope(step.value);
-            if (slope !== null && this.#varying.has(step.local)) this.#slopes.set(step.local, slope);
+            if (slope !== null) this.#slopes.set(step.local, slope);
           }
         }
-        for (const list of insides(step)) walk(list, isMasked || (step.op === "if" && differs));
+        const parts = step.op === "if" ? differs : isBlock(step) && diverges(step, this.#varying);
+        for (const list of insides(step)) walk(list, isMasked || parts);
       }
     };
     for (let size = -1; size !== this.#varying.size; ) {
       size = this.#varying.size;
+      this.#slopes.clear();
+      this.#slopes.set(this.#counted.counter, 1);
       walk(body, false);
     }
   }
@@ -312,55 +331,94 @@ class Lanes {
   }
 
   /** Can all of it be done by lanes? */
-  #fits(steps: readonly Step[], isMasked: boolean): boolean {
+  #fits(steps: readonly Step[]): boolean {
     return steps.every((step) => {
       if (!expressionsOf(step).every(({ program }) => program.nodes.every(hasLanes))) return false;
       switch (step.op) {
         case "set":
+        case "break":
           return true;
         case "load":
         case "store": {
           const { dtype } = this.#facts.code.arrays[step.array];
-          return storedAs(dtype) === dtype && step.proved.every(Boolean);
+          return storedAs(dtype) === dtype && (step.op === "load" || step.proved.every(Boolean));
         }
-        case "if": {
-          const masked = isMasked || this.#differs(step.test);
-          if (masked && jumps(step)) return false;
-          return this.#fits(step.yes, masked) && this.#fits(step.no, masked);
-        }
+        case "if":
+          return this.#fits(step.yes) && this.#fits(step.no);
         case "block":
-        case "loop":
-          return !isMasked && this.#fits(step.body, false);
-        case "break":
-          return !isMasked;
+          return this.#fits(step.body);
+        case "loop": {
+          // Its next turn begins at its end alone.
+          const last = step.body.at(-1);
+          const isTurned = last?.op === "break" && last.depth === 0 && !jumpsTo(step.body.slice(0, -1), 0);
+          return isTurned && this.#fits(step.body);
+        }
         default:
           return false;
       }
     });
   }
 
+  /**
+   * Is there more to do by lanes than to bring together? Neighbours in memory are brought by one load; where there are none, loops
+   * inside must have the work, and lanes that wait for others, or are loaded one by one, enough of it.
+   */
+  #pays(body: readonly Step[], after: readonly Step[]): boolean {
+    const kinds = this.#moves.map((m) => ({ kind: this.#kindOf(m), isInner: m.isInner }));
+    const work = workOf(body, !body.some(hasLoop));
+    const gathers = kinds.filter((m) => m.kind === "gather").length;
+    if (work < GATHER_WORK * gathers || (this.#parts(body) && work < MUCH)) return false;
+    if (after.length > 0 || kinds.some((m) => m.kind === "unit")) return true;
+    return isHeavy(body) && body.some(hasLoop) && kinds.every((m) => !m.isInner || m.kind === "same");
+  }
+
+  /** Do lanes leave something without each other? */
+  #parts(body: readonly Step[]): boolean {
+    let found = false;
+    eachStep(body, (s) => {
+      found ||= isLoopBlock(s) && diverges(s, this.#varying);
+    });
+    return found;
+  }
+
   /* Memory ----------------------------------------------------------------------------------------------- */
 
-  /** Finds how every access moves; false: one of them does not do so evenly. `inner`: what the loop inside sets. */
-  #look(steps: readonly Step[], inner: Writes | null): boolean {
+  /** Finds how every access moves; false: one of them cannot be made by lanes. `inner`: the loop inside. */
+  #look(steps: readonly Step[], inner: Inner | null): boolean {
     return steps.every((step) => {
       if (step.op === "load" || step.op === "store") {
         const slopes = step.index.map((i) => this.#slope(i));
-        if (slopes.some((s) => s === null)) return false;
-        const sweeps = inner !== null && step.index.some((i) => i.locals.some((l) => inner.has(l)));
-        const move: Move = { step, slopes: slopes as number[], sweeps };
+        const isEven = step.proved.every(Boolean) && slopes.every((s) => s !== null);
+        const sweeps = inner !== null && step.index.some((i) => i.locals.some((l) => inner.writes.has(l)));
+        const move: Move = {
+          step,
+          slopes: isEven ? (slopes as number[]) : null,
+          isInner: inner !== null,
+          sweeps,
+        };
         this.#moves.push(move);
-        if (step.op === "load") return true;
+        if (step.op === "load") return isEven || this.#canGather(step, inner);
+        this.#hasStored = true;
         // A store must not sweep, and every lane has a place of its own.
-        return !sweeps && this.#kindOf(move) !== "same";
+        return isEven && !sweeps && this.#kindOf(move) !== "same";
       }
-      const within = isLoopBlock(step) ? writesIn([step]) : inner;
+      const within = isLoopBlock(step) ? innerOf(step, inner) : inner;
       return insides(step).every((list) => this.#look(list, within));
     });
   }
 
-  #kindOf({ step, slopes }: Move): "same" | "unit" | "strided" {
+  /**
+   * Lane by lane, where what is the same in all lanes is known to be inside. What is not is looked at, and if it is outside the
+   * loop does these turns again one by one: nothing may have been stored before.
+   */
+  #canGather({ index, proved }: Access, inner: Inner | null): boolean {
+    if (index.some((i, d) => i.program.dtype !== "i32" || !(proved[d] || this.#differs(i)))) return false;
+    return proved.every(Boolean) || !(this.#hasStored || inner?.stores);
+  }
+
+  #kindOf({ step, slopes }: Move): "same" | "unit" | "strided" | "gather" {
     const { unit, rank, argument } = this.#facts.code.arrays[step.array];
+    if (slopes === null) return "gather";
     if (slopes.every((s) => s === 0)) return "same";
     const isLast = slopes.every((s, d) => s === (d === rank - 1 ? 1 : 0));
     return isLast && (unit || argument === null) ? "unit" : "strided";
@@ -406,7 +464,7 @@ class Lanes {
   /** Bytes from lane to lane. */
   #byteStep({ step, slopes }: Move, corners: Corners): Id {
     const { b } = corners;
-    const parts = slopes.flatMap((s, d) =>
+    const parts = slopes!.flatMap((s, d) =>
       s === 0 ? [] : [b.op("mul", b.constant("i64", BigInt(s)), this.#stride(step.array, d, corners))],
     );
     return parts.reduce((x, y) => b.op("add", x, y));
@@ -429,12 +487,15 @@ class Lanes {
     return true;
   }
 
-  /** Two places of one array that both move alike, or of which one stays: the same in each turn, or apart in all. */
+  /**
+   * Two places of one array that both move alike, or of which one stays: the same in each turn, or apart in all; or both between
+   * where one of them is in this turn and in the next, as the fields of a record are.
+   */
   #distance(store: Move, other: Move, corners: Corners): Id | null {
-    if (store.sweeps || other.sweeps) return null;
+    if (store.sweeps || other.sweeps || store.slopes === null || other.slopes === null) return null;
     const { b } = corners;
     const { dtype } = this.#facts.code.arrays[store.step.array];
-    const isAlike = store.slopes.every((s, d) => s === other.slopes[d]);
+    const isAlike = store.slopes.every((s, d) => s === other.slopes![d]);
     const isStill = this.#kindOf(other) === "same" && this.#kindOf(store) === "unit";
     if (!isAlike && !isStill) return null;
     if (!this.#isStable(store.step) || !this.#isStable(other.step)) return null;
@@ -447,13 +508,14 @@ class Lanes {
     const turns = corners.turns();
     if (turns === null) return null;
     const bytes = parts.reduce((x, y) => b.op("add", x, y));
-    const span = b.op("mul", turns, b.op("abs", this.#byteStep(store, corners)));
-    if (isStill) {
-      const item = b.constant("i64", BigInt(-dtypes[dtype].bytes));
-      return b.op("or", b.op("le", bytes, item), b.op("ge", bytes, span));
-    }
+    const step = b.op("abs", this.#byteStep(store, corners));
+    const span = b.op("mul", turns, step);
+    const item = BigInt(dtypes[dtype].bytes);
+    if (isStill) return b.op("or", b.op("le", bytes, b.constant("i64", -item)), b.op("ge", bytes, span));
     const isSame = b.op("eq", bytes, b.constant("i64", 0n));
-    return b.op("or", isSame, b.op("ge", b.op("abs", bytes), span));
+    const far = b.op("abs", bytes);
+    const isBetween = b.op("le", b.op("add", far, b.constant("i64", item)), step);
+    return b.op("or", isSame, b.op("or", isBetween, b.op("ge", far, span)));
   }
 
   /* Width ------------------------------------------------------------------------------------------------- */
@@ -462,6 +524,7 @@ class Lanes {
   #width(body: readonly Step[]): number {
     let nodes = 0;
     let isWide = false;
+    if (this.#parts(body) || this.#moves.some((m) => m.slopes === null)) return 8;
     eachStep(body, (s) => {
       for (const e of expressionsOf(s)) {
         nodes += e.program.nodes.length;
@@ -512,6 +575,52 @@ const costly: ReadonlySet<string> = new Set<OpName>(
   ) as OpName[],
 );
 const isCostly = (op: string): boolean => costly.has(op);
+
+/** Operations on floats that loops inside must have for each element that is loaded alone, and for lanes to wait for each other. */
+const GATHER_WORK = 10;
+const MUCH = 6;
+export const isMuch = (steps: readonly Step[]): boolean => workOf(steps, true) >= MUCH;
+
+/** Operations on floats in the loops inside; one that takes long counts as ten. */
+function workOf(steps: readonly Step[], isIn: boolean): number {
+  let work = 0;
+  for (const step of steps) {
+    if (isIn) {
+      for (const { program } of expressionsOf(step)) {
+        for (const { op, dtype } of program.nodes) {
+          if (isFloat(dtype) && op !== "input" && op !== "const" && op !== "cast")
+            work += isCostly(op) ? 10 : 1;
+        }
+      }
+    }
+    for (const list of insides(step)) work += workOf(list, isIn || step.op === "loop");
+  }
+  return work;
+}
+
+const innerOf = (block: LoopBlock, around: Inner | null): Inner => {
+  let stores = around?.stores ?? false;
+  eachStep([block], (s) => {
+    stores ||= s.op === "store";
+  });
+  const writes = new Map([...(around?.writes ?? []), ...writesIn([block])]);
+  return { writes, stores };
+};
+
+type Block = Step & { readonly op: "block" | "loop" };
+const isBlock = (step: Step): step is Block => step.op === "block" || step.op === "loop";
+
+/** Do lanes leave a block, or a loop with the block around it, without each other? */
+export function diverges(step: Block, varying: ReadonlySet<number>): boolean {
+  const leaves = (steps: readonly Step[], depth: number, isMasked: boolean): boolean =>
+    steps.some((s) => {
+      if (s.op === "break") return isMasked && s.depth >= depth;
+      if (isBlock(s)) return leaves(s.body, depth + 1, isMasked || diverges(s, varying));
+      const masked = isMasked || (s.op === "if" && s.test.locals.some((l) => varying.has(l)));
+      return insides(s).some((list) => leaves(list, depth, masked));
+    });
+  return leaves(isLoopBlock(step) ? step.body[0].body : step.body, 0, false);
+}
 
 function isHeavy(steps: readonly Step[]): boolean {
   let heavy = false;

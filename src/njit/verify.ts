@@ -75,8 +75,13 @@ export function verifyCode(code: Code, after: string): Code {
           walk(step.after, 0);
           eachStep(step.body, (s) => {
             if (s.op !== "load" && s.op !== "store") return;
-            if (!s.proved.every(Boolean)) bad(s, "a lane's index is checked");
-            if (step.slopes.get(s)?.length !== s.index.length) bad(s, "its lanes have no slopes");
+            const slopes = step.slopes.get(s);
+            const isUneven = slopes === undefined && s.op === "load";
+            if (!isUneven && slopes?.length !== s.index.length) bad(s, "its lanes have no slopes");
+            const differs = (e: Expression) => e.locals.some((l) => step.varying.has(l));
+            const isKnown = (e: Expression, d: number) =>
+              s.proved[d] || (isUneven && e.program.dtype === "i32" && differs(e));
+            if (!s.index.every(isKnown)) bad(s, "an index of all lanes is checked");
           });
           break;
         case "fork":

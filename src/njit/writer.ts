@@ -7,7 +7,18 @@ import { fold } from "../frontend/template.ts";
 import type { OpName } from "../ir/ops.ts";
 import { refuse } from "./refuse.ts";
 import { reassignedNames } from "./scopes.ts";
-import type { Access, Argument, ArrayRef, Expr, LocalArray, Place, Stmt, Variable } from "./tree.ts";
+import type {
+  Access,
+  Argument,
+  ArrayRef,
+  Expr,
+  LocalArray,
+  Loop,
+  Place,
+  Returns,
+  Stmt,
+  Variable,
+} from "./tree.ts";
 import type { Text, Val } from "./values.ts";
 
 export type Captures = Readonly<Record<string, unknown>>;
@@ -43,6 +54,7 @@ const refused: Readonly<Record<string, readonly [what: string, remedy?: string]>
 export const textOf = ({ source, shift, node }: ParsedFunction): Text => ({
   source,
   shift,
+  name: "id" in node ? (node.id?.name ?? "") : "",
   reassigned: reassignedNames(node),
 });
 
@@ -62,8 +74,8 @@ export interface Frame {
   /** null: the function itself, whose return ends it. */
   readonly label: number | null;
   results: number[] | null;
-  /** null: nothing was returned yet; "nothing", "one" or the number of values. */
-  form: "nothing" | "one" | number | null;
+  /** null: nothing was returned yet. */
+  form: Returns | null;
 }
 
 export class Writer {
@@ -82,8 +94,12 @@ export class Writer {
   /** Where statements go. */
   protected out: Stmt[] = [];
 
-  constructor(fn: ParsedFunction, captures: Captures) {
+  /** The function as it was given. */
+  protected readonly itself: unknown;
+
+  constructor(fn: ParsedFunction, captures: Captures, itself: unknown) {
     this.fn = fn;
+    this.itself = itself;
     this.captures = captures;
     this.text = textOf(fn);
   }
@@ -102,6 +118,14 @@ export class Writer {
       node,
       `cannot compile ${what}; njit computes with numbers, booleans and arrays.`,
       remedy,
+    );
+  }
+
+  protected refuseRecursion(node: Positioned): never {
+    return this.refuse(
+      node,
+      "cannot compile a function that calls itself.",
+      "Write a loop, with a small array as a stack.",
     );
   }
 
@@ -282,6 +306,40 @@ function changes(s: Stmt, variables: ReadonlySet<number>): boolean {
 
 export const endsIn = (s: Stmt | undefined): boolean =>
   s !== undefined && (s.op === "break" || s.op === "continue" || s.op === "return");
+
+/** May what follows the statements be reached? `jumps` learns where they jump to. */
+export function goesThrough(stmts: readonly Stmt[], jumps = new Set<string>()): boolean {
+  // What comes after one that does not cannot run.
+  return stmts.every((s) => {
+    switch (s.op) {
+      case "break":
+      case "continue":
+        jumps.add(`${s.op} ${s.label}`);
+        return false;
+      case "return":
+        return false;
+      case "if": {
+        const [yes, no] = [goesThrough(s.yes, jumps), goesThrough(s.no, jumps)];
+        return yes || no;
+      }
+      case "block":
+        return goesThrough(s.body, jumps) || jumps.has(`break ${s.label}`);
+      case "loop":
+        return endsByTest(s, jumps) || jumps.has(`break ${s.label}`);
+      default:
+        return true;
+    }
+  });
+}
+
+/** May the loop come to its test, if it has one? */
+function endsByTest({ label, head, body, update, test, testLast }: Loop, jumps: Set<string>): boolean {
+  const hasTest = test !== null;
+  if (!testLast && !goesThrough(head, jumps)) return false;
+  const isTurned = goesThrough(body, jumps) || jumps.has(`continue ${label}`);
+  if (!testLast) return hasTest;
+  return isTurned && goesThrough([...update, ...head], jumps) && hasTest;
+}
 
 /** Does the statement leave the block of this label somewhere inside? */
 export function leavesBy(s: Stmt, label: number): boolean {

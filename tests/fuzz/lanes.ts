@@ -137,6 +137,57 @@ const summed = (where: Where): fc.Arbitrary<string> => {
     .map(([m, e, to, v]) => `let s = 0; for (let p = 0; p < ${m}; p++) s = s + ${e}; ${to}${v});`);
 };
 
+/** A loop inside that each turn leaves when it likes, with elements at places of its own; and what becomes of it. */
+const parted = (where: Where): fc.Arbitrary<string> => {
+  const j = where.counters.at(-1)!;
+  const own = values({ counters: [...where.counters, "k"], locals: ["u", "w"] });
+  const place = oneOf(
+    `A.get(0, Math.min(k + ${j}, A.shape[1] - 1))`,
+    `B.get(Math.min(k, 1), Math.max(0, ${j} - k))`,
+    `C.get(1, Math.max(0, ${j} - 2) + k)`,
+    `U[k * 2]`,
+    `U[(k * 3 + ${j}) % U.length]`,
+    "x",
+    "x",
+  );
+  const work = "u = Math.sqrt(Math.abs(u * 0.75 + w)) / (1 + w * w) - 0.25;";
+  const step = fc.oneof(
+    own.value.map((a) => `w = ${a};`),
+    own.test.map((c) => `if (${c}) continue;`),
+    own.test.map((c) => `if (${c}) break;`),
+    own.test.map((c) => `if (${c}) break out;`),
+    fc.tuple(own.test, own.value).map(([c, a]) => `if (${c}) { w = ${a}; if (u < w) continue; u = u + 1; }`),
+    fc.tuple(own.test, own.value).map(([c, a]) => `if (${c}) u = ${a}; else { w = u; if (w > 3) break; }`),
+    own.value.map(
+      (a) => `for (let q = 0; q < 3; q++) { if (u * q > w) break; u = u + Math.sqrt(Math.abs(${a})); }`,
+    ),
+    place.map((e) => `w = w + ${e};`),
+    fc.constant("n2 = n2 + 1;"),
+  );
+  const head = oneOf(
+    "for (let k = 0; k < 9; k++)",
+    `for (let k = 0; k < ${j} + 1; k++)`,
+    `for (let k = Math.max(0, ${j} - 2); k <= Math.min(n - 1, ${j} + 2); k++)`,
+    "for (let k = 0; k < 12 && u * u + w * w < 40; k++)",
+    "for (let k = 0; u > w - k; k++)",
+  );
+  const first = values({ ...where, locals: [] }).value;
+  return fc
+    .tuple(
+      first,
+      first,
+      head,
+      fc.array(step, { minLength: 1, maxLength: 3 }),
+      element(where, true),
+      fc.boolean(),
+    )
+    .map(([u, w, loop, steps, to, isDouble]) => {
+      const turns = `${loop} { if (k > 20) break; ${work} ${steps.join(" ")} }`;
+      const all = isDouble ? `for (let r = 0; r < 2; r++) { ${turns} }` : turns;
+      return `let u = ${u}; let w = ${w}; let n2 = 0; out: { ${all} } ${to}u + w * n2);`;
+    });
+};
+
 const from = oneOf("0", "0", "1", "2");
 const to = oneOf("n", "n", "n - 1", "A.shape[1]", "T.length", "n - 2");
 const loop = (where: Where, name: string): fc.Arbitrary<string> => {
@@ -147,7 +198,7 @@ const loop = (where: Where, name: string): fc.Arbitrary<string> => {
       to,
       oneOf("<", "<", "<", "<="),
       oneOf("++", "++", "++", " += 2"),
-      fc.oneof(turn(own), turn(own), summed(own)),
+      fc.oneof(turn(own), turn(own), summed(own), parted(own)),
     )
     .map(([a, b, op, by, body]) => `for (let ${name} = ${a}; ${name} ${op} ${b}; ${name}${by}) { ${body} }`);
 };

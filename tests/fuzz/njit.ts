@@ -67,6 +67,14 @@ function pieces(depth: number) {
       fc
         .tuple(fc.constantFrom("-", "~"), tie("big"), fc.constantFrom("", " << 3n", " >> 2n"))
         .map(([op, a, by]) => `((${op}${a})${by})`),
+      // None of these divisors is 0n.
+      fc
+        .tuple(tie("big"), fc.constantFrom("/", "%"), tie("big"))
+        .map(([a, op, b]) => `(${a} ${op} (${b} | 1n))`),
+      fc.tuple(tie("test"), tie("big")).map(([c, a]) => `(${c} && g0 !== 0n ? ${a} / g0 : 2n)`),
+      fc.tuple(tie("big"), tie("big")).map(([a, b]) => `((${a} & 255n) << (${b} % 9n))`),
+      fc.tuple(tie("big"), tie("big")).map(([a, b]) => `(${a} >> (${b} & 127n))`),
+      tie("big").map((a) => `BigInt.asIntN(64, ${a})`),
       tie("whole").map((a) => `BigInt((${a} | 0) & 4095)`),
       fc.tuple(tie("test"), tie("big"), tie("big")).map(([c, a, b]) => `(${c} ? ${a} : ${b})`),
     ),

@@ -124,6 +124,20 @@ describe("stencil", () => {
   });
 });
 
+test("a stencil computes in what it is told to, and stores what it is told to", () => {
+  const bright = tensor([[200, 100, 255, 200]], { dtype: "u8" });
+  const mean = (at: (...o: number[]) => number) => (at(0, -1) + at(0, 0) + at(0, 1)) / 3;
+  for (const edge of modes) {
+    const exact = stencil(mean, { edge })(bright.to("f32"));
+    const got = stencil(mean, { edge, compute: "f32" })(bright);
+    expect([got.dtype, arrayEqual(got, exact)]).toEqual(["f32", true]);
+    const bytes = stencil(mean, { edge, compute: "f32", dtype: "u8" });
+    expect(arrayEqual(bytes(bright), exact.to("u8"))).toBe(true);
+    expect(arrayEqual(bytes.into(zeros([1, 4], { dtype: "u8" }), bright), exact.to("u8"))).toBe(true);
+  }
+  expect(stencil(mean)(bright).get(0, 2)).toBe(((100 + 255 + 200) % 256) / 3);
+});
+
 describe("mapIndex", () => {
   test("gives each element its index, in any layout, and keeps the dtype", () => {
     const t = arange(12, { dtype: "f32" }).reshape([3, 4]);

@@ -1,6 +1,7 @@
 /** What two runs made of their arguments, compared to the bit (or within ulps). */
 import { expect } from "vitest";
 import type { Tensor } from "../../src/index.ts";
+import { type Code, eachStep, type LanesStep } from "../../src/njit/ir.ts";
 import { isTensor } from "../../src/tensor.ts";
 
 /** Everything a call gave back or wrote to, as plain data. */
@@ -53,4 +54,13 @@ const show = (x: unknown): string =>
 
 export function expectSame(a: unknown, b: unknown, ulps = 0): void {
   expect(difference(a, b, ulps)).toBeNull();
+}
+
+/** The loops of a function that run by lanes. */
+export function lanesOf(code: Code): LanesStep[] {
+  const found: LanesStep[] = [];
+  eachStep(code.body, (s) => {
+    if (s.op === "lanes") found.push(s);
+  });
+  return found;
 }

@@ -134,7 +134,8 @@ describe("refused when it is read", () => {
     expect(refusal("(a) => a.get(0).toFixed(2)")).toMatchInlineSnapshot(`
       "(kernel) njit: cannot compile the property .toFixed here.
         (a) => a.get(0).toFixed(2)
-               ^^^^^^^^^^^^^^^^"
+               ^^^^^^^^^^^^^^^^
+        Arrays have get, set, shape, size, rank and length; numbers and functions have nothing."
     `);
     expect(
       refusal("(a) => { const f = (n) => (n < 1 ? 1 : n * f(n - 1)); return f(5); }"),
@@ -153,12 +154,127 @@ describe("refused when it is read", () => {
     expect(refusal("(a) => a.sum()")).toMatchInlineSnapshot(`
       "(kernel) njit: cannot compile .sum; arrays have get, set, shape, size and rank here, typed arrays [i] and length.
         (a) => a.sum()
-               ^^^^^"
+               ^^^^^
+        Write a loop."
     `);
     expect(refusal("(a) => a.fill(0)")).toMatchInlineSnapshot(`
       "(kernel) njit: cannot compile .fill(); write a loop.
         (a) => a.fill(0)
                ^^^^^^^^^"
+    `);
+  });
+
+  test("of itself by its own name, and of a function with captured values", () => {
+    const rec = fromText("function rec(n) { return n < 2 ? 1 : rec(n - 1); }");
+    expect(messageOf(() => njit(rec))).toMatchInlineSnapshot(`
+      "(kernel) njit: cannot compile a function that calls itself.
+        function rec(n) { return n < 2 ? 1 : rec(n - 1); }
+                                             ^^^
+        Write a loop, with a small array as a stack."
+    `);
+    expect(refusal("(n, { rec }) => rec(n)", { rec })).toMatchInlineSnapshot(`
+      "(kernel) njit: cannot compile a function that calls itself.
+        function rec(n) { return n < 2 ? 1 : rec(n - 1); }
+                                             ^^^
+        Write a loop, with a small array as a stack."
+    `);
+    const own = fromText("function (n, { own }) { return n < 2 ? 1 : own(n - 1); }");
+    expect(messageOf(() => njit(own, { own }))).toMatchInlineSnapshot(`
+      "(kernel) njit: cannot compile a function that calls itself.
+        function (n, { own }) { return n < 2 ? 1 : own(n - 1); }
+                       ^^^
+        Write a loop, with a small array as a stack."
+    `);
+    expect(refusal("(n, { f }) => f(n)", { f: fromText("(n, { k }) => n * k") })).toMatchInlineSnapshot(`
+      "(kernel) njit: cannot compile this parameter; a function that is called has plain names.
+        (n, { k }) => n * k
+            ^^^^^
+        Captured values are named by the function that calls it: pass them as arguments."
+    `);
+  });
+
+  test("what the language or its host has, which cannot be passed", () => {
+    expect(refusal("function (n) { return arguments[0]; }")).toMatchInlineSnapshot(`
+      "(kernel) njit: the function reads "arguments", which njit does not know.
+        function (n) { return arguments[0]; }
+                              ^^^^^^^^^
+        Name the parameters: (a, b) => …"
+    `);
+    expect(refusal("(n) => parseInt(n)")).toMatchInlineSnapshot(`
+      "(kernel) njit: the function reads "parseInt", which njit does not know.
+        (n) => parseInt(n)
+               ^^^^^^^^
+        A number is cut by Math.trunc(x)."
+    `);
+    expect(refusal("(n) => n + Date.now()")).toMatchInlineSnapshot(`
+      "(kernel) njit: the function reads "Date", which njit does not know.
+        (n) => n + Date.now()
+                   ^^^^
+        Take the time before the call, and pass it as a number."
+    `);
+    expect(refusal("(n) => n + BigInt")).toMatchInlineSnapshot(`
+      "(kernel) njit: the function reads "BigInt", which njit does not know.
+        (n) => n + BigInt
+                   ^^^^^^
+        Call it: BigInt(x), BigInt.asIntN(64, x)."
+    `);
+  });
+
+  test("arrays that are chosen, kept, made longer or given back, with what to do instead", () => {
+    expect(refusal("(a, b, k) => { const c = k ? a : b; return c[0]; }")).toMatchInlineSnapshot(`
+      "(kernel) njit: cannot compile this property; elements are taken from arguments and local arrays.
+        (a, b, k) => { const c = k ? a : b; return c[0]; }
+                                                   ^^^^
+        A variable holds no array: choose between elements, c ? a[i] : b[i], or write if … else."
+    `);
+    expect(
+      failure("(a, b) => a[0] > 0 ? a : b", new Float64Array(1), new Float64Array(1)),
+    ).toMatchInlineSnapshot(`
+      "(kernel) njit: this chooses between arrays.
+        (a, b) => a[0] > 0 ? a : b
+                  ^^^^^^^^^^^^^^^^
+        Choose between their elements, c ? a[i] : b[i], or write if … else."
+    `);
+    expect(refusal("(n) => { const w = [1]; w.push(n); return w[0]; }")).toMatchInlineSnapshot(`
+      "(kernel) njit: cannot compile .push; arrays have get, set, shape, size and rank here, typed arrays [i] and length.
+        (n) => { const w = [1]; w.push(n); return w[0]; }
+                                ^^^^^^
+        An array keeps its length: write into an element, w[n] = x, and count how many there are."
+    `);
+    expect(refusal("(n) => { const w = [1, n]; return w; }")).toMatchInlineSnapshot(`
+      "(kernel) njit: cannot return an array of the function's own.
+        (n) => { const w = [1, n]; return w; }
+                                          ^
+        Return its elements, [w[0], w[1]], or write them into an argument."
+    `);
+    expect(refusal("(a) => { const [h, ...rest] = a.shape; return h; }")).toMatchInlineSnapshot(`
+      "(kernel) njit: cannot compile this declaration; declare plain names.
+        (a) => { const [h, ...rest] = a.shape; return h; }
+                           ^^^^^^^
+        Take what it holds one by one: const h = a.shape[0]."
+    `);
+    expect(refusal("(a) => typeof a")).toMatchInlineSnapshot(`
+      "(kernel) njit: cannot compile \`typeof\`.
+        (a) => typeof a
+               ^^^^^^^^
+        Decide before the call: make a function for each kind."
+    `);
+  });
+
+  test("prange without a loop, or downwards", () => {
+    expect(refusal("(n, { prange }) => { const r = prange(n); return 1; }")).toMatchInlineSnapshot(`
+      "(kernel) njit: prange is for loops.
+        (n, { prange }) => { const r = prange(n); return 1; }
+                                       ^^^^^^^^^
+        Write for (const i of prange(n)) …, at the loop itself."
+    `);
+    expect(
+      refusal("(a, { prange }) => { for (const i of prange(9, 0, -1)) a[i] = 1; }"),
+    ).toMatchInlineSnapshot(`
+      "(kernel) njit: the step of prange is a literal above 0.
+        (a, { prange }) => { for (const i of prange(9, 0, -1)) a[i] = 1; }
+                                                          ^^
+        Count upwards, and turn it round inside: const j = n - 1 - i; or write a plain for loop."
     `);
   });
 
@@ -197,6 +313,52 @@ describe("refused when it is read", () => {
     `);
   });
 
+  test("a function that returns a value and may end without one", () => {
+    expect(refusal("(n) => { if (n > 2) return 1; }")).toMatchInlineSnapshot(`
+      "(kernel) njit: the function may end here without a value, and returns one elsewhere.
+        (n) => { if (n > 2) return 1; }
+                                      ^
+        Return a value at the end too: return -1."
+    `);
+    expect(
+      refusal("(a) => { for (let i = 0; i < a.length; i++) if (a[i] > 1) return [i, a[i]]; }"),
+    ).toMatchInlineSnapshot(`
+      "(kernel) njit: the function may end here without a value, and returns one elsewhere.
+        (a) => { for (let i = 0; i < a.length; i++) if (a[i] > 1) return [i, a[i]]; }
+                                                                                    ^
+        Return a value at the end too: return a list of 2."
+    `);
+    expect(
+      failure("(n) => { const f = (x) => { if (x > 2) return 1; }; return f(n); }", 8),
+    ).toMatchInlineSnapshot(`
+      "(kernel) njit: this function may end here without a value, and its value is used.
+        (n) => { const f = (x) => { if (x > 2) return 1; }; return f(n); }
+                                                         ^
+        Return a value here too: return -1."
+    `);
+    expect(failure("(n) => { let s; if (n > 2) s = 1; return s; }", 8)).toMatchInlineSnapshot(`
+      "(kernel) njit: "s" may be read before it has a value.
+        (n) => { let s; if (n > 2) s = 1; return s; }
+                                                 ^
+        Give it a start: let s = 0."
+    `);
+  });
+
+  test.each([
+    "if (n > 2) return 1; else if (n > 1) return 2;",
+    "if (n > 2) return n > 3;",
+    "if (n > 2) return 2n;",
+    "while (n > 0) { n--; if (n === 5) return n; }",
+    "while (true) { n--; if (n === 5) return n; if (n < 3) break; }",
+    "a: while (true) { while (true) { n--; if (n === 5) return n; if (n < 3) break a; } }",
+    "a: { if (n > 1) break a; return 2; }",
+    "do { if (n === 2) continue; return n; } while (n < 1);",
+    "for (let i = 0; i < 3; i++) return i;",
+    "const f = () => { while (true) if (n > 3) return 1; else n++; }; if (f() > 3) return 2;",
+  ])("its end can be reached: %s", (body) => {
+    expect(refusal(`(n) => { ${body} }`)).toMatch(/may end here without a value/);
+  });
+
   test("what is no function at all", () => {
     expect(messageOf(() => njit(3 as never))).toMatchInlineSnapshot(`
       "(value) njit: expected a function, got the number 3.
@@ -227,7 +389,7 @@ describe("refused when it is called", () => {
       "(value) njit: "a" is used as a number, and an array was given.
         (a) => a + 1
                ^^^^^
-        Take an element: a.get(i), a[i]."
+        Take an element: a.get(i), a[i]; a variable holds no array."
     `);
     expect(failure("(a, n) => a.get(n)", tensor([1]))).toMatchInlineSnapshot(`
       "(value) njit: "n" was not given.
@@ -293,17 +455,41 @@ describe("refused when it is called", () => {
                ^^^^^^^^^^
         Use ==, which compares a boolean as 0 or 1, or convert one of them."
     `);
-    expect(failure("(b) => b / 2n", 4n)).toMatchInlineSnapshot(`
-      "(kernel) njit: there is no div of bigints for njit.
-        (b) => b / 2n
-               ^^^^^^
-        Bigints have + - * & | ^ ~ << >> and comparisons here; Number(x) makes a number."
+    expect(failure("(b) => b ** 2n", 4n)).toMatchInlineSnapshot(`
+      "(kernel) njit: there is no ** of bigints for njit.
+        (b) => b ** 2n
+               ^^^^^^^
+        Multiply in a loop: p *= x; Number(x) makes a number."
     `);
-    expect(failure("(b) => b << b", 4n)).toMatchInlineSnapshot(`
-      "(kernel) njit: bigints are shifted by literals from 0n to 63n.
-        (b) => b << b
-               ^^^^^^
-        Write x << 3n."
+    expect(failure("(b) => b >>> 2n", 4n)).toMatchInlineSnapshot(`
+      "(kernel) njit: there is no >>> of bigints for njit.
+        (b) => b >>> 2n
+               ^^^^^^^^
+        Bigints have + - * / % & | ^ ~ << >> and comparisons here; Number(x) makes a number."
+    `);
+    expect(failure("(b) => 1n + b / 0n", 4n)).toMatchInlineSnapshot(`
+      "(value) njit: a bigint is divided by 0n. (line 1 of the function)
+        (b) => 1n + b / 0n
+                    ^^^^^^
+        Ask before: b === 0n ? 0n : a / b."
+    `);
+    expect(failure("(x) => BigInt(x)", 1.5)).toMatchInlineSnapshot(`
+      "(value) BigInt: 1.5 is no whole number of 64 bits. (line 1 of the function)
+        (x) => BigInt(x)
+               ^^^^^^^^^
+        Write BigInt(Math.trunc(x)), of an x below 2^63."
+    `);
+    expect(failure("(x) => BigInt.asIntN(64, x)", 1)).toMatchInlineSnapshot(`
+      "(dtype) njit: BigInt.asIntN takes a bigint, and this is a number.
+        (x) => BigInt.asIntN(64, x)
+               ^^^^^^^^^^^^^^^^^^^^
+        Write BigInt.asIntN(64, BigInt(x))."
+    `);
+    expect(refusal("(x) => BigInt.asIntN(8, x)")).toMatchInlineSnapshot(`
+      "(kernel) njit: bigints have 64 bits here.
+        (x) => BigInt.asIntN(8, x)
+                             ^
+        Write BigInt.asIntN(64, x); for fewer: x & 255n."
     `);
     expect(
       failure("(a, b) => a.get(0) + b.get(0)", zeros([1], { dtype: "i64" }), zeros([1], { dtype: "u64" })),

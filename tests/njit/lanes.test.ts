@@ -2,23 +2,13 @@
 import { describe, expect, test } from "vitest";
 import { broadcastTo, type DType, scope, type Tensor, tensor, zeros } from "../../src/index.ts";
 import { emitCode, emitTasks } from "../../src/njit/emit.ts";
-import { type Code, eachStep, insides, type LanesStep, type Step } from "../../src/njit/ir.ts";
+import { type Code, eachStep, insides, type Step } from "../../src/njit/ir.ts";
 import { insideOf, type Njit, type NjitValue, njit } from "../../src/njit/njit.ts";
-import { expectSame, outcome } from "./compare.ts";
-import { programs, randomTensor } from "./programs.ts";
+import { watOf } from "../../src/wasm/assembler/wat.ts";
+import { expectSame, lanesOf, outcome } from "./compare.ts";
+import { classic, f64, randomTensor } from "./programs.ts";
 
-const f64 = (...shape: number[]) => zeros(shape, { dtype: "f64" });
-const classic = (name: string) => programs.find((p) => p.name === name)!;
-
-function lanesOf(code: Code): LanesStep[] {
-  const found: LanesStep[] = [];
-  eachStep(code.body, (s) => {
-    if (s.op === "lanes") found.push(s);
-  });
-  return found;
-}
-
-const watOf = (code: Code): string => emitCode(code, { shared: true }).toWat();
+const watOfCode = (code: Code): string => watOf(emitCode(code, { shared: true }));
 
 const hasLoop = (steps: readonly Step[]): boolean => {
   let found = false;
@@ -80,7 +70,7 @@ describe("what runs by lanes", () => {
       const { fn, make } = classic(name);
       const code = insideOf(fn).codeFor(make());
       expect(lanesOf(code).length).toBeGreaterThan(0);
-      expect(watOf(code)).toContain(instruction);
+      expect(watOfCode(code)).toContain(instruction);
     });
   });
 
@@ -89,7 +79,7 @@ describe("what runs by lanes", () => {
       for (let i = 0; i < a.shape[0]; i++) out.set([i], a.get(i) + a.get(i));
     });
     const wat = (dtype: DType) =>
-      scope(() => watOf(insideOf(add).codeFor([zeros([9], { dtype }), zeros([9], { dtype })])));
+      scope(() => watOfCode(insideOf(add).codeFor([zeros([9], { dtype }), zeros([9], { dtype })])));
     expect(wat("f32")).toContain("f32x4.add");
     expect(wat("i16")).toContain("i32x4.add");
   });
@@ -175,7 +165,7 @@ describe("what runs by lanes", () => {
       const fn = njit(new Function(`return (${source})`)() as never);
       const code = insideOf(fn).codeFor(make() as NjitValue[]);
       expect(checksInside(code)).toBe(0);
-      const tasks = emitTasks(code, { shared: true }).toWat();
+      const tasks = watOf(emitTasks(code, { shared: true }));
       expect(tasks).toContain("f64x2.mul");
       expect(tasks).toContain("v128.load");
     });

@@ -77,6 +77,30 @@ describe("control", () => {
       6,
     ],
     ["n => { a: { if (n > 3) break a; n = 100; } return n; }", [5], 5],
+    ["n => { a: if (n > 3) { if (n > 7) break a; n = 1; } else n = 12; return n; }", [5], 1],
+    ["n => { a: if (n > 3) { if (n > 7) break a; n = 1; } else n = 12; return n; }", [8], 8],
+    ["n => { a: n = 3; b: { c: if (n) break b; n = 9; } return n; }", [5], 3],
+    [
+      "n => { let s = 0; for (let i = 0; i < n; i++) a: if (i > 1) { if (i > 3) break a; s += i; } return s; }",
+      [9],
+      5,
+    ],
+    // Their ends cannot be reached.
+    ["n => { while (true) { n--; if (n === 5) return n; } }", [8], 5],
+    [
+      "n => { a: while (true) { while (true) { n--; if (n === 5) return n; if (n > 3) continue a; } } }",
+      [8],
+      5,
+    ],
+    ["n => { while (1) { while (n > 6) { n--; if (n === 9) break; } return n; } }", [8], 6],
+    ["n => { do { return n; } while (n < 4); }", [8], 8],
+    ["n => { for (;;) { if (n > 2) return n; else return 3; } }", [8], 8],
+    ["n => { if (n > 2) { return 1; } else { if (n > 1) return 2; else return 3; } }", [2], 2],
+    ["n => { { if (n > 2) { return 1; } return 2; } }", [2], 2],
+    ["n => { const f = () => { while (true) { if (n > 4) return 1; n++; } }; return f() + n; }", [0], 6],
+    ["n => { const f = (x) => { if (x > 4) return 1; n++; }; f(3); f(n); return n; }", [9], 10],
+    ["n => []", [1], []],
+    ["n => { const f = () => []; return f(); }", [1], []],
     ["n => { let s = 0; for (const i of [0].length ? [0] : [0]) s += i; return s; }", [5], 0],
   ] as [string, NjitValue[], unknown][])("%s", (source, args, result) => {
     if (source.includes(" of [")) expect(() => made(source)).toThrow(/only prange/);
@@ -232,6 +256,98 @@ describe("arrays", () => {
     expect(() => made("(a) => a.get(0) + 1")(tensor([1n], { dtype: "i64" }))).toThrow(
       /mixes a bigint and a number/,
     );
+  });
+
+  test("bigints are divided and shifted as JavaScript does, within 64 bits", () => {
+    const some = [0n, 1n, -1n, 7n, -7n, 63n, 64n, -64n, 2n ** 40n, 2n ** 63n - 1n, -(2n ** 63n)];
+    const within = (x: bigint) => BigInt.asIntN(64, x);
+    const divided = made("(a, b) => [BigInt.asIntN(64, a / b), a % b]");
+    const shifted = made(
+      "(a, n) => [BigInt.asIntN(64, a << n), BigInt.asIntN(64, a >> n), BigInt.asIntN(64, a << 70n), a >> -2n]",
+    );
+    for (const a of some) {
+      for (const b of some) {
+        if (b !== 0n) expectRun(divided, () => [a, b], [within(a / b), a % b]);
+        if (b >= -64n && b <= 64n)
+          expectRun(shifted, () => [a & 255n, b], [
+            within(b < 0n ? (a & 255n) >> -b : (a & 255n) << b),
+            within(b < 0n ? (a & 255n) << -b : (a & 255n) >> b),
+            0n,
+            (a & 255n) << 2n,
+          ]);
+      }
+    }
+    const fn = made(
+      "(a, b, out) => { for (let i = 0; i < out.shape[0]; i++) out.set([i], (a.get(i) / b.get(i) + a.get(i) % b.get(i)) ^ (a.get(i) >> b.get(i))); }",
+    );
+    for (const dtype of ["i64", "u64"] as const) {
+      const make = () => [
+        tensor([70n, 2n ** 62n, 5n, 9n, 12345678901n], { dtype }),
+        tensor([3n, 64n, 7n, 1n, 12n], { dtype }),
+        zeros([5], { dtype }),
+      ];
+      expectRun(fn, make, undefined);
+    }
+    expect(made("(a) => a.get(0) / 3n")(tensor([2n ** 64n - 1n], { dtype: "u64" }))).toBe(
+      (2n ** 64n - 1n) / 3n,
+    );
+  });
+
+  test.each([
+    ["(a, b) => a / b", [5n, 0n]],
+    ["(a, b) => a % b", [5n, 0n]],
+    ["(a, b) => { let s = 0n; for (let i = 3n; i >= b; i -= 1n) s += a / i; return s; }", [5n, 0n]],
+    ["(a, b) => { while (a % b !== 3n) a += 1n; return a; }", [5n, 0n]],
+    ["(a, b) => (a > b ? a / b : 0n)", [5n, 0n]],
+    ["(a, b) => a / 0n + b", [5n, 0n]],
+  ] as [string, NjitValue[]][])("a bigint divided by 0n is an error: %s", (source, args) => {
+    const fn = made(source);
+    const first = /^njit: a bigint is divided by 0n\./;
+    expect(() => fn(...args)).toThrow(first);
+    expect(() => fn.plain(...args)).toThrow(first);
+    expect(() => insideOf(fn).interpreted(args)).toThrow(first);
+  });
+
+  test("what is not come to is not divided", () => {
+    gives("(a, b) => (b === 0n ? -1n : a / b)", [5n, 0n], -1n);
+    gives("(a, b) => b !== 0n && a % b === 1n", [5n, 0n], false);
+    gives("(a, b) => { while (b !== 0n && a % b !== 1n) a += 1n; return a; }", [5n, 0n], 5n);
+    gives("(a, b) => { if (b === 0n || a / b > 3n) return 1; return 2; }", [5n, 0n], 1);
+    gives(
+      "(a, b) => { let s = 0n; for (let i = 0; i < 4; i++) if (i > 3) s = a / b; return s; }",
+      [5n, 0n],
+      0n,
+    );
+  });
+
+  test("a prange loop tells of a division by 0n", () => {
+    const fn = made(
+      "(out, b, { prange }) => { for (const i of prange(out.shape[0])) out.set([i], 100n / b.get(i)); }",
+    );
+    const b = tensor([1n, 2n, 0n, 4n], { dtype: "i64" });
+    expect(() => fn(zeros([4], { dtype: "i64" }), b)).toThrow(/a bigint is divided by 0n. \(line 1/);
+  });
+
+  test("BigInt(x) of a number that is no whole one is an error", () => {
+    gives("x => BigInt(x)", [2 ** 62 + 2 ** 30], 2n ** 62n + 2n ** 30n);
+    gives("x => BigInt(x)", [-0], 0n);
+    gives("x => BigInt(x / 2)", [-6], -3n);
+    for (const x of [1.5, -0.5, Number.NaN, Infinity]) {
+      const [fn, first] = [made("x => BigInt(x)"), `BigInt: ${x} is no whole number of 64 bits.`];
+      expect(() => fn(x)).toThrow(first);
+      expect(() => fn.plain(x)).toThrow(first);
+    }
+    expect(() => made("x => BigInt(x)")(2 ** 63)).toThrow(/no whole number of 64 bits/);
+  });
+
+  test("BigInt.asIntN and asUintN say that bigints wrap, uncompiled too", () => {
+    const a = () => tensor([2n ** 40n, 2n ** 63n - 1n], { dtype: "i64" });
+    const square = made("(a) => [BigInt.asIntN(64, a.get(0) * a.get(0)), BigInt.asIntN(64, a.get(1) + 1n)]");
+    expectRun(square, () => [a()], [0n, -(2n ** 63n)]);
+    const below = made("(a) => [BigInt.asUintN(64, a.get(0) - 5n), BigInt.asUintN(64, a.get(0) - 5n) < 0n]");
+    expectRun(below, () => [tensor([2n], { dtype: "u64" })], [2n ** 64n - 3n, false]);
+    gives("(x) => BigInt.asUintN(64, x)", [-1n], 2n ** 64n - 1n);
+    gives("() => BigInt.asIntN(64, 18446744073709551615n)", [], -1n);
   });
 
   test("local arrays keep what they hold, and are made anew in each turn", () => {

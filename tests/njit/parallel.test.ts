@@ -154,8 +154,8 @@ describe("1, 2, 3 and 7 threads give the same bits", () => {
       for (const i of prange(n)) {
         const w = new Float64Array(300);
         const tiny = [i, 0];
-        for (let k = 0; k < 300; k++) w[(k * 7 + i) % 300] += k;
-        for (let k = 1; k < 300; k++) w[k] += w[k - 1];
+        for (let k = 0; k < 30; k++) w[(k * 7 + i) % 300] += k;
+        for (let k = 1; k < 30; k++) w[k] += w[k - 1];
         tiny[1] = w[i % 300] * shared[i % 3];
         out.set([i], tiny[0] + tiny[1]);
       }
@@ -273,6 +273,22 @@ describe("a failure in a parallel loop", () => {
   });
 });
 
+test("divisors of bigints are looked at in and around a parallel loop", () => {
+  const fn = made(`(out, b, { prange }) => {
+    const q = 100n / b[0];
+    for (const i of prange(out.length)) out[i] = b[i] > 3n ? q : 100n / b[i] + q;
+    return q % b[1];
+  }`);
+  const b = BigInt64Array.from({ length: 900 }, (_, i) => BigInt(i % 7) + 1n);
+  const [x, y] = [new BigInt64Array(900), new BigInt64Array(900)];
+  expect(on(7, () => fn(x, b))).toBe(fn.plain(y, b));
+  expectSame([...x], [...y]);
+  b[700] = 0n;
+  expect(() => on(7, () => fn(x, b))).toThrow(/divided by 0n\. \(line 3 of/);
+  b[0] = 0n;
+  expect(() => on(7, () => fn(x, b))).toThrow(/divided by 0n\. \(line 2 of/);
+});
+
 describe("what overlaps in memory runs in order", () => {
   const shifted = made(
     "(out, a, { prange }) => { for (const i of prange(a.shape[0])) out.set([i], a.get(i) + 1); }",
@@ -336,6 +352,87 @@ describe("loops that cannot be counted run in order", () => {
     expect([...out]).toEqual([0, 1, 2, 0, 0]);
     expect(forksIn(fn, [out, 2.5])).toBe(0);
     expect(forksIn(fn, [out, 2])).toBe(1);
+  });
+
+  const turn = (at: string) => `for (let k = 0; k < 30; k++) y[${at}] = (y[${at}] * 3 + i) % 1009;`;
+  const over = (at: string, before = "") =>
+    made(`(y, m, c, d, { prange }) => { for (const i of prange(m)) { ${before} ${turn(at)} } }`);
+  const same = (fn: Njit, ...args: NjitValue[]) => {
+    const [a, b] = [new Float64Array(1000).fill(1), new Float64Array(1000).fill(1)];
+    const first = (message: string) => message.replace(/ \(line[\s\S]*/, "");
+    const outcomeOf = (run: () => unknown) => {
+      try {
+        return run();
+      } catch (error) {
+        if (error instanceof TensorError) return first(error.message);
+        throw error;
+      }
+    };
+    const plain = outcomeOf(() => fn.plain(a, ...args));
+    expect(outcomeOf(() => on(7, () => fn(b, ...args)))).toBe(plain);
+    // Of a call that failed, later turns may have been made too.
+    if (plain === undefined) expectSame([...b], [...a]);
+  };
+  const huge = [2 ** 53, -(2 ** 53), 2 ** 53 + 2, 2 ** 60, 2 ** 80, -(2 ** 80), 1e300, 0.5, 2 ** 31, -0];
+
+  test.each([
+    ["i + c - c", ""],
+    ["c - (c - i)", ""],
+    ["i + (c - c)", ""],
+    ["i * 2 + c - c + 1", ""],
+    ["(i + c) * 1 - c", ""],
+    ["-(-i - c) - c", ""],
+    ["i + c * d - c * d", ""],
+    ["at - c", "const at = i + c;"],
+    ["i + far - far", "const far = c * 1;"],
+    ["Number(i + c) - c", ""],
+  ])("an index that may have been rounded: %s", (at, before) => {
+    const fn = over(at, before);
+    for (const c of huge) {
+      expect(forksIn(fn, [new Float64Array(1), 900, c, 3])).toBe(0);
+      same(fn, 300, c, 3);
+    }
+    // Where nothing is rounded, it is told as ever.
+    for (const c of [0, 7, -7, 2 ** 30]) {
+      expect(forksIn(fn, [new Float64Array(1), 900, c, 3])).toBe(1);
+      same(fn, 300, c, 3);
+    }
+  });
+
+  test.each([
+    "(y, m, c, d, { prange }) => { for (const i of prange(m)) for (let j = 0; j < d + c - c; j++) for (let k = 0; k < 30; k++) y[i * d + j] = (y[i * d + j] * 3 + i) % 1009; }",
+    "(y, m, c, d, { prange }) => { const w = d + c - c; if (w === d) return; for (const i of prange(m)) for (let j = 0; j < w; j++) for (let k = 0; k < 30; k++) y[i * d + j] = (y[i * d + j] * 3 + i) % 1009; }",
+    "(y, m, c, d, { prange }) => { const w = m + c - c; for (const i of prange(w)) { y[i] += i; for (let k = 0; k < 30; k++) y[i + m] = (y[i + m] * 3 + i) % 1009; } }",
+    "(y, m, c, d, { prange }) => { const w = m + c - c; if (w !== 300) return; for (const i of prange(w)) { y[i] += i; for (let k = 0; k < 30; k++) y[i + m] = (y[i + m] * 3 + i) % 1009; } }",
+  ])("a bound that may have been rounded: %#", (text) => {
+    const fn = made(text);
+    for (const c of huge) {
+      expect(forksIn(fn, [new Float64Array(1), 299, c, 3])).toBe(0);
+      same(fn, 299, c, 3);
+    }
+  });
+
+  test("numbers in an index that could round it are not told", () => {
+    for (const c of ["2 ** 53", "2 ** 60", "1e300"])
+      expect(() => over(`i + ${c} - ${c}`)).toThrow(/may share y\[i \+ .*whether they do cannot be told/);
+    const half = over("i + 0.5 - 0.5");
+    expect(forksIn(half, [new Float64Array(1), 900, 1, 1])).toBe(0);
+    same(half, 900, 1, 1);
+    same(over(`i + ${2 ** 40} - ${2 ** 40}`), 300, 1, 1);
+  });
+
+  test("an index may be beyond 2^53 where nothing brings it back", () => {
+    const grid =
+      "(y, n, m, h, { prange }) => { for (const i of prange(h)) for (let j = 0; j < n; j++) for (let k = 0; k < m; k++) y[AT] = i; }";
+    const y = new Float64Array(8);
+    for (const at of ["(i * n + j) * m + k", "i * n * m + j * m + k", "k + (j + n * i) * m"]) {
+      const fn = made(grid.replace("AT", at));
+      for (const n of [2, 3e4, 2e9]) expect(forksIn(fn, [y, n, n, 9])).toBe(1);
+      expect(forksIn(fn, [y, 2 ** 40, 2, 9])).toBe(0);
+    }
+    const back = "i * n + j - (n * m - n * m)";
+    expect(forksIn(made(grid.replace("AT", back)), [y, 2, 2, 2])).toBe(1);
+    expect(forksIn(made(grid.replace("AT", back)), [y, 2e9, 2e9, 2])).toBe(0);
   });
 
   test("rows whose length is no whole number", () => {

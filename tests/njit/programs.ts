@@ -33,7 +33,7 @@ export function randomTensor(shape: number[], dtype: DType, seed: number, scale 
   return tensor(values, { dtype: "f64" }).reshape(shape).to(dtype);
 }
 
-const f64 = (...shape: number[]) => zeros(shape, { dtype: "f64" });
+export const f64 = (...shape: number[]) => zeros(shape, { dtype: "f64" });
 
 const mandelbrot = njit((out, x0, y0, step, most, { prange }) => {
   const [h, w] = out.shape;
@@ -553,3 +553,5 @@ export const programs: readonly ClassicProgram[] = [
     make: () => [f64(14, 15), randomTensor([256], "u8", 29, 256), 0.17],
   },
 ];
+
+export const classic = (name: string): ClassicProgram => programs.find((p) => p.name === name)!;

@@ -74,6 +74,24 @@ describe("refused, with the iterations that share an element", () => {
     `);
   });
 
+  test("in a function that is called: what was given to it", () => {
+    expect(
+      refusal(
+        "const put = (p, v) => { y[p] = v; }; for (const i of prange(n)) { put(i, 1); put(i + 1, 2); }",
+      ),
+    ).toMatchInlineSnapshot(`
+      "njit: iterations i and i + 1 of this prange loop share y[…]: one writes y[i], the other writes y[i + 1].
+        …const put = (p, v) => { y[p] = v; }; for (const i of prange(n)) { put(i, 1); put(i + 1, 2); } re…
+                                 ^^^^
+        Let each iteration write elements of its own, such as y[i], or write a plain for loop."
+    `);
+    expect(
+      refusal(
+        "const put = (p, v) => { const q = p; y[q] = v; }; for (const i of prange(n)) { put(n - i, 1); put(i + 1, 2); }",
+      ),
+    ).toMatch(/one writes y\[n - i\], the other writes y\[i \+ 1\]/);
+  });
+
   test("a loop inside of a parallel one", () => {
     expect(loop("for (const j of prange(m)) y[i * m + j] = 1;")).toMatchInlineSnapshot(`
       "njit: cannot run a prange loop inside of another; the iterations of the outer one are on all threads already.

@@ -1,0 +1,342 @@
+/** Lanes that leave a loop one by one, elements at places of their own, and records: nobody can tell. */
+import { describe, expect, test } from "vitest";
+import { explain, kernel, scope, type Tensor, tensor, zeros } from "../../src/index.ts";
+import { emitCode } from "../../src/njit/emit.ts";
+import { type Code, eachStep, isLoopBlock, type Step } from "../../src/njit/ir.ts";
+import { insideOf, type Njit, type NjitValue, njit } from "../../src/njit/njit.ts";
+import { watOf } from "../../src/wasm/assembler/wat.ts";
+import { expectSame, lanesOf, outcome } from "./compare.ts";
+import { classic, f64, randomTensor } from "./programs.ts";
+
+type Fn = (...args: never[]) => unknown;
+const made = (source: string, captures: object = {}): Njit =>
+  njit(new Function(`return (${source})`)() as Fn, captures as never);
+
+/** The counters of the loops that run by lanes. */
+const countersOf = (code: Code): string[] => lanesOf(code).map((l) => code.locals[l.counter].name);
+
+const loadsIn = (steps: readonly Step[]): number => {
+  let count = 0;
+  eachStep(steps, (s) => {
+    if (s.op === "load") count++;
+  });
+  return count;
+};
+
+/** What a run did, up to an index that is outside: where it was, and what was written before. */
+function ran(run: (...args: NjitValue[]) => unknown, args: NjitValue[]): unknown[] {
+  try {
+    return outcome(run(...args), args);
+  } catch (error) {
+    const [, index, axis] = /index (\S+) .*?for axis (\d+)/.exec((error as Error).message)!;
+    return [`index ${index}, axis ${axis}`, ...outcome(null, args).slice(1)];
+  }
+}
+
+function expectAlike(fn: Njit, make: () => NjitValue[], ulps = 0): unknown[] {
+  return scope(() => {
+    const compiled = ran(fn, make());
+    expectSame(compiled, ran(fn.plain, make()), ulps);
+    expectSame(
+      compiled,
+      ran((...args) => insideOf(fn).interpreted(args), make()),
+      ulps,
+    );
+    return compiled;
+  });
+}
+
+describe("the loop above one that each turn leaves when it likes", () => {
+  test.each([
+    ["Mandelbrot", "j", "v128.any_true"],
+    ["Newton fractal", "j", "v128.any_true"],
+    ["bilateral filter", "j", "v128.any_true"],
+    ["n-body", "i", "f64x2.sqrt"],
+  ])("%s runs by lanes", (name, counter, instruction) => {
+    scope(() => {
+      const { fn, make } = classic(name);
+      const code = insideOf(fn).codeFor(make());
+      expect(countersOf(code)).toContain(counter);
+      expect(watOf(emitCode(code, { shared: true }))).toContain(instruction);
+    });
+  });
+
+  test("not where there is little to do in it", () => {
+    scope(() => {
+      const follow = made(`(out, next) => {
+        for (let i = 0; i < out.shape[0]; i++) {
+          let at = i;
+          while (next.get(at) !== at) at = next.get(at);
+          out.set([i], at);
+        }
+      }`);
+      const i32 = () => zeros([9], { dtype: "i32" });
+      expect(countersOf(insideOf(follow).codeFor([i32(), i32()]))).toEqual([]);
+    });
+  });
+
+  const bodies: Record<string, string> = {
+    "a test of data": "while (n < 50 && x * x < c) { x = x * 1.25 + 0.5 / (1 + x); n++; }",
+    "a break in the middle":
+      "for (let k = 0; k < 20; k++) { x = Math.sqrt(x + c) / 1.5; if (x > c / 3) break; n = n + k; }",
+    "a turn that is left out":
+      "for (let k = 0; k < 20; k++) { if ((k + i) % 3 === 0) continue; x = Math.sqrt(x + c) / 1.5; n++; }",
+    "two loops and a label":
+      "out: for (let k = 0; k < 6; k++) for (let m = 0; m < 5; m++) { x = Math.sqrt(x + c * m) / 1.5; n++; if (x > 4 + k) break out; if (x > 2 + m) continue out; }",
+    "an end that each turn has for itself":
+      "for (let k = Math.max(0, i - 2); k <= Math.min(i + 2, 11); k++) { x += Math.sqrt(k + c) / (1 + x); n += k; }",
+    "a test at the end": "do { x = Math.sqrt(x + c) / 1.5 + 0.125; n++; } while (x * n < c);",
+    "a loop under a test":
+      "if (c > 5) { while (x < c) { x = x * 1.5 + Math.sqrt(c) / 9; n++; } } else n = -1;",
+    "a loop that is left at once": "for (;;) { x = Math.sqrt(x * c) / 3; n++; break; }",
+    "what one turn leaves for the next":
+      "let last = -1; for (let k = 0; k < 9; k++) { if (last * last > c) { x = last; break; } last = Math.sqrt(k * c) / 2 - x; n++; }",
+  };
+  test.each(Object.entries(bodies))("%s", (_, body) => {
+    const fn = made(`(out, a) => {
+      for (let i = 0; i < out.shape[0]; i++) {
+        const c = a.get(i);
+        let x = 0.5;
+        let n = 0;
+        ${body}
+        out.set([i], x + 100 * n);
+      }
+    }`);
+    for (const n of [0, 1, 3, 4, 5, 8, 11, 12]) {
+      expectAlike(fn, () => [f64(n), randomTensor([n], "f64", n + 1, 12)]);
+    }
+    scope(() => {
+      expect(lanesOf(insideOf(fn).codeFor([f64(9), f64(9)])).length).toBeGreaterThan(0);
+    });
+  });
+});
+
+test("a limit ends lanes that nobody leaves", () => {
+  const forever = made(`(out, a) => {
+    for (let i = 0; i < out.shape[0]; i++) {
+      let x = a.get(i);
+      while (x > 0) x = Math.sqrt(x + 2) / 1.5 + 0.25 * x;
+      out.set([i], x);
+    }
+  }`);
+  scope(() => {
+    const make = () => [f64(16), tensor(new Float64Array(16).fill(1))];
+    expect(countersOf(insideOf(forever).codeFor(make()))).toContain("i");
+    expect(() => forever.with({ timeLimit: 30 })(...make())).toThrow(/was stopped|time|cancel/i);
+    // And lanes that all leave end without one.
+    const [out, a] = [f64(16), tensor(new Float64Array(16).fill(-1))];
+    forever.with({ timeLimit: 10_000 })(out, a);
+    expect([...(out.data as Float64Array)]).toEqual(new Array(16).fill(-1));
+  });
+});
+
+describe("elements at places of their own", () => {
+  const blur = made(`(out, a, r) => {
+    const [h, w] = a.shape;
+    for (let i = 0; i < h; i++) for (let j = 0; j < w; j++) {
+      let s = 0;
+      for (let y = Math.max(0, i - r); y <= Math.min(h - 1, i + r); y++)
+        for (let x = Math.max(0, j - r); x <= Math.min(w - 1, j + r); x++) s += Math.sqrt(a.get(y, x)) / (1 + (x - j) * (x - j));
+      out.set([i, j], s);
+    }
+  }`);
+
+  test.each(["f64", "i32", "u8", "u16", "bool"] as const)("of %s, in any layout", (dtype) => {
+    scope(() => expect(countersOf(insideOf(blur).codeFor([f64(5, 9), f64(5, 9), 2]))).toContain("j"));
+    const views: ((t: Tensor) => Tensor)[] = [
+      (t) => t,
+      (t) => t.flip(),
+      (t) => t.slice(":", "::2"),
+      (t) => t.T.clone().T,
+    ];
+    for (const view of views) {
+      for (const r of [0, 1, 3]) {
+        const make = (): NjitValue[] => {
+          const a = view(randomTensor([5, 22], dtype, 3, 90));
+          return [f64(...a.shape), a, r];
+        };
+        expectAlike(blur, make);
+      }
+    }
+  });
+
+  test("one that is outside: the same error, with the same written before it, and nothing beyond", () => {
+    const fn = made(`(out, a, b) => {
+      for (let j = 0; j < out.shape[0]; j++) {
+        let s = 0;
+        for (let x = Math.floor(b.get(j)); x < j + 3; x++) s += Math.sqrt(a.get(x)) / (1 + x * x);
+        out.set([j], s);
+      }
+    }`);
+    for (const bad of [null, 0, 2, 3, 4, 7, 9, 15]) {
+      const outcome = expectAlike(fn, () => {
+        const starts = Array.from({ length: 16 }, (_, j) => (j === bad ? -1 : Math.max(0, j - 2)));
+        return [
+          (randomTensor([20], "f64", 5) as Tensor).slice("2:18"),
+          randomTensor([30], "f64", 1, 4).slice("5:24"),
+          tensor(starts, { dtype: "f64" }),
+        ];
+      });
+      if (bad !== null) expect(outcome[0]).toBe("index -1, axis 0");
+    }
+    scope(() => {
+      const around = tensor(new Float64Array(24).fill(7)) as Tensor;
+      const starts = tensor(new Float64Array(16).fill(20));
+      expect(() =>
+        fn(around.slice("4:20"), f64(12), tensor([...Array(16).keys()], { dtype: "f64" })),
+      ).toThrow();
+      fn(around.slice("4:20"), f64(12), starts);
+      const data = around.data as Float64Array;
+      expect([...data.subarray(0, 4), ...data.subarray(20)]).toEqual(new Array(8).fill(7));
+    });
+  });
+
+  test("not after a store, which could not be taken back", () => {
+    scope(() => {
+      const fn = made(`(out, a) => {
+        for (let j = 0; j < out.shape[0]; j++) {
+          let s = 0;
+          out.set([j], -1);
+          for (let x = Math.max(0, j - 2); x < j + 3; x++) s += Math.sqrt(a.get(x)) / (1 + x * x);
+          out.set([j], s);
+        }
+      }`);
+      expect(countersOf(insideOf(fn).codeFor([f64(9), f64(12)]))).not.toContain("j");
+      expectAlike(fn, () => [f64(9), randomTensor([9], "f64", 1)]);
+    });
+  });
+});
+
+describe("records", () => {
+  const move = made(`(pos, vel, mass) => {
+    const n = mass.shape[0];
+    for (let i = 0; i < n; i++) {
+      let [ax, ay] = [0, 0];
+      for (let j = 0; j < n; j++) {
+        if (i === j) continue;
+        const dx = pos.get(j, 0) - pos.get(i, 0);
+        const dy = pos.get(j, 1) - pos.get(i, 1);
+        const k = mass.get(j) / Math.sqrt(dx * dx + dy * dy + 0.01);
+        ax += k * dx;
+        ay += k * dy;
+      }
+      vel.set([i, 0], vel.get(i, 0) + ax);
+      vel.set([i, 1], vel.get(i, 1) + ay);
+    }
+  }`);
+
+  test("fields that lie between each other are stored by lanes", () => {
+    scope(() => {
+      const code = insideOf(move).codeFor([f64(9, 2), f64(9, 2), f64(9)]);
+      expect(countersOf(code)).toContain("i");
+    });
+    for (const n of [1, 3, 4, 7, 12]) {
+      const make = (): NjitValue[] => [
+        randomTensor([n, 2], "f64", 1),
+        randomTensor([n, 2], "f64", 2),
+        randomTensor([n], "f64", 3),
+      ];
+      expectAlike(move, make);
+      expectAlike(move, () => make().map((t, k) => (k === 1 ? (t as Tensor).T.clone().T : t)));
+      // The same array twice, and rows that overlap.
+      expectAlike(move, () => {
+        const [pos, , mass] = make();
+        return [pos, pos, mass];
+      });
+      expectAlike(move, () => {
+        const both = randomTensor([n + 1, 2], "f64", 4);
+        return [both.slice("1:"), both.slice(`:${n}`), randomTensor([n], "f64", 3)];
+      });
+    }
+  });
+
+  test("what a loop would load again and again is loaded before it", () => {
+    scope(() => {
+      const code = insideOf(move).codeFor([f64(9, 2), f64(9, 2), f64(9)]);
+      const inner: number[] = [];
+      for (const { body } of lanesOf(code)) {
+        for (const s of body) if (isLoopBlock(s)) inner.push(loadsIn(s.body));
+      }
+      expect(Math.min(...inner)).toBe(3);
+    });
+  });
+
+  test("not from under a test that it needs", () => {
+    const fn = made(`(out, a, p) => {
+      let s = 0;
+      for (let i = 0; i < out.shape[0]; i++) {
+        if (p >= 0 && p < a.shape[0]) s += a.get(p);
+        out.set([i], s);
+      }
+      return s;
+    }`);
+    for (const p of [0, 2, 3, -1, 1e9, -1e9]) expectAlike(fn, () => [f64(9), randomTensor([3], "f64", 1), p]);
+  });
+});
+
+describe("picking what a test finds", () => {
+  const pick = made(`(out, x, limit) => {
+    let k = 0;
+    for (let i = 0; i < x.length; i++) if (x[i] > limit) out[k++] = i;
+    return k;
+  }`);
+
+  test("all, none and some; where there is no room, the error comes with the one too many", () => {
+    const x = randomTensor([40], "f64", 7).toTypedArray() as Float64Array;
+    for (const limit of [-1, 0.3, 0.6, 2, NaN]) {
+      for (const room of [0, 5, 40]) {
+        expectAlike(pick, () => [new Int32Array(room).fill(9), x.slice(), limit]);
+        expectAlike(pick, () => [new Float32Array(room).fill(9), x.slice(), limit]);
+      }
+    }
+  });
+
+  test("values, bytes and several cursors", () => {
+    const split = made(`(low, high, x, limit) => {
+      let [a, b] = [0, 0];
+      for (let i = 0; i < x.length; i++) {
+        if (x[i] < limit) { low[a] = x[i] * 2; a = a + 1; }
+        if (x[i] >= limit) { high[b] = x[i]; b += 2; }
+      }
+      return [a, b];
+    }`);
+    for (const make of [Float64Array, Float32Array, Uint8Array, Int16Array]) {
+      const x = Float64Array.from({ length: 30 }, (_, i) => (i * 7) % 11);
+      expectAlike(split, () => [new make(40), new make(60), make.from(x), 5]);
+      expectAlike(split, () => [new make(40), new make(20), make.from(x), 5]);
+    }
+  });
+});
+
+describe("what cannot be seen in a text", () => {
+  test("a captured function with a Math of its own is refused", () => {
+    const own = new Function("const Math = { sqrt: (x) => -1 }; return (x) => Math.sqrt(x);")() as Fn;
+    const main = "(a, { f }) => { for (let i = 0; i < a.shape[0]; i++) a.set([i], f(a.get(i))); }";
+    expect(() => made(main, { f: own })).toThrow(/captured function "f": the function has a Math of its own/);
+    scope(() => {
+      const a = tensor([4, 9], { dtype: "f64" });
+      made(main, { f: (x: number) => Math.sqrt(x) })(a);
+      expect([...(a.data as Float64Array)]).toEqual([2, 3]);
+    });
+  });
+});
+
+describe("explain", () => {
+  test("says why a kernel with a loop is computed one element at a time", () => {
+    scope(() => {
+      const halve = kernel((x) => {
+        let n = 0;
+        let v = x;
+        while (v > 1) {
+          v /= 2;
+          n++;
+        }
+        return n;
+      });
+      const report = explain(() => halve(tensor([8, 5, 1], { dtype: "f64" })));
+      expect(report.kernels[0].vector).toBeNull();
+      expect(report.kernels[0].note).toBe("no vectors: it has a loop");
+      expect(String(report)).toContain("no vectors: it has a loop");
+    });
+  });
+});
