@@ -4,10 +4,10 @@
  */
 import { scope, zeros } from "../api.ts";
 import { checkDType, type DType, isFloat } from "../dtype.ts";
-import { describe, fail, list } from "../errors.ts";
+import { counted, describe, fail, guessed, list, quote } from "../errors.ts";
 import { checkSignal } from "../io/source.ts";
 import { selectionOf } from "../io/zarr-blocks.ts";
-import { openArray as openZarr, type ZarrOpenOptions, type ZarrSource } from "../io/zarr-group.ts";
+import type { NjitTensor } from "../njit/njit.ts";
 import {
   axisList,
   checkFlag,
@@ -16,57 +16,89 @@ import {
   readList,
   readOptions,
 } from "../ops/arguments.ts";
-import type { NamedOp } from "../ops/named.ts";
+import { arityOf, type NamedOp, namedOps } from "../ops/named.ts";
 import { namedOp, type Operand, spread, type Tensor } from "../tensor.ts";
 import { broadcastShapes } from "../view/broadcast.ts";
-import { checkShape, normalizeAxes, normalizeAxis } from "../view/layout.ts";
+import { normalizeAxes, normalizeAxis } from "../view/layout.ts";
 import type { SliceItem } from "../view/slice.ts";
-import type { Distribution, Expr, ScalarArg } from "./expr.ts";
+import type { Expr, ScalarArg } from "./expr.ts";
 import type { Boundary, FoldKind, Material, Node } from "./graph.ts";
 import { kernelFrom, type Sent, type SentValue, sendBlocks, sendKernel } from "./kernels.ts";
 import { readBytes } from "./memory.ts";
-import { makeDraft, type PlanFacts } from "./plan.ts";
+import { makeDraft, type PlanWish } from "./plan.ts";
 import { ChunkedPlan, computeDraft } from "./run.ts";
-import { effectiveChunks } from "./stores.ts";
 
+/** The options of `plan`, and of `compute`. */
 export interface PlanOptions {
-  /** What one process may use: "1 GiB", or bytes. Default "1 GiB". */
+  /** What one process may use: "1 GiB", "256MB" or a number of bytes. Default "1 GiB". */
   readonly memory?: number | string;
-  /** Of it, what a process needs before it has done anything; default "128 MiB", or a quarter where that is less. */
+  /** Of it, what a process needs before it has done anything; default "96 MiB", or a quarter where that is less. */
   readonly reserved?: number | string;
   /** For how many workers tasks are cut; default 2. */
   readonly workers?: number;
 }
 
+/** The options of folds. */
 export interface FoldOptions {
   /** The axis or axes that go away; default all. */
   readonly axis?: number | readonly number[];
-  /** They stay, with size 1. */
+  /** The axes stay, with size 1. Default false. */
   readonly keepdims?: boolean;
 }
+/** The options of `var` and `std`. */
 export interface SpreadOptions extends FoldOptions {
   /** The sum of squares is divided by count - ddof. Default 0. */
   readonly ddof?: number;
 }
 /** Values that travel with a function. */
 export type ChunkedCaptures = Readonly<Record<string, number | bigint | boolean>>;
+/** The options of `map` and `zip`. */
 export interface ChunkedMapOptions<W extends ChunkedCaptures = ChunkedCaptures> {
   /** dtype of the result; default what the function makes of its operands'. */
   readonly dtype?: DType;
   /** Values that the function is given by name: numbers, bigints and booleans. */
   readonly with?: W;
 }
-export interface MapBlocksOptions extends ChunkedMapOptions {
+/** The options of `mapBlocks`. */
+export interface MapBlocksOptions<W extends ChunkedCaptures = ChunkedCaptures> extends ChunkedMapOptions<W> {
   /** How many elements around a block it sees, for all axes or one by one; default 0. */
   readonly halo?: number | readonly number[];
-  /** What lies beyond the edge of the array: "edge" (default), "reflect", or a number. */
+  /**
+   * What lies beyond the edge of the array: "edge" (default), the nearest element; "reflect", what lies as far inside of the edge,
+   * which is not repeated itself; or a number.
+   */
   readonly boundary?: Boundary;
 }
+/** The options of `histogram`. */
 export interface ChunkedHistogramOptions {
   /** Intervals of equal width; default 10. */
   readonly bins?: number;
   /** Where the first begins and the last ends; default the smallest and the largest element, which costs a pass. */
   readonly range?: readonly [number, number];
+}
+
+/** The options of `approximateQuantile`. */
+export interface ChunkedQuantileOptions {
+  /** Intervals of the histogram; default 4096. */
+  readonly bins?: number;
+}
+
+/** The options of `tensordot`. */
+export interface ChunkedTensordotOptions {
+  /** Those of this array and those of the other, pair by pair; or how many: its last ones and the other's first. */
+  readonly axes: number | readonly [readonly number[], readonly number[]];
+}
+
+/** The options of `cumsum`. */
+export interface ChunkedScanOptions {
+  /** Along which sums are made. */
+  readonly axis: number;
+}
+
+/** The options of `compute`. */
+export interface ChunkedComputeOptions extends PlanOptions {
+  /** Calls it off. */
+  readonly signal?: AbortSignal;
 }
 
 /** Something that elementwise operations take beside an array. */
@@ -86,7 +118,7 @@ function dtypeOf(make: (one: (dtype: DType) => Tensor) => Tensor): DType {
   return scope(() => make((dtype) => zeros([1], { dtype }) as Tensor).dtype);
 }
 
-const virtual = (
+export const virtual = (
   label: string,
   key: unknown,
   facts: Pick<Node, "shape" | "dtype" | "chunks">,
@@ -119,14 +151,36 @@ function commonChunks(shape: readonly number[], nodes: readonly Node[]): number[
     return n;
   });
 }
-const size = ({ shape }: Node): number => shape.reduce((a, b) => a * b, 1);
+export const size = ({ shape }: Node): number => shape.reduce((a, b) => a * b, 1);
+
+let peek: (x: ChunkedArray) => Node;
+/** The node of what a caller passed. */
+export function nodeOf(operation: string, x: unknown): Node {
+  if (isChunked(x)) return peek(x);
+  return fail(
+    "value",
+    operation,
+    `expected a chunked array, got ${describe(x)}.`,
+    "Open one: await chunked.open(…).",
+  );
+}
 
 /** An array in chunks, not computed yet. Made by `chunked.open` and the like, and by its own methods. */
 export class ChunkedArray {
   /** What it is, for plans. */
   readonly #node: Node;
-  /** No other array's: test frameworks compare own properties, and what is not computed yet is equal to itself alone. */
+  /**
+   * No other array's: test frameworks compare own properties, and what is not computed yet is equal to itself alone.
+   *
+   * @example
+   * const [a, b] = [1, 1].map((x) => chunked.full([2], x, { chunks: [1] }));
+   * a.identity === b.identity; // → false
+   */
   readonly identity: symbol;
+
+  static {
+    peek = (x) => x.#node;
+  }
 
   constructor(node: Node) {
     this.#node = Object.freeze(node);
@@ -134,76 +188,218 @@ export class ChunkedArray {
     Object.freeze(this);
   }
 
+  /**
+   * Sizes of the axes.
+   *
+   * @example
+   * chunked.full([2, 3], 1, { chunks: [1, 3] }).shape; // → [2, 3]
+   */
   get shape(): readonly number[] {
     return this.#node.shape;
   }
+  /**
+   * The kind of the elements, once they are computed.
+   *
+   * @example
+   * chunked.full([2], true, { chunks: [1] }).dtype; // → bool
+   */
   get dtype(): DType {
     return this.#node.dtype;
   }
-  /** What is read and written as a whole. */
+  /**
+   * What is read and written as a whole.
+   *
+   * @example
+   * chunked.full([2, 3], 1, { chunks: [1, 3] }).chunks; // → [1, 3]
+   */
   get chunks(): readonly number[] {
     return this.#node.chunks;
   }
+  /**
+   * Number of axes.
+   *
+   * @example
+   * chunked.full([2, 3], 1, { chunks: [1, 3] }).rank; // → 2
+   */
   get rank(): number {
     return this.shape.length;
   }
+  /**
+   * What it will be, in a line.
+   *
+   * @returns dtype, shape and chunks
+   * @example
+   * String(chunked.full([2], 1, { chunks: [1] })); // → ChunkedArray f32 [2] in chunks of [1]
+   */
   toString(): string {
     return `ChunkedArray ${this.dtype} ${list(this.shape)} in chunks of ${list(this.chunks)}`;
   }
-  /** For the other functions of this file. */
-  static node(operation: string, x: unknown): Node {
-    if (isChunked(x)) return x.#node;
-    return fail(
-      "value",
-      operation,
-      `expected a chunked array, got ${describe(x)}.`,
-      "Open one: await chunked.open(…).",
-    );
-  }
-
   /* Elementwise ----------------------------------------------------------------------------------------- */
 
-  /** Any of the library's named elementwise operations: `a.op("hypot", b)`. */
+  /**
+   * Any of the library's named elementwise operations.
+   *
+   * @param name of it: "hypot", "greater", "where" …
+   * @param others its operands after this one: arrays that are broadcast together, and numbers
+   * @returns another array, not computed yet
+   * @throws TensorError where there is no such operation, or it takes another number of operands
+   * @example
+   * const a = chunked.full([2], 3, { chunks: [1] });
+   * await a.op("hypot", 4).compute(); // → f32 [5, 5]
+   * await a.op("greater", 2).compute(); // → bool [true, true]
+   */
   op(name: NamedOp, ...others: readonly ChunkedOperand[]): ChunkedArray {
+    checkOp(name, 1 + others.length);
     return named(name, [this, ...others]);
   }
+  /**
+   * Sums.
+   *
+   * @param other a number, or an array that is broadcast with this one
+   * @returns another array, not computed yet
+   * @example
+   * const a = chunked.full([2], 1, { chunks: [1] });
+   * await a.add(2).compute(); // → f32 [3, 3]
+   */
   add(other: ChunkedOperand): ChunkedArray {
     return named("add", [this, other]);
   }
+  /**
+   * Differences.
+   *
+   * @param other a number, or an array that is broadcast with this one
+   * @returns another array, not computed yet
+   * @example
+   * const a = chunked.full([2], 1, { chunks: [1] });
+   * await a.sub(2).compute(); // → f32 [-1, -1]
+   */
   sub(other: ChunkedOperand): ChunkedArray {
     return named("sub", [this, other]);
   }
+  /**
+   * Products, element by element; see `matmul` for those of matrices.
+   *
+   * @param other a number, or an array that is broadcast with this one
+   * @returns another array, not computed yet
+   * @example
+   * const a = chunked.full([2], 3, { chunks: [1] });
+   * await a.mul(2).compute(); // → f32 [6, 6]
+   */
   mul(other: ChunkedOperand): ChunkedArray {
     return named("mul", [this, other]);
   }
+  /**
+   * Quotients.
+   *
+   * @param other a number, or an array that is broadcast with this one
+   * @returns another array, not computed yet
+   * @example
+   * const a = chunked.full([2], 3, { chunks: [1] });
+   * await a.div(2).compute(); // → f32 [1.5, 1.5]
+   */
   div(other: ChunkedOperand): ChunkedArray {
     return named("div", [this, other]);
   }
+  /**
+   * Powers.
+   *
+   * @param other a number, or an array that is broadcast with this one
+   * @returns another array, not computed yet
+   * @example
+   * const a = chunked.full([2], 3, { chunks: [1] });
+   * await a.pow(2).compute(); // → f32 [9, 9]
+   */
   pow(other: ChunkedOperand): ChunkedArray {
     return named("pow", [this, other]);
   }
+  /**
+   * The larger of two, NaN where one of them is; see `max` for that of all elements.
+   *
+   * @param other a number, or an array that is broadcast with this one
+   * @returns another array, not computed yet
+   * @example
+   * const a = chunked.full([2], 3, { chunks: [1] });
+   * await a.maximum(4).compute(); // → f32 [4, 4]
+   */
   maximum(other: ChunkedOperand): ChunkedArray {
     return named("maximum", [this, other]);
   }
+  /**
+   * The smaller of two, NaN where one of them is; see `min` for that of all elements.
+   *
+   * @param other a number, or an array that is broadcast with this one
+   * @returns another array, not computed yet
+   * @example
+   * const a = chunked.full([2], 3, { chunks: [1] });
+   * await a.minimum(4).compute(); // → f32 [3, 3]
+   */
   minimum(other: ChunkedOperand): ChunkedArray {
     return named("minimum", [this, other]);
   }
+  /**
+   * Negatives.
+   *
+   * @returns another array, not computed yet
+   * @example
+   * const a = chunked.full([2], 3, { chunks: [1] });
+   * await a.neg().compute(); // → f32 [-3, -3]
+   */
   neg(): ChunkedArray {
     return named("neg", [this]);
   }
+  /**
+   * Absolute values.
+   *
+   * @returns another array, not computed yet
+   * @example
+   * const a = chunked.full([2], -3, { chunks: [1] });
+   * await a.abs().compute(); // → f32 [3, 3]
+   */
   abs(): ChunkedArray {
     return named("abs", [this]);
   }
+  /**
+   * Square roots.
+   *
+   * @returns another array, not computed yet
+   * @example
+   * const a = chunked.full([2], 9, { chunks: [1] });
+   * await a.sqrt().compute(); // → f32 [3, 3]
+   */
   sqrt(): ChunkedArray {
     return named("sqrt", [this]);
   }
+  /**
+   * Powers of e.
+   *
+   * @returns another array, not computed yet
+   * @example
+   * const a = chunked.full([2], 0, { chunks: [1] });
+   * await a.exp().compute(); // → f32 [1, 1]
+   */
   exp(): ChunkedArray {
     return named("exp", [this]);
   }
+  /**
+   * Natural logarithms.
+   *
+   * @returns another array, not computed yet
+   * @example
+   * const a = chunked.full([2], 1, { chunks: [1] });
+   * await a.log().compute(); // → f32 [0, 0]
+   */
   log(): ChunkedArray {
     return named("log", [this]);
   }
-  /** Every element as another dtype. */
+  /**
+   * Every element as another dtype.
+   *
+   * @param dtype which
+   * @returns another array, not computed yet; this one, where it has that dtype
+   * @example
+   * const a = chunked.full([2], 1.5, { chunks: [1] });
+   * await a.to("i32").compute(); // → i32 [1, 1]
+   */
   to(dtype: DType): ChunkedArray {
     checkDType("to", dtype);
     const { shape, chunks } = this;
@@ -219,6 +415,14 @@ export class ChunkedArray {
    * A function of each element, compiled. It travels as its text, with the values of `with`.
    *
    *     a.map((x, { k }) => Math.tanh(k * x), { with: { k: 2 } });
+   *
+   * @param fn of an element, and of the values of `with`
+   * @param options `with`, `dtype`
+   * @returns another array, not computed yet
+   * @throws TensorError where the function cannot be compiled, with the place of it
+   * @example
+   * const a = chunked.full([2], 3, { chunks: [1] });
+   * await a.map((x, { k }) => x * x + k, { with: { k: 1 } }).compute(); // → f32 [10, 10]
    */
   map<W extends ChunkedCaptures>(
     fn: (x: number, captured: W) => number | boolean,
@@ -226,7 +430,20 @@ export class ChunkedArray {
   ): ChunkedArray {
     return mapOf("map", fn, [this], options);
   }
-  /** A function of each element and of those of others, broadcast together: `a.zip(b, (x, y) => Math.hypot(x, y))`. */
+  /**
+   * A function of each element and of those of another array, broadcast together.
+   *
+   *     a.zip(b, (x, y) => Math.hypot(x, y));
+   *
+   * @param other an array
+   * @param fn of an element of each, and of the values of `with`
+   * @param options `with`, `dtype`
+   * @returns another array, not computed yet
+   * @throws TensorError where the function cannot be compiled, with the place of it
+   * @example
+   * const a = chunked.full([2], 3, { chunks: [1] });
+   * await a.zip(a.add(1), (x, y) => x * y).compute(); // → f32 [12, 12]
+   */
   zip<W extends ChunkedCaptures>(
     other: ChunkedArray,
     fn: (x: number, y: number, captured: W) => number | boolean,
@@ -237,37 +454,115 @@ export class ChunkedArray {
 
   /* Folds ----------------------------------------------------------------------------------------------- */
 
-  /** The sum over axes; floats are carried in f64. */
+  /**
+   * The sum over axes; floats are carried in f64.
+   *
+   * @param options `axis`, `keepdims`
+   * @returns an array without those axes, not computed yet
+   * @example
+   * const a = chunked.full([2, 3], 2, { chunks: [1, 3] });
+   * await a.sum({ axis: 0 }).compute(); // → f32 [4, 4, 4]
+   */
   sum(options?: FoldOptions): ChunkedArray {
     const result = dtypeOf((one) => one(this.dtype).sum());
     return fold("sum", this, options, isFloat(result) ? "f64" : result).finish(0, result);
   }
+  /**
+   * The product over axes; floats are carried in f64.
+   *
+   * @param options `axis`, `keepdims`
+   * @returns an array without those axes, not computed yet
+   * @example
+   * const a = chunked.full([2, 3], 2, { chunks: [1, 3] });
+   * await a.prod({ axis: 0 }).compute(); // → f32 [4, 4, 4]
+   */
   prod(options?: FoldOptions): ChunkedArray {
     const result = dtypeOf((one) => one(this.dtype).prod());
     return fold("prod", this, options, isFloat(result) ? "f64" : result).finish(0, result);
   }
+  /**
+   * The smallest element over axes; NaN where there is one.
+   *
+   * @param options `axis`, `keepdims`
+   * @returns an array without those axes, not computed yet
+   * @example
+   * const a = chunked.full([2, 3], 2, { chunks: [1, 3] });
+   * await a.min({ axis: 1 }).compute(); // → f32 [2, 2]
+   */
   min(options?: FoldOptions): ChunkedArray {
     return fold("min", this, options, this.dtype).finish(0, this.dtype);
   }
+  /**
+   * The largest element over axes; NaN where there is one.
+   *
+   * @param options `axis`, `keepdims`
+   * @returns an array without those axes, not computed yet
+   * @example
+   * const a = chunked.full([2, 3], 2, { chunks: [1, 3] });
+   * await a.max({ axis: 1 }).compute(); // → f32 [2, 2]
+   */
   max(options?: FoldOptions): ChunkedArray {
     return fold("max", this, options, this.dtype).finish(0, this.dtype);
   }
+  /**
+   * Is an element other than 0 over axes?
+   *
+   * @param options `axis`, `keepdims`
+   * @returns an array without those axes, not computed yet
+   * @example
+   * const a = chunked.full([2, 3], 0, { chunks: [1, 3] });
+   * await a.any({ axis: 1 }).compute(); // → bool [false, false]
+   */
   any(options?: FoldOptions): ChunkedArray {
     return fold("any", this, options, "bool").finish(0, "bool");
   }
+  /**
+   * Are all elements other than 0 over axes?
+   *
+   * @param options `axis`, `keepdims`
+   * @returns an array without those axes, not computed yet
+   * @example
+   * const a = chunked.full([2, 3], 2, { chunks: [1, 3] });
+   * await a.all({ axis: 1 }).compute(); // → bool [true, true]
+   */
   all(options?: FoldOptions): ChunkedArray {
     return fold("all", this, options, "bool").finish(0, "bool");
   }
-  /** The mean over axes, in the same pass as `var` and `std` over them. */
+  /**
+   * The mean over axes, in the same pass as `var` and `std` over them.
+   *
+   * @param options `axis`, `keepdims`
+   * @returns an array without those axes, not computed yet
+   * @example
+   * const a = chunked.full([2, 3], 2, { chunks: [1, 3] });
+   * await a.mean({ axis: 1, keepdims: true }).compute(); // → f32 [[2], [2]]
+   */
   mean(options?: FoldOptions): ChunkedArray {
     const result = dtypeOf((one) => one(this.dtype).mean());
     return fold("moments", this, options, "f64").finish(1, result);
   }
-  /** The variance: squares about the mean, merged by Chan's rule. */
+  /**
+   * The variance over axes: squares about the mean, merged by Chan's rule.
+   *
+   * @param options `axis`, `keepdims`, `ddof`
+   * @returns an array without those axes, not computed yet
+   * @example
+   * const a = chunked.full([2, 3], 2, { chunks: [1, 3] });
+   * await a.var({ axis: 0 }).compute(); // → f32 [0, 0, 0]
+   */
   var(options?: SpreadOptions): ChunkedArray {
     const { squares, count, result } = this.#spread("var", options);
     return squares.div(count).to(result);
   }
+  /**
+   * The standard deviation over axes: the root of `var`.
+   *
+   * @param options `axis`, `keepdims`, `ddof`
+   * @returns an array without those axes, not computed yet
+   * @example
+   * const a = chunked.full([2, 3], 2, { chunks: [1, 3] });
+   * await a.std({ axis: 0 }).compute(); // → f32 [0, 0, 0]
+   */
   std(options?: SpreadOptions): ChunkedArray {
     const { squares, count, result } = this.#spread("std", options);
     return squares.div(count).sqrt().to(result);
@@ -283,8 +578,16 @@ export class ChunkedArray {
     const result = dtypeOf((one) => one(this.dtype).mean());
     return { squares: folded.finish(2, "f64"), count: Math.max(0, folded.count - ddof), result };
   }
-  /** Sums of all elements up to each, along one axis. */
-  cumsum(options: { readonly axis: number }): ChunkedArray {
+  /**
+   * Sums of all elements up to each, along one axis.
+   *
+   * @param options `axis`
+   * @returns another array, not computed yet
+   * @example
+   * const a = chunked.full([4], 1, { chunks: [2] });
+   * await a.cumsum({ axis: 0 }).compute(); // → f32 [1, 2, 3, 4]
+   */
+  cumsum(options: ChunkedScanOptions): ChunkedArray {
     const { axis } = readOptions("cumsum", options, "{ axis: 0 }", ["axis"]);
     const d = normalizeAxis("cumsum", axis, this.rank);
     const dtype = dtypeOf((one) => one(this.dtype).cumsum({ axis: 0 }));
@@ -292,15 +595,33 @@ export class ChunkedArray {
     const { shape, chunks } = this;
     return material({ shape, chunks, dtype: carried }, [this.#node], { kind: "scan", axis: d }).to(dtype);
   }
-  /** How many elements fall into each interval: i64, one for each. */
+  /**
+   * How many elements fall into each of some intervals of equal width; the last one has its end, too. The edges are
+   * `linspace(low, high, bins + 1)`, where low and high are the range: the smallest and the largest element where none is given (half
+   * below and half above, if they are equal). What lies beyond a range is not counted, nor is NaN.
+   *
+   * @param options `bins`, `range`
+   * @returns i64, one for each interval, not computed yet
+   * @throws TensorError, when it is computed, where elements are NaN or infinite and there is no range
+   * @example
+   * const a = chunked.full([4], 1, { chunks: [2] }).cumsum({ axis: 0 }); // 1, 2, 3, 4
+   * await a.histogram({ bins: 2, range: [0, 4] }).compute(); // → i64 [1, 3]
+   * linspace(0, 4, 3); // → f32 [0, 2, 4]
+   */
   histogram(options?: ChunkedHistogramOptions): ChunkedArray {
     const { bins = 10, range } = readOptions("histogram", options, "{ bins: 20, range: [0, 1] }", [
       "bins",
       "range",
     ]);
-    return this.#counts("histogram", bins, range);
+    return this.#counts("histogram", bins, range, () => [this.min(), this.max()]);
   }
-  #counts(operation: string, bins: unknown, range: unknown): ChunkedArray {
+  /** Between `range`, or between the elements that these two arrays hold. */
+  #counts(
+    operation: string,
+    bins: unknown,
+    range: unknown,
+    ends: () => readonly [ChunkedArray, ChunkedArray],
+  ): ChunkedArray {
     if (!(Number.isInteger(bins) && (bins as number) >= 1 && (bins as number) <= 1 << 20)) {
       fail("value", operation, `bins are ${describe(bins)}.`, "Use a whole number from 1 to 2^20.");
     }
@@ -310,7 +631,8 @@ export class ChunkedArray {
     }
     const axes = this.shape.map((_, d) => d);
     const facts = { shape: [bins as number], chunks: [bins as number], dtype: "i64" as const };
-    return material(facts, [this.#node], {
+    const inputs = [this, ...(pair === undefined ? ends() : [])].map((x) => x.#node);
+    return material(facts, inputs, {
       kind: "fold",
       how: "histogram",
       axes,
@@ -318,27 +640,51 @@ export class ChunkedArray {
       ...(pair === undefined ? {} : { range: [pair[0], pair[1]] as const }),
     });
   }
+  /** The smallest and the largest element that is a number and finite; Infinity and -Infinity where none is. */
+  #finiteEnds(): readonly [ChunkedArray, ChunkedArray] {
+    if (!isFloat(this.dtype)) return [this.min(), this.max()];
+    const within = (otherwise: number) => named("where", [named("isfinite", [this]), this, otherwise]);
+    return [within(Number.POSITIVE_INFINITY).min(), within(Number.NEGATIVE_INFINITY).max()];
+  }
   /**
-   * Quantiles read off a histogram of `bins` intervals between the smallest and the largest element: wrong by the width of one
-   * interval at the most. NaN is not counted.
+   * Quantiles read off a histogram of `bins` intervals between the smallest and the largest finite element: wrong by the width of
+   * one interval at the most. NaN and infinities are not counted; where there is nothing else, the quantiles are NaN.
+   *
+   * @param q one, from 0 to 1, or a list of them
+   * @param options `bins`
+   * @returns f64, without an axis or one for each, not computed yet
+   * @example
+   * const a = chunked.random([1000], { chunks: [100], seed: 1 });
+   * const median = Number((await a.approximateQuantile(0.5).compute()).item());
+   * Math.abs(median - 0.5) < 0.05; // → true
    */
-  approximateQuantile(q: number | readonly number[], options?: { readonly bins?: number }): ChunkedArray {
+  approximateQuantile(q: number | readonly number[], options?: ChunkedQuantileOptions): ChunkedArray {
     const operation = "approximateQuantile";
     const all = typeof q === "number" ? [q] : [...numberList(operation, "q", q)];
     if (all.length === 0 || !all.every((x) => x >= 0 && x <= 1)) {
       fail("value", operation, `q is ${list(all)}.`, "Quantiles are from 0 to 1.");
     }
     const { bins = 4096 } = readOptions(operation, options, "{ bins: 4096 }", ["bins"]);
-    const counts = this.#counts(operation, bins, undefined);
+    const ends = this.#finiteEnds();
+    const counts = this.#counts(operation, bins, undefined, () => ends);
     const facts = { shape: [all.length], chunks: [all.length], dtype: "f64" as const };
-    const inputs = [counts, this.min(), this.max()].map((x) => x.#node);
+    const inputs = [counts, ...ends].map((x) => x.#node);
     const made = material(facts, inputs, { kind: "quantile", q: all });
     return typeof q === "number" ? made.slice(0) : made;
   }
 
   /* Shapes ---------------------------------------------------------------------------------------------- */
 
-  /** As `slice` of a tensor: integers, "1:5", [start, stop, step], null for a new axis, "...". */
+  /**
+   * A part, as `slice` of a tensor takes it: integers, "1:5", [start, stop, step], null for a new axis, "...".
+   *
+   * @param items for each axis
+   * @returns another array, not computed yet
+   * @throws TensorError where it is empty
+   * @example
+   * const a = chunked.full([4], 1, { chunks: [2] }).cumsum({ axis: 0 });
+   * await a.slice("::-2").compute(); // → f32 [4, 2]
+   */
   slice(...items: SliceItem[]): ChunkedArray {
     const { shape, picks } = selectionOf(this.shape, items);
     if (shape.includes(0)) {
@@ -363,7 +709,14 @@ export class ChunkedArray {
       dtype,
     }));
   }
-  /** Axes in another order; without a list they are reversed. */
+  /**
+   * Axes in another order; without a list they are reversed.
+   *
+   * @param axes each of them once, in the new order
+   * @returns another array, not computed yet
+   * @example
+   * chunked.full([2, 3], 1, { chunks: [1, 3] }).transpose().shape; // → [3, 2]
+   */
   transpose(...axes: readonly number[] | readonly [readonly number[]]): ChunkedArray {
     const given =
       axes.length === 0 ? this.shape.map((_, d) => this.rank - 1 - d) : spread("transpose", "the axes", axes);
@@ -382,7 +735,14 @@ export class ChunkedArray {
       dtype,
     }));
   }
-  /** New axes of size 1, at these places of the result. */
+  /**
+   * New axes of size 1.
+   *
+   * @param axes their places in the result
+   * @returns another array, not computed yet
+   * @example
+   * chunked.full([2, 3], 1, { chunks: [1, 3] }).expandDims([0, 2]).shape; // → [1, 2, 1, 3]
+   */
   expandDims(axes: number | readonly number[]): ChunkedArray {
     const given = axisList("expandDims", axes);
     const count = typeof given === "number" ? 1 : given.length;
@@ -392,7 +752,14 @@ export class ChunkedArray {
     );
     return this.slice(...items);
   }
-  /** The same elements in other chunks, in one or two passes over them. */
+  /**
+   * The same elements in other chunks, in one or two passes over them.
+   *
+   * @param chunks sizes, one for each axis
+   * @returns another array, not computed yet
+   * @example
+   * chunked.full([4, 6], 1, { chunks: [4, 1] }).rechunk([1, 6]).chunks; // → [1, 6]
+   */
   rechunk(chunks: readonly number[]): ChunkedArray {
     const sizes = chunksGiven("rechunk", chunks, this.shape);
     if (String(sizes) === String(this.chunks)) return this;
@@ -402,9 +769,18 @@ export class ChunkedArray {
 
   /* Products and blocks --------------------------------------------------------------------------------- */
 
-  /** The product of two matrices. */
+  /**
+   * The product of two matrices.
+   *
+   * @param other as many rows as this one has columns
+   * @returns another array, not computed yet
+   * @throws TensorError where they do not fit
+   * @example
+   * const a = chunked.full([2, 3], 2, { chunks: [1, 3] });
+   * await a.matmul(a.transpose()).compute(); // → f32 [[12, 12], [12, 12]]
+   */
   matmul(other: ChunkedArray): ChunkedArray {
-    const b = ChunkedArray.node("matmul", other);
+    const b = nodeOf("matmul", other);
     if (this.rank !== 2 || b.shape.length !== 2 || this.shape[1] !== b.shape[0]) {
       fail(
         "shape",
@@ -415,16 +791,28 @@ export class ChunkedArray {
     }
     return contract(this.#node, b, [1], [0]);
   }
-  /** Sums of products over pairs of axes: `{ axes: [[1], [0]] }` is matmul. */
-  tensordot(
-    other: ChunkedArray,
-    options: { readonly axes: readonly [readonly number[], readonly number[]] },
-  ): ChunkedArray {
+  /**
+   * Sums of products over pairs of axes: `{ axes: [[1], [0]] }` is `matmul`, and so is `{ axes: 1 }`.
+   *
+   * @param other an array
+   * @param options `axes`
+   * @returns an array with the other axes of this one, then those of the other; not computed yet
+   * @throws TensorError where sizes differ
+   * @example
+   * const a = chunked.full([2, 3, 4], 1, { chunks: [1, 3, 4] });
+   * a.tensordot(a, { axes: [[0, 2], [0, 2]] }).shape; // → [3, 3]
+   * a.tensordot(a.transpose(1, 2, 0), { axes: 2 }).shape; // → [2, 2]
+   */
+  tensordot(other: ChunkedArray, options: ChunkedTensordotOptions): ChunkedArray {
     const operation = "tensordot";
-    const b = ChunkedArray.node(operation, other);
+    const b = nodeOf(operation, other);
     const { axes } = readOptions(operation, options, "{ axes: [[1], [0]] }", ["axes"]);
-    const pair = readList(operation, "axes", axes);
-    if (pair?.length !== 2) fail("value", operation, `axes are ${describe(axes)}.`, "Write [[1], [0]].");
+    const pair =
+      typeof axes === "number"
+        ? countedAxes(operation, axes, this.rank, b.shape.length)
+        : readList(operation, "axes", axes);
+    if (pair?.length !== 2)
+      fail("value", operation, `axes are ${describe(axes)}.`, "Write [[1], [0]], or how many: 1.");
     const axesA = normalizeAxes(operation, numberList(operation, "axes of a", pair[0]), this.rank);
     const axesB = normalizeAxes(operation, numberList(operation, "axes of b", pair[1]), b.shape.length);
     const isSame =
@@ -440,13 +828,29 @@ export class ChunkedArray {
     return contract(this.#node, b, axesA, axesB);
   }
   /**
-   * A whole function (as `njit` compiles them) of each chunk, with what lies around it: it is given the block to fill, and the
-   * block with `halo` elements on each side.
+   * A whole function (as `njit` compiles them) of each chunk, with what lies around it. It is called as `fn(out, x, captured)`: `out` is
+   * the block to fill, of zeros, and `x` the elements there, larger by `halo` on each side of each axis: what lies at `i` in `out` lies at
+   * `i + halo` in `x`. Beyond the array's edge `x` has what `boundary` says. The result has this array's shape and chunks.
    *
-   *     a.mapBlocks((out, x) => {
-   *       for (let i = 0; i < out.shape[0]; i++) out.set([i], (x.get(i) + x.get(i + 1) + x.get(i + 2)) / 3);
-   *     }, { halo: 1 });
+   * @param fn of the block to fill, the elements, and the values of `with`
+   * @param options `halo`, `boundary`, `dtype`, `with`
+   * @returns another array, not computed yet
+   * @throws TensorError where the function cannot be compiled, with the place of it
+   * @example
+   * const a = chunked.full([5], 1, { chunks: [2] }).cumsum({ axis: 0 }); // 1, 2, 3, 4, 5
+   * const smooth = a.mapBlocks(
+   *   (out, x) => {
+   *     for (let i = 0; i < out.shape[0]; i++) out.set([i], (x.get(i) + x.get(i + 1) + x.get(i + 2)) / 3);
+   *   },
+   *   { halo: 1, boundary: 0 },
+   * );
+   * await smooth.compute(); // → f32 [1, 2, 3, 4, 3]
    */
+  mapBlocks<W extends ChunkedCaptures>(
+    fn: (out: NjitTensor, x: NjitTensor, captured: W) => unknown,
+    options?: MapBlocksOptions<W>,
+  ): ChunkedArray;
+  mapBlocks(fn: (...args: never[]) => unknown, options?: MapBlocksOptions): ChunkedArray;
   mapBlocks(fn: (...args: never[]) => unknown, options?: MapBlocksOptions): ChunkedArray {
     const operation = "mapBlocks";
     const read = readOptions(operation, options, "{ halo: 1 }", ["halo", "boundary", "dtype", "with"]);
@@ -475,14 +879,28 @@ export class ChunkedArray {
   /* Plans ----------------------------------------------------------------------------------------------- */
 
   /**
-   * What computing it takes. Throws, before anything is read, where an operation cannot be done within the memory, and says what
-   * would do.
+   * What computing it takes. Nothing is read.
+   *
+   * @param options `memory`, `reserved`, `workers`
+   * @returns a plan, to be shown and run
+   * @throws TensorError where an operation cannot be done within the memory; it names an amount that is enough
+   * @example
+   * const a = chunked.full([4, 4], 1, { chunks: [2, 4] });
+   * a.sum({ axis: 0 }).plan({ memory: "64 MiB" }).operations.map((op) => op.kind); // → [fold, combine, blockwise]
    */
   plan(options?: PlanOptions): ChunkedPlan {
-    return new ChunkedPlan(makeDraft(this.#node, factsFrom("plan", options)));
+    return new ChunkedPlan(makeDraft(this.#node, wishFrom("plan", options)));
   }
-  /** Computes it as a tensor: for what fits into memory. */
-  async compute(options?: PlanOptions & { readonly signal?: AbortSignal }): Promise<Tensor> {
+  /**
+   * Computes it in this process, as a tensor. The result, and what lies between operations, are kept in memory.
+   *
+   * @param options `memory`, `reserved`, `workers`, `signal`
+   * @returns a promise of the elements
+   * @throws TensorError where they do not fit into the memory: before anything is read
+   * @example
+   * await chunked.full([2, 2], 1, { chunks: [1, 2] }).add(1).compute(); // → f32 [[2, 2], [2, 2]]
+   */
+  async compute(options?: ChunkedComputeOptions): Promise<Tensor> {
     const { signal, ...rest } = readOptions("compute", options, '{ memory: "1 GiB" }', [
       "memory",
       "reserved",
@@ -490,23 +908,18 @@ export class ChunkedArray {
       "signal",
     ]);
     checkSignal("compute", signal);
-    return computeDraft(makeDraft(this.#node, factsFrom("compute", rest)), signal);
+    return computeDraft(makeDraft(this.#node, { ...wishFrom("compute", rest), isKept: true }), signal);
   }
 }
 
-const RESERVED = 96 << 20;
-
-function factsFrom(operation: string, options: PlanOptions | undefined): PlanFacts {
+function wishFrom(operation: string, options: PlanOptions | undefined): PlanWish {
   const read = readOptions(operation, options, '{ memory: "1 GiB", workers: 2 }', [
     "memory",
     "reserved",
     "workers",
   ]);
   const memory = readBytes(operation, "memory", read.memory ?? "1 GiB");
-  const reserved =
-    read.reserved === undefined
-      ? Math.min(RESERVED, Math.floor(memory / 4))
-      : readBytes(operation, "reserved", read.reserved);
+  const reserved = read.reserved === undefined ? null : readBytes(operation, "reserved", read.reserved);
   const { workers = 2 } = read;
   if (!(Number.isInteger(workers) && workers >= 1 && workers <= 100_000)) {
     fail("value", operation, `workers are ${describe(workers)}.`, "Use 1 … 100,000.");
@@ -516,18 +929,43 @@ function factsFrom(operation: string, options: PlanOptions | undefined): PlanFac
 
 /* How they are made ----------------------------------------------------------------------------------------- */
 
-function sentScalar(operation: string, x: unknown): SentValue {
+/** Throws unless there is such an operation, and it takes so many operands. */
+function checkOp(name: unknown, count: number): void {
+  const arity = arityOf(name);
+  if (arity === count) return;
+  if (arity !== null) {
+    fail("value", name as string, `it takes ${counted(arity, "operand")}, and was given ${count}.`);
+  }
+  const isMethod =
+    typeof name === "string" && name !== "constructor" && Object.hasOwn(ChunkedArray.prototype, name);
+  const remedy = isMethod
+    ? `It is a method: a.${name}(…).`
+    : `${typeof name === "string" ? guessed(name, namedOps) : ""}There are ${namedOps.join(", ")}.`;
+  fail(
+    "value",
+    "op",
+    `there is no operation ${typeof name === "string" ? quote(name) : describe(name)}.`,
+    remedy,
+  );
+}
+
+export function sentScalar(operation: string, x: unknown): SentValue {
   if (typeof x === "boolean") return x;
   if (typeof x === "bigint") return { big: String(x) };
   if (typeof x !== "number") {
-    return fail("value", operation, `expected a chunked array or a number, got ${describe(x)}.`);
+    return fail(
+      "value",
+      operation,
+      `expected a chunked array or a number, got ${describe(x)}.`,
+      "What is in memory becomes one through a store: await zarr.save(store, tensor), then await chunked.open(store).",
+    );
   }
   const isPlain = Number.isFinite(x) && !Object.is(x, -0);
   return isPlain ? x : { number: Object.is(x, -0) ? "-0" : String(x) };
 }
 
 function named(op: NamedOp, operands: readonly ChunkedOperand[]): ChunkedArray {
-  const arrays = operands.filter(isChunked).map((x) => ChunkedArray.node(op, x));
+  const arrays = operands.filter(isChunked).map((x) => nodeOf(op, x));
   const scalars = operands.map((x) => (isChunked(x) ? null : { scalar: sentScalar(op, x) }));
   const shape = broadcastShapes(
     op,
@@ -554,7 +992,7 @@ function mapOf(
 ): ChunkedArray {
   const read = readOptions(operation, options, "{ with: { k: 2 } }", ["dtype", "with"]);
   const to = checkOptionalDType(operation, read.dtype) ?? null;
-  const nodes = operands.map((x) => ChunkedArray.node(operation, x));
+  const nodes = operands.map((x) => nodeOf(operation, x));
   const sent = sendKernel(operation, fn, read.with);
   const made = kernelFrom(operation, sent, to ?? undefined) as unknown as (
     ...all: readonly Tensor[]
@@ -594,7 +1032,7 @@ function fold(how: FoldKind, x: ChunkedArray, options: FoldOptions | undefined, 
     chunks: [states, ...kept.map((d) => x.chunks[d])],
     dtype: carried,
   };
-  const made = material(facts, [ChunkedArray.node(how, x)], { kind: "fold", how, axes });
+  const made = material(facts, [nodeOf(how, x)], { kind: "fold", how, axes });
   return {
     count: axes.reduce((n, d) => n * x.shape[d], 1),
     finish(state, dtype) {
@@ -605,6 +1043,20 @@ function fold(how: FoldKind, x: ChunkedArray, options: FoldOptions | undefined, 
       return made.slice(...items).to(dtype);
     },
   };
+}
+
+/** The last axes of a with the first ones of b. */
+function countedAxes(operation: string, count: number, a: number, b: number): [number[], number[]] {
+  if (!(Number.isInteger(count) && count >= 1 && count <= Math.min(a, b))) {
+    fail(
+      "value",
+      operation,
+      `axes are ${count}, and the arrays have ${a} and ${b}.`,
+      "Write [[1], [0]], or how many: 1.",
+    );
+  }
+  const all = Array.from({ length: count }, (_, k) => k);
+  return [all.map((k) => a - count + k), all];
 }
 
 function contract(a: Node, b: Node, axesA: readonly number[], axesB: readonly number[]): ChunkedArray {
@@ -620,7 +1072,7 @@ function contract(a: Node, b: Node, axesA: readonly number[], axesB: readonly nu
   return material({ shape, chunks, dtype }, [a, b], { kind: "contract", axesA, axesB });
 }
 
-function chunksGiven(operation: string, given: unknown, shape: readonly number[]): number[] {
+export function chunksGiven(operation: string, given: unknown, shape: readonly number[]): number[] {
   const sizes = numberList(operation, "chunks", given);
   if (sizes.length !== shape.length || !sizes.every((n) => Number.isSafeInteger(n) && n >= 1)) {
     fail(
@@ -631,193 +1083,4 @@ function chunksGiven(operation: string, given: unknown, shape: readonly number[]
     );
   }
   return sizes.map((n, d) => Math.min(n, shape[d]));
-}
-
-/* The beginning ---------------------------------------------------------------------------------------------- */
-
-export interface ChunkedOpenOptions extends Pick<ZarrOpenOptions, "path" | "signal"> {}
-
-/**
- * Opens a Zarr array: reads its metadata, and no chunk.
- *
- *     const a = await chunked.open("a.zarr");
- *     const b = await chunked.open("https://host/data.zarr", { path: "temperature" });
- */
-export async function open(source: ZarrSource, options?: ChunkedOpenOptions): Promise<ChunkedArray> {
-  const operation = "chunked.open";
-  const read = readOptions(operation, options, "{ path }", ["path", "signal"]);
-  const array = await openZarr(source, read);
-  const { shape, dtype } = array;
-  if (shape.includes(0)) {
-    fail("shape", operation, `the array is empty: ${list(shape)}.`, "Chunked arrays have elements.");
-  }
-  return new ChunkedArray({
-    shape: [...shape],
-    dtype,
-    chunks: effectiveChunks(array),
-    key: JSON.stringify(["source", array.path]),
-    label: "open",
-    inputs: [],
-    how: { kind: "source", from: source, path: array.path, isPlain: array.isPlain && liesInFolder(source) },
-  });
-}
-
-const liesInFolder = (source: ZarrSource): boolean =>
-  (typeof source === "string" || source instanceof URL) && !/^https?:/i.test(String(source));
-
-export interface RandomOptions {
-  readonly chunks: readonly number[];
-  /** The same seed gives the same numbers, whatever else is computed. */
-  readonly seed: number | bigint;
-  readonly distribution?: Distribution;
-  /** uniform: low, high; normal: mean, std; exponential: scale; integers: low, high. */
-  readonly params?: readonly number[];
-  readonly dtype?: DType;
-}
-
-const usual: Record<Distribution, readonly number[]> = {
-  uniform: [0, 1],
-  normal: [0, 1],
-  exponential: [1],
-  integers: [0, 2],
-};
-
-/**
- * Random numbers, drawn chunk by chunk when they are needed: each chunk has a stream of its own.
- *
- *     chunked.random([10000, 10000], { chunks: [1000, 1000], seed: 1, distribution: "normal" });
- */
-export function random(shape: readonly number[], options: RandomOptions): ChunkedArray {
-  const operation = "chunked.random";
-  const sizes = shapeGiven(operation, shape);
-  const read = readOptions(operation, options, "{ chunks: [100], seed: 1 }", [
-    "chunks",
-    "seed",
-    "distribution",
-    "params",
-    "dtype",
-  ]);
-  const { distribution = "uniform" } = read;
-  if (typeof distribution !== "string" || !Object.hasOwn(usual, distribution)) {
-    fail(
-      "value",
-      operation,
-      `distribution is ${describe(distribution)}.`,
-      `Use one of ${Object.keys(usual).join(", ")}.`,
-    );
-  }
-  const isSeed = typeof read.seed === "bigint" || Number.isSafeInteger(read.seed);
-  if (!isSeed || read.seed < 0 || read.seed >= 2n ** 64n) {
-    fail("value", operation, `the seed is ${describe(read.seed)}.`, "Use a whole number from 0.");
-  }
-  const dtype = checkOptionalDType(operation, read.dtype) ?? (distribution === "integers" ? "i32" : "f32");
-  const params =
-    read.params === undefined ? usual[distribution] : numberList(operation, "params", read.params);
-  if (params.length !== usual[distribution].length || !params.every(Number.isFinite)) {
-    fail(
-      "value",
-      operation,
-      `params are ${list(params)}.`,
-      `${distribution} takes ${usual[distribution].length}.`,
-    );
-  }
-  if (isFloat(dtype) === (distribution === "integers")) {
-    fail(
-      "dtype",
-      operation,
-      `${distribution} numbers are not ${dtype}.`,
-      "Leave dtype out, or convert with to().",
-    );
-  }
-  const chunks = chunksGiven(operation, read.chunks, sizes);
-  const seed = String(read.seed);
-  const facts = { shape: sizes, dtype, chunks };
-  return virtual("random", [seed, sizes, chunks, distribution, params, dtype], facts, [], () => ({
-    kind: "random",
-    seed,
-    chunks,
-    distribution,
-    params,
-    shape: sizes,
-    dtype,
-  }));
-}
-
-/** One value everywhere: `chunked.full([100, 100], 1, { chunks: [10, 100], dtype: "f32" })`. */
-export function full(
-  shape: readonly number[],
-  value: number | bigint | boolean,
-  options: { readonly chunks: readonly number[]; readonly dtype: DType },
-): ChunkedArray {
-  const operation = "chunked.full";
-  const sizes = shapeGiven(operation, shape);
-  const read = readOptions(operation, options, '{ chunks: [10], dtype: "f32" }', ["chunks", "dtype"]);
-  const dtype = checkDType(operation, read.dtype);
-  const chunks = chunksGiven(operation, read.chunks, sizes);
-  const sent = sentScalar(operation, value);
-  const facts = { shape: sizes, dtype, chunks };
-  return virtual("full", [sizes, sent, dtype], facts, [], () => ({
-    kind: "full",
-    value: sent,
-    shape: sizes,
-    dtype,
-  }));
-}
-
-function shapeGiven(operation: string, shape: unknown): number[] {
-  const sizes = [...numberList(operation, "shape", shape)];
-  checkShape(operation, sizes);
-  if (sizes.includes(0))
-    fail("shape", operation, `the shape is ${list(sizes)}.`, "Chunked arrays have elements.");
-  return sizes;
-}
-
-/** Arrays one after the other along an axis; the chunks are those of the largest. */
-export function concat(arrays: readonly ChunkedArray[], options?: { readonly axis?: number }): ChunkedArray {
-  const operation = "chunked.concat";
-  const { axis = 0 } = readOptions(operation, options, "{ axis: 0 }", ["axis"]);
-  const given = readList(operation, "arrays", arrays);
-  if (given === null || given.length === 0) {
-    return fail("value", operation, `the arrays are ${describe(arrays)}.`, "Give a list of chunked arrays.");
-  }
-  const plain = given.map((x) => ChunkedArray.node(operation, x));
-  const [first] = plain;
-  const d = normalizeAxis(operation, axis, first.shape.length);
-  const fits = (n: Node) =>
-    n.shape.length === first.shape.length && n.shape.every((size, k) => k === d || size === first.shape[k]);
-  for (const n of plain) {
-    if (!fits(n)) {
-      fail("shape", operation, `${list(n.shape)} does not go after ${list(first.shape)} along axis ${d}.`);
-    }
-  }
-  const dtype = scope(() =>
-    given
-      .map((x) => zeros([1], { dtype: (x as ChunkedArray).dtype }) as Tensor)
-      .reduce((a, b) => namedOp("maximum", [a, b])),
-  ).dtype;
-  const nodes = given.map((x) => ChunkedArray.node(operation, (x as ChunkedArray).to(dtype)));
-  const shape = first.shape.map((n, k) => (k === d ? plain.reduce((sum, p) => sum + p.shape[d], 0) : n));
-  const largest = [...plain].sort((a, b) => size(b) - size(a))[0];
-  const facts = { shape, dtype, chunks: largest.chunks };
-  if (nodes.length === 1) return given[0] as ChunkedArray;
-  return virtual("concat", d, facts, nodes, (of) => ({ kind: "concat", of, axis: d, shape, dtype }));
-}
-
-/** Arrays of one shape along a new axis. */
-export function stack(arrays: readonly ChunkedArray[], options?: { readonly axis?: number }): ChunkedArray {
-  const operation = "chunked.stack";
-  const { axis = 0 } = readOptions(operation, options, "{ axis: 0 }", ["axis"]);
-  const given = readList(operation, "arrays", arrays);
-  if (given === null || given.length === 0) {
-    return fail("value", operation, `the arrays are ${describe(arrays)}.`, "Give a list of chunked arrays.");
-  }
-  const rank = ChunkedArray.node(operation, given[0]).shape.length;
-  const d = normalizeAxis(operation, axis, rank + 1);
-  return concat(
-    given.map((x) => {
-      ChunkedArray.node(operation, x);
-      return (x as ChunkedArray).expandDims(d);
-    }),
-    { axis: d },
-  );
 }

@@ -16,7 +16,7 @@ export type Material =
       readonly kind: "fold";
       readonly how: FoldKind;
       readonly axes: readonly number[];
-      /** Of a histogram; its range is fixed, or the second and third input. */
+      /** Of a histogram; its range is fixed, or from the second input to the third. */
       readonly bins?: number;
       readonly range?: readonly [number, number];
     }

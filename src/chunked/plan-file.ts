@@ -1,6 +1,7 @@
 /** Plans as JSON: their hash, and reading one that came from outside. */
 import { isDType } from "../dtype.ts";
 import { describe, fail } from "../errors.ts";
+import { isWork } from "./plan-work.ts";
 import { PLAN_VERSION, type Plan } from "./types.ts";
 
 /** JSON with the keys of every object in order: equal values have equal texts. */
@@ -34,6 +35,16 @@ const isName = (x: unknown): x is string => typeof x === "string" && /^[\w-]{1,1
 /**
  * Reads a plan that came from a file: its form, its version and its hash are checked, and with `expected` that it is the one that
  * was asked for. What a plan may open is another matter: that is the allow-list's.
+ *
+ *     const plan = await checkPlan(JSON.parse(await readFile("plan.json", "utf8")));
+ *
+ * @param given a plan, as JSON has it
+ * @param expected the hash of the plan that was asked for
+ * @returns a promise of the same, as a plan
+ * @throws TensorError where it is none, or its fields do not fit each other
+ * @example
+ * const made = await chunked.full([2], 1, { chunks: [1] }).plan().toPlan({ to: "z.zarr" });
+ * (await checkPlan(JSON.parse(JSON.stringify(made)))).hash === made.hash; // → true
  */
 export async function checkPlan(given: unknown, expected?: string): Promise<Plan> {
   const bad = (fact: string): never =>
@@ -88,15 +99,20 @@ export async function checkPlan(given: unknown, expected?: string): Promise<Plan
       isCount(op.reads) &&
       isCount(op.writes) &&
       typeof op.label === "string" &&
-      isMap(op.work);
+      isWork(op.work, arrays as Plan["arrays"], { output: op.output, block: op.block });
     if (!isOperation) bad(`its operation ${JSON.stringify(op.id)} is none`);
     const { shape } = arrays[op.output as string] as { shape: number[] };
     const tasks = (op.block as number[]).reduce((n, b, d) => n * Math.ceil(shape[d] / b), 1);
     if (tasks !== op.tasks) bad(`its operation ${JSON.stringify(op.id)} has ${tasks} tasks, not ${op.tasks}`);
     known.add(op.id);
   }
-  if (!isName(result) || !Object.hasOwn(arrays, result)) bad("it has no result");
+  const isResult =
+    isName(result) && (arrays[result] as Plan["arrays"][string] | undefined)?.role === "output";
+  if (!isResult || !Object.hasOwn(arrays, result)) bad("it has no result");
   const plan = given as unknown as Plan;
   if ((await hashOf(plan)) !== hash) bad("its contents are not those that its hash was made of");
+  for (const { id, projected } of plan.operations)
+    if (projected + plan.reserved > plan.memory)
+      bad(`its operation ${JSON.stringify(id)} needs more than its memory`);
   return plan;
 }

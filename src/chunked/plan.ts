@@ -23,8 +23,8 @@ import {
   touchedBytes,
 } from "./expr.ts";
 import type { Material, Node } from "./graph.ts";
-import { showBytes } from "./memory.ts";
-import { grown, rechunkPasses } from "./rechunk.ts";
+import { readBytes, showBytes } from "./memory.ts";
+import { grown, type Pass, rechunkPasses } from "./rechunk.ts";
 import type { ArraySpec, OperationKind, OperationSpec } from "./types.ts";
 import type { Work } from "./work.ts";
 
@@ -34,6 +34,16 @@ export interface PlanFacts {
   readonly memory: number;
   readonly reserved: number;
   readonly workers: number;
+}
+
+/** What a caller asked for. */
+export interface PlanWish {
+  readonly memory: number;
+  /** null: a part of the memory. */
+  readonly reserved: number | null;
+  readonly workers: number;
+  /** The result and what lies between operations are kept in memory, too. */
+  readonly isKept?: boolean;
 }
 
 /** A plan that does not know yet where it writes to. Stores of inputs are numbers: places in `sources`. */
@@ -59,9 +69,91 @@ const TASK_OWN = 1 << 20;
 
 const product = (sizes: readonly number[]): number => sizes.reduce((a, b) => a * b, 1);
 
-export function makeDraft(root: Node, facts: PlanFacts): Draft {
-  return new Planner(facts).run(root);
+/** What a process needs before it has done anything, where nobody says how much that is. */
+const RESERVED = 96 << 20;
+const reservedOf = ({ memory, reserved }: PlanWish): number =>
+  reserved ?? Math.min(RESERVED, Math.floor(memory / 4));
+
+/** The least memory that leaves so many bytes beside what is reserved. */
+function memoryFor(bytes: number, { reserved }: PlanWish): number {
+  if (reserved !== null) return bytes + reserved;
+  const most = bytes + RESERVED;
+  return Math.min(most, Math.ceil((bytes * 4) / 3));
 }
+
+/** A plan that does not fit: the first thing about it that does not, and what all of it needs beside what is reserved. */
+interface Refusal {
+  readonly bytes: number;
+  readonly fact: string;
+  readonly remedy: string;
+}
+interface Attempt {
+  readonly draft: Draft;
+  readonly refusal: Refusal | null;
+}
+
+/** The plan of a node. Throws where it does not fit, and names an amount of memory with which it does. */
+export function makeDraft(root: Node, wish: PlanWish): Draft {
+  const { draft, refusal } = attempt(root, wish);
+  if (refusal === null) return draft;
+  const enough = enoughFor(root, wish, refusal);
+  const more = enough === null ? "Give more { memory }" : `Give { memory: "${enough}" }`;
+  return fail("value", wish.isKept ? "compute" : OPERATION, refusal.fact, `${more}${refusal.remedy}`);
+}
+
+/** With more memory a plan may become another one, which needs more again: so often it is made again, at the most. */
+const MOST_ATTEMPTS = 100;
+const MOST_MEMORY = 2 ** 60;
+
+/** An amount of memory with which the plan fits, as callers write it. */
+function enoughFor(root: Node, wish: PlanWish, first: Refusal): string | null {
+  let refusal: Refusal | null = first;
+  for (let tries = 0; tries < MOST_ATTEMPTS; tries++) {
+    const memory = memoryFor(refusal.bytes, wish);
+    if (!(memory <= MOST_MEMORY)) return null;
+    const text = showBytes(memory);
+    ({ refusal } = attempt(root, { ...wish, memory: readBytes(OPERATION, "memory", text) }));
+    if (refusal === null) return text;
+  }
+  return null;
+}
+
+function attempt(root: Node, wish: PlanWish): Attempt {
+  const { memory, workers } = wish;
+  const reserved = reservedOf(wish);
+  const first = new Planner({ memory, reserved, workers }).run(root);
+  if (!wish.isKept || first.refusal !== null) return first;
+  // What is kept is not there for tasks: the plan is made for the rest.
+  const kept = bytesOf(first.draft, "work") + bytesOf(first.draft, "output");
+  const { draft, refusal } = new Planner({ memory, reserved: reserved + kept, workers }).run(root);
+  const result = bytesOf(draft, "output");
+  const most = bytesOf(draft, "work") + 2 * result;
+  const bytes = Math.max(most, refusal === null ? 0 : kept + refusal.bytes);
+  if (bytes <= memory - reserved) return { draft, refusal: null };
+  const { shape, dtype } = draft.arrays[draft.result];
+  const work = bytesOf(draft, "work");
+  const between = work === 0 ? "" : ` and what lies between operations (${showBytes(work)})`;
+  return {
+    draft,
+    refusal: {
+      bytes,
+      fact:
+        `to put together the result (${dtype} ${list(shape)}, ${showBytes(result)})${between} in memory needs ${showBytes(bytes)}, ` +
+        mayBeUsed({ memory, reserved }),
+      remedy: ', or write it to a folder: plan().run({ to: "z.zarr" }).',
+    },
+  };
+}
+
+const mayBeUsed = ({ memory, reserved }: { readonly memory: number; readonly reserved: number }): string =>
+  `and ${showBytes(memory - reserved)} may be used: ${showBytes(memory)} less ${showBytes(reserved)} for the process itself.`;
+
+/** Bytes of the arrays that have this part in a plan. */
+export const bytesOf = ({ arrays }: Pick<Draft, "arrays">, role: ArraySpec["role"]): number =>
+  Object.values(arrays).reduce(
+    (n, a) => (a.role === role ? n + product(a.shape) * dtypes[a.dtype].bytes : n),
+    0,
+  );
 
 interface Placed {
   readonly shape: readonly number[];
@@ -82,29 +174,24 @@ class Planner {
   readonly #idOf = new Map<Node, number>();
   readonly #stored = new Map<number, string>();
   readonly #fused = new Map<number, { readonly expr: Expr; readonly size: number }>();
+  /** The first operation that does not fit, with what the largest of all needs. */
+  #refusal: Refusal | null = null;
 
   constructor(facts: PlanFacts) {
     this.#facts = facts;
     this.#budget = facts.memory - facts.reserved - TASK_OWN;
-    if (this.#budget <= 0) {
-      fail(
-        "value",
-        OPERATION,
-        `memory is ${showBytes(facts.memory)}, and ${showBytes(facts.reserved)} of it are reserved for the process itself.`,
-        "Give more { memory }, or less { reserved }.",
-      );
-    }
   }
 
-  run(root: Node): Draft {
+  run(root: Node): Attempt {
     const result = this.#store(root, "output");
-    return {
+    const draft = {
       ...this.#facts,
       sources: this.#sources,
       arrays: this.#arrays,
       operations: this.#operations,
       result,
     };
+    return { draft, refusal: this.#refusal };
   }
 
   /** Equal nodes have equal numbers. */
@@ -337,7 +424,7 @@ class Planner {
     );
     const groups = Math.ceil(Math.sqrt(product(reduced)));
     const states = node.shape[0];
-    const partial = this.#partial(input, how, states, groups, node, groups === 1 ? "work" : "work");
+    const partial = this.#partial(node.inputs, how, states, groups, node);
     const shape = node.shape;
     const block = clipped(to.chunks, shape);
     const work: Work = { kind: "combine", array: partial, how: how.how, groups };
@@ -353,12 +440,11 @@ class Planner {
 
   /** Folds of groups of chunks: [states, groups, …kept axes]. */
   #partial(
-    input: Node,
+    [input, ...ends]: readonly Node[],
     how: Extract<Material, { kind: "fold" }>,
     states: number,
     groups: number,
     { dtype }: { readonly dtype: DType },
-    role: "work",
   ): string {
     const kept = input.shape.map((_, d) => d).filter((d) => !how.axes.includes(d));
     const keptChunks =
@@ -386,8 +472,7 @@ class Planner {
     }
     expr = this.#tame(expr, input.shape, cut);
     const ahead = needs(expr, true) <= this.#budget;
-    const range: readonly Expr[] =
-      how.how === "histogram" && how.range === undefined ? this.#rangeOf(input) : [];
+    const range = ends.map((end) => this.#expr(end).expr);
     const work: Work = {
       kind: "fold",
       expr,
@@ -406,7 +491,7 @@ class Planner {
     return this.#emit(
       "fold",
       `${how.how} of ${labelOf(expr)}`,
-      { shape, dtype, chunks, role },
+      { shape, dtype, chunks, role: "work" },
       chunks,
       work,
       {
@@ -416,24 +501,6 @@ class Planner {
         also: [expr, ...range],
       },
     );
-  }
-
-  /** The smallest and the largest element, as expressions of no axes. */
-  #rangeOf(input: Node): readonly Expr[] {
-    return (["min", "max"] as const).map((how) => {
-      const axes = input.shape.map((_, d) => d);
-      const node: Node = {
-        shape: [1],
-        chunks: [1],
-        dtype: input.dtype,
-        key: JSON.stringify(["fold", how, axes]),
-        label: how,
-        inputs: [input],
-        how: { kind: "fold", how, axes },
-      };
-      const { expr } = this.#expr(node);
-      return expr;
-    });
   }
 
   #scan(node: Node, axis: number, to: Placed): string {
@@ -457,7 +524,7 @@ class Planner {
       return this.#emit("scan", `cumsum of ${labelOf(expr)}`, apply, cut, work, { projected, exprs: [expr] });
     }
     const fold = { kind: "fold", how: "sum", axes: [axis] } as const;
-    const partial = this.#partial(input, fold, 1, count, { dtype }, "work");
+    const partial = this.#partial([input], fold, 1, count, { dtype });
     const { shape: sumShape, chunks: sumChunks } = this.#arrays[partial];
     const keptShape = sumShape.slice(2);
     const keptChunks = sumChunks.slice(2);
@@ -577,10 +644,31 @@ class Planner {
       ),
     );
     const around = 2 * LANES * product(unit) * item + writeBytes(made, dtype);
-    const most = Math.max(product(old) * item, product(made) * item, this.#budget - around);
-    const passes = rechunkPasses(shape, old, made, item, Math.max(most, 1), isPlain) ?? [
-      { chunks: made, block: made },
-    ];
+    const onePass = [{ chunks: made, block: made }];
+    /** What the largest task of some passes needs: its block, chunks of what it reads, and those that it writes. */
+    const needs = (passes: readonly Pass[]): number => {
+      const each = passes.map(({ chunks: to, block }, k) => {
+        const before = k === 0 ? { chunks: old, isPlain } : { chunks: passes[k - 1].chunks };
+        const region = blockRegion(
+          shape,
+          block,
+          block.map(() => 0),
+        );
+        const read = 2 * LANES * product(readUnit(before, region)) * item;
+        return bytesIn(region, dtype) + read + writeBytes(to, dtype);
+      });
+      return Math.max(...each);
+    };
+    const least = Math.max(product(old), product(made)) * item;
+    const passesFor = (most: number) => rechunkPasses(shape, old, made, item, most, isPlain) ?? onePass;
+    let most = Math.max(least, this.#budget - around);
+    let passes = passesFor(most);
+    // Pieces in between are on their way beside the blocks: smaller blocks make smaller pieces.
+    while (most > least && needs(passes) > this.#budget) {
+      most = Math.max(least, most / 2);
+      passes = passesFor(most);
+    }
+    if (needs(passes) > this.#budget && needs(onePass) < needs(passes)) passes = onePass;
     let at = array;
     for (const [k, pass] of passes.entries()) {
       const isLast = k === passes.length - 1;
@@ -669,21 +757,31 @@ class Planner {
     return array;
   }
 
-  #refuse(what: string, projected: number, { shape, chunks, dtype }: Placed): never {
+  /** Planning goes on: what all operations need is known at the end. */
+  #refuse(what: string, projected: number, { shape, chunks, dtype }: Placed): void {
+    const bytes = projected + TASK_OWN;
+    if (this.#refusal !== null) {
+      this.#refusal = { ...this.#refusal, bytes: Math.max(this.#refusal.bytes, bytes) };
+      return;
+    }
     const { memory, reserved } = this.#facts;
-    const factor = projected / this.#budget;
+    if (this.#budget <= 0) {
+      const fact = `memory is ${showBytes(memory)}, and ${showBytes(reserved)} of it are reserved for the process itself.`;
+      this.#refusal = { bytes, fact, remedy: ", or less { reserved }." };
+      return;
+    }
     const smaller = [...clipped(chunks, shape)];
-    for (let left = factor; left > 1; left /= 2) {
+    for (let left = projected / this.#budget; left > 1; left /= 2) {
       const longest = smaller.indexOf(Math.max(...smaller));
       smaller[longest] = Math.max(1, Math.ceil(smaller[longest] / 2));
     }
-    return fail(
-      "value",
-      OPERATION,
-      `${what} needs ${showBytes(projected + TASK_OWN)} for one task that writes ${list(clipped(chunks, shape))} of ${dtype}, ` +
-        `and ${showBytes(memory - reserved)} may be used: ${showBytes(memory)} less ${showBytes(reserved)} for the process itself.`,
-      `Give { memory: "${showBytes(projected + reserved + 2 * TASK_OWN)}" }, or arrays in chunks of about ${list(smaller)}.`,
-    );
+    this.#refusal = {
+      bytes,
+      fact:
+        `${what} needs ${showBytes(bytes)} for one task that writes ${list(clipped(chunks, shape))} of ${dtype}, ` +
+        mayBeUsed(this.#facts),
+      remedy: `, or arrays in chunks of about ${list(smaller)}.`,
+    };
   }
 }
 

@@ -6,8 +6,10 @@ import { fail } from "../errors.ts";
 import { nodeModules } from "../io/node.ts";
 import type { ZarrArray } from "../io/zarr-array.ts";
 import { removeTemporaries } from "../io/zarr-folder.ts";
-import { create, openArray as openZarr } from "../io/zarr-group.ts";
+import { create, openGroup, openArray as openZarr } from "../io/zarr-group.ts";
+import { turns } from "../run/turns.ts";
 import { blockRegion, gridOf, placeIn } from "./expr.ts";
+import { checkPlaces } from "./overlap.ts";
 import { openArray, pathOf, sourceOf, specOf, workFolder } from "./stores.ts";
 import type { AllowList, OperationSpec, Plan, PrepareOptions, RunContext } from "./types.ts";
 
@@ -59,10 +61,12 @@ export async function pendingTasks(
   const array = await openArray(plan, op.output, context);
   const pending: number[] = [];
   let next = 0;
+  const turn = turns();
   const lane = async () => {
     for (;;) {
       const index = next++;
       if (index >= op.tasks) return;
+      await turn();
       context.signal?.throwIfAborted();
       if (!(await hasTask(array, plan, op, index))) pending.push(index);
     }
@@ -110,11 +114,22 @@ export async function ownArray(plan: Plan, name: string, allow: AllowList): Prom
   return (array?.attributes as Mark | undefined)?.strided?.plan === plan.hash ? array : null;
 }
 
-/** Null for an error that says that nothing lies there. */
+const isGroup = (error: unknown): boolean => error instanceof Error && /lies a group/.test(error.message);
+
+/** Null for an error that says that no array lies there. */
 function absent(error: unknown): null {
-  if (error instanceof Error && /nothing of Zarr lies at|lies a group/.test(error.message)) return null;
+  if (isGroup(error) || (error instanceof Error && /nothing of Zarr lies at/.test(error.message)))
+    return null;
   throw error;
 }
+
+const failGroup = (): never =>
+  fail(
+    "value",
+    OPERATION,
+    "a group of arrays lies where the result would be written, and a result never replaces one.",
+    "Give another { to }.",
+  );
 
 const atPath = (plan: Plan, name: string): { readonly path?: string } => {
   const path = pathOf(plan, name);
@@ -128,6 +143,7 @@ interface Mark {
 /** Makes the arrays that a plan writes. With `resume` those that are there stay, if they are this plan's. */
 export async function prepare(plan: Plan, context: RunContext, options: PrepareOptions = {}): Promise<void> {
   const { resume = false, overwrite = false } = options;
+  await checkPlaces(plan, context.allow);
   // The result first: a run that is refused there has changed nothing.
   const order = { output: 0, input: 1, work: 2 } as const;
   const all = Object.entries(plan.arrays).sort(([, a], [, b]) => order[a.role] - order[b.role]);
@@ -145,7 +161,10 @@ export async function prepare(plan: Plan, context: RunContext, options: PrepareO
     }
     const source = sourceOf(plan, name, context.allow);
     const at = atPath(plan, name);
-    const there = await openZarr(source, at).catch(absent);
+    const there = await openZarr(source, at).catch((error) => {
+      if (spec.role === "output" && isGroup(error)) failGroup();
+      return absent(error);
+    });
     const owner = (there?.attributes as Mark | undefined)?.strided?.plan;
     if (there !== null && spec.role === "output" && !overwrite) {
       if (!resume) {
@@ -209,6 +228,9 @@ async function removeFolder(work: string, name: string): Promise<void> {
   await fs.rm(join(work, name), { recursive: true, force: true });
   const left = await fs.readdir(work, { withFileTypes: true }).catch(() => null);
   if (left === null || left.some((other) => other.name !== "zarr.json")) return;
+  // A group that says something about itself, or an array, is somebody's.
+  const group = left.length === 0 ? null : await openGroup(work).catch(() => null);
+  if (left.length > 0 && (group === null || Object.keys(group.attributes).length > 0)) return;
   await fs.rm(join(work, "zarr.json"), { force: true });
   // Somebody else may have begun there meanwhile.
   await fs.rmdir(work).catch(() => {});

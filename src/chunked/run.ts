@@ -7,8 +7,8 @@ import { checkFlag, readOptions } from "../ops/arguments.ts";
 import type { Tensor } from "../tensor.ts";
 import { local } from "./engines/local.ts";
 import { explainPlan } from "./explain.ts";
-
-import type { Draft } from "./plan.ts";
+import { showBytes } from "./memory.ts";
+import { bytesOf, type Draft } from "./plan.ts";
 import { hashOf } from "./plan-file.ts";
 import { type ProgressLine, progressPrinter } from "./progress.ts";
 import { prepare, removeHalves, removeWork } from "./resume.ts";
@@ -25,26 +25,32 @@ import {
   type StoreSpec,
 } from "./types.ts";
 
+/** Where a plan writes. */
 export interface BindOptions {
-  /** Where the result is written: a folder, or any store that can be written to. */
+  /** Where the result is written: a folder, or any store that can be written to. Never an array that the plan reads. */
   readonly to: ZarrSource;
-  /** Where arrays between operations are kept; default a folder beside the result, or memory beside a result in memory. */
+  /**
+   * Where arrays between operations are kept: below the plan's own name, so plans may share it. Default the folder of the result with
+   * ".work" after its name; memory, where the result is no folder and they fit.
+   */
   readonly work?: ZarrSource;
   /** How chunks of the result are packed: "gzip", "zlib" or none (default). */
   readonly compressor?: string | null;
 }
 
+/** The options of `run`. */
 export interface RunOptions extends BindOptions {
   /** What runs it; default `local()`. */
   readonly on?: Executor;
-  /** Goes on with a run that was cut off: only tasks with missing chunks run. */
+  /** Goes on with a run that was cut off: only tasks with missing chunks run. Default false. */
   readonly resume?: boolean;
-  /** Writes over what lies at `to`. */
+  /** Removes the array that lies at `to`, and writes in its place. Default false: an error. */
   readonly overwrite?: boolean;
   /** Keeps the arrays between operations; default false: they are removed at the end. */
   readonly keep?: boolean;
   /** true: a line on the terminal's error output; or a function that is told of everything. */
   readonly progress?: boolean | OnProgress;
+  /** Calls it off. What is there stays, and `resume` goes on with it. */
   readonly signal?: AbortSignal;
 }
 
@@ -70,26 +76,64 @@ export class ChunkedPlan {
     this.#draft = draft;
   }
 
-  /** Operations in their order, each with its tasks and what one of them needs. */
+  /**
+   * Operations in their order, each with its tasks and what one of them needs.
+   *
+   * @example
+   * const plan = chunked.full([4, 4], 1, { chunks: [2, 4] }).sum({ axis: 0 }).plan();
+   * plan.operations.map((op) => [op.kind, op.tasks]); // → [[fold, 2], [combine, 1], [blockwise, 1]]
+   */
   get operations(): Draft["operations"] {
     return this.#draft.operations;
   }
-  /** Bytes that one process may use. */
+  /**
+   * Bytes that one process may use.
+   *
+   * @example
+   * chunked.full([4], 1, { chunks: [2] }).plan({ memory: "64 MiB" }).memory; // → 67108864
+   */
   get memory(): number {
     return this.#draft.memory;
   }
+  /**
+   * For how many workers tasks were cut.
+   *
+   * @example
+   * chunked.full([4], 1, { chunks: [2] }).plan({ workers: 3 }).workers; // → 3
+   */
   get workers(): number {
     return this.#draft.workers;
   }
-  /** Bytes that a process needs at its worst, as far as can be told before: the largest task, and the process itself. */
+  /**
+   * Bytes that a process needs at its worst, as far as can be told before: the largest task, and the process itself.
+   *
+   * @example
+   * const plan = chunked.full([4, 4], 1, { chunks: [2, 4] }).sum({ axis: 0 }).plan();
+   * plan.projected <= plan.memory; // → true
+   */
   get projected(): number {
     return this.#draft.reserved + Math.max(0, ...this.#draft.operations.map((op) => op.projected));
   }
 
-  /** A table of the operations: what was fused, tasks, bytes, memory a task. */
+  /**
+   * A table of the operations: what was fused, tasks, bytes, memory a task.
+   *
+   * @returns lines of text
+   * @example
+   * const plan = chunked.full([4, 4], 1, { chunks: [2, 4] }).sum({ axis: 0 }).plan();
+   * plan.explain().split("\n").length; // → 5
+   */
   explain(): string {
     return explainPlan(this.#draft);
   }
+  /**
+   * The same as `explain`.
+   *
+   * @returns lines of text
+   * @example
+   * const plan = chunked.full([4, 4], 1, { chunks: [2, 4] }).sum({ axis: 0 }).plan();
+   * String(plan) === plan.explain(); // → true
+   */
   toString(): string {
     return this.explain();
   }
@@ -98,6 +142,12 @@ export class ChunkedPlan {
    * The plan as JSON, with where it writes and its hash: what workers of other processes load.
    *
    *     await writeFile("plan.json", JSON.stringify(await plan.toPlan({ to: "z.zarr", work: "work" })));
+   *
+   * @param options `to`, `work`, `compressor`
+   * @returns a promise of plain data
+   * @example
+   * const plan = chunked.full([4, 4], 1, { chunks: [2, 4] }).sum({ axis: 0 }).plan();
+   * (await plan.toPlan({ to: "z.zarr" })).result; // → output
    */
   async toPlan(options: BindOptions): Promise<Plan> {
     const { to, work, compressor } = readOptions("toPlan", options, '{ to: "z.zarr" }', [
@@ -110,7 +160,20 @@ export class ChunkedPlan {
     ).plan;
   }
 
-  /** Runs it, and settles when the result is there. */
+  /**
+   * Runs it, and settles when the result is there.
+   *
+   *     await plan.run({ to: "z.zarr", on: local({ workers: 4 }), progress: true });
+   *
+   * @param options `to`, `work`, `compressor`, `on`, `resume`, `overwrite`, `keep`, `progress`, `signal`
+   * @returns a promise of what was done
+   * @throws TensorError where something lies at `to` already, or the plan reads it
+   * @example
+   * const plan = chunked.full([4, 4], 1, { chunks: [2, 4] }).sum({ axis: 0 }).plan();
+   * const store = zarr.memoryStore();
+   * (await plan.run({ to: store })).ran; // → 4
+   * (await zarr.load(store)).array; // → f32 [4, 4, 4, 4]
+   */
   async run(options: RunOptions): Promise<RunReport> {
     const operation = "run";
     const read = readOptions(operation, options, '{ to: "z.zarr" }', [
@@ -200,9 +263,10 @@ async function bind(operation: string, draft: Draft, options: BindOptions): Prom
   stores.output = storeSpec(operation, to, "output", given);
   const needsWork = Object.values(draft.arrays).some((array) => array.role === "work");
   if (needsWork) {
-    const beside =
-      stores.output.kind === "folder" ? `${stores.output.path.replace(/[/\\]+$/, "")}.work` : memoryStore();
-    stores.work = storeSpec(operation, work ?? beside, "work", given);
+    const folder =
+      stores.output.kind === "folder" ? `${stores.output.path.replace(/[/\\]+$/, "")}.work` : undefined;
+    if (work === undefined && folder === undefined) checkHolds(operation, draft);
+    stores.work = storeSpec(operation, work ?? folder ?? memoryStore(), "work", given);
   }
   const arrays: Record<string, ArraySpec> = {};
   for (const [name, spec] of Object.entries(draft.arrays)) {
@@ -226,6 +290,20 @@ async function bind(operation: string, draft: Draft, options: BindOptions): Prom
   return { plan: { ...plain, hash: await hashOf(plain) }, given };
 }
 
+/** Throws where what lies between operations is kept in memory, and does not fit beside a task. */
+function checkHolds(operation: string, draft: Draft): void {
+  const { memory, reserved, operations } = draft;
+  const left = memory - reserved - Math.max(...operations.map((op) => op.projected));
+  const bytes = bytesOf(draft, "work");
+  if (bytes <= left) return;
+  fail(
+    "value",
+    operation,
+    `what lies between operations has ${showBytes(bytes)} and would be kept in memory, where ${showBytes(left)} are left.`,
+    'Say where else: { work: "work" }, a folder or another store; or plan with more { memory }.',
+  );
+}
+
 function storeSpec(
   operation: string,
   source: ZarrSource,
@@ -247,7 +325,8 @@ function storeSpec(
 /** The result of a draft as a tensor, with everything in between kept in memory. */
 export async function computeDraft(draft: Draft, signal: AbortSignal | undefined): Promise<Tensor> {
   const store = memoryStore();
-  const bound = await bind("compute", draft, { to: store });
+  // Planned for: the draft leaves room for all that is kept.
+  const bound = await bind("compute", draft, { to: store, work: memoryStore() });
   await runBound("compute", bound, local(), { keep: true, ...(signal === undefined ? {} : { signal }) });
   const array = await openZarr(store);
   return array.read(null);

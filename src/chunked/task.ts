@@ -6,13 +6,14 @@
 import { scope, tensor, zeros } from "../api.ts";
 import { dtypes } from "../dtype.ts";
 import { engine } from "../engine.ts";
-import { fail } from "../errors.ts";
+import { fail, list } from "../errors.ts";
 import type { ZarrArray } from "../io/zarr-array.ts";
 import { kernel } from "../kernel.ts";
 import { pad } from "../library/pad.ts";
 import { tensordot } from "../library/products.ts";
 import { histogram } from "../library/statistics.ts";
 import type { NamedOp } from "../ops/named.ts";
+import { turns } from "../run/turns.ts";
 import { namedOp, namedReduction, type Tensor } from "../tensor.ts";
 import {
   blockRegion,
@@ -134,8 +135,10 @@ async function each<T>(
   use: (t: Tensor, item: T) => void,
 ): Promise<void> {
   let next: Promise<Tensor> | null = items.length > 0 ? make(items[0]) : null;
+  const turn = turns();
   for (const [k, item] of items.entries()) {
     const t: Tensor = await next!;
+    await turn();
     const hasMore = k + 1 < items.length;
     next = ahead && hasMore ? make(items[k + 1]) : null;
     // Whoever fails first is told; the other is not left alone.
@@ -281,12 +284,21 @@ async function rangeOf({ range }: FoldWork, { read }: Task): Promise<readonly [n
   if (range === null) return null;
   const [low, high] = range;
   if (typeof low === "number" || typeof high === "number") return [low as number, high as number];
-  return spread(await scalarOf(low, read), await scalarOf(high, read));
+  const ends = spread(await scalarOf(low, read), await scalarOf(high, read));
+  if (ends.every(Number.isFinite)) return ends;
+  return fail(
+    "value",
+    "histogram",
+    `elements are NaN or infinite: the range from the smallest to the largest is ${list(ends)}.`,
+    "Give one: { range: [low, high] }; what lies beyond it is not counted.",
+  );
 }
 
-/** As NumPy does where all elements are the same. */
-const spread = (low: number, high: number): readonly [number, number] =>
-  low === high ? [low - 0.5, high + 0.5] : [low, high];
+/** As NumPy does where all elements are the same; where there are none, any range will do. */
+function spread(low: number, high: number): readonly [number, number] {
+  if (low > high) return [0, 1];
+  return low === high ? [low - 0.5, high + 0.5] : [low, high];
+}
 
 async function scalarOf(expr: Expr, read: ReadArray): Promise<number> {
   const t = await evaluate(expr, whole(expr.shape), read);
@@ -473,6 +485,11 @@ async function quantile(work: Extract<Work, { kind: "quantile" }>, { read }: Tas
   ].map(Number);
   counts.dispose();
   const total = all.reduce((a, b) => a + b, 0);
+  if (total === 0)
+    return tensor(
+      work.q.map(() => Number.NaN),
+      { dtype: "f64" },
+    );
   const width = (high - low) / all.length;
   const values = work.q.map((q) => {
     const wanted = q * total;

@@ -17,15 +17,21 @@ export type StoreSpec =
   | { readonly kind: "http"; readonly url: string }
   | { readonly kind: "given"; readonly name: string };
 
+/** An array that a plan reads or writes. */
 export interface ArraySpec {
   /** A key of `Plan.stores`. */
   readonly store: string;
-  /** Within the store. Those of the work store lie below the plan's hash: ask `pathOf(plan, array)` (stores.ts). */
+  /** Within the store. Those of the work store lie below the first 16 digits of the plan's hash. */
   readonly path: string;
+  /** Is it read, kept between operations, or the result? */
   readonly role: "input" | "work" | "output";
+  /** Sizes of the axes. */
   readonly shape: readonly number[];
+  /** The kind of the elements. */
   readonly dtype: DType;
+  /** What is read and written as a whole. */
   readonly chunks: readonly number[];
+  /** How chunks are packed. */
   readonly compressor?: string | null;
   /** Rows of its chunks can be read alone: they lie as they are, in a folder. */
   readonly isPlain?: boolean;
@@ -42,9 +48,11 @@ export type OperationKind =
   | "histogram"
   | "quantile";
 
+/** A step of a plan: tasks that do not wait for each other. */
 export interface OperationSpec {
   /** Unique in the plan, such as "3-fold"; messages of a queue name it. */
   readonly id: string;
+  /** What tasks do, in a word. */
   readonly kind: OperationKind;
   /** For people: what was fused into it. */
   readonly label: string;
@@ -58,17 +66,19 @@ export interface OperationSpec {
   readonly tasks: number;
   /** Bytes that one task may need at its worst, without what a process needs before it has done anything. */
   readonly projected: number;
-  /** Bytes that all tasks read and write, chunks as they are without compression. */
+  /** Bytes that all tasks read, chunks as they are without compression. */
   readonly reads: number;
+  /** Bytes that all tasks write. */
   readonly writes: number;
   /** Ids of operations that must be complete before a task of this one begins. */
   readonly after: readonly string[];
-  /** What a task computes: the business of task.ts alone. */
+  /** What a task computes: nobody's business but that of the task. */
   readonly work: unknown;
 }
 
-/** All of it is JSON: `JSON.parse(JSON.stringify(plan))` is the same plan. `checkPlan` (plan-file.ts) reads one that came from outside. */
+/** All of it is JSON: `JSON.parse(JSON.stringify(plan))` is the same plan. `checkPlan` reads one that came from outside. */
 export interface Plan {
+  /** Of the format. */
   readonly version: typeof PLAN_VERSION;
   /** SHA-256 of the canonical JSON of all other fields, 64 hexadecimal digits. */
   readonly hash: string;
@@ -76,8 +86,11 @@ export interface Plan {
   readonly memory: number;
   /** Bytes of it that a process needs before it has done anything. */
   readonly reserved: number;
+  /** For how many workers tasks were cut. */
   readonly workers: number;
+  /** Where arrays lie, by name. */
   readonly stores: Readonly<Record<string, StoreSpec>>;
+  /** What is read and written, by name. */
   readonly arrays: Readonly<Record<string, ArraySpec>>;
   /** In an order in which they can run. */
   readonly operations: readonly OperationSpec[];
@@ -97,21 +110,29 @@ export interface AllowList {
   readonly given?: ReadonlyMap<string, ZarrSource>;
 }
 
+/** What tasks of a run may open and use. */
 export interface RunContext {
+  /** What may be opened. */
   readonly allow: AllowList;
   /** Bytes that this process may use; default the plan's. The heap is held to it. */
   readonly memory?: number;
+  /** Calls the run off. */
   readonly signal?: AbortSignal;
 }
 
+/** What a task did. */
 export interface TaskReport {
+  /** The operation's id. */
   readonly operation: string;
+  /** The task's number, from 0. */
   readonly index: number;
-  /** Bytes of chunks, unpacked. */
+  /** Bytes of chunks that were read, unpacked. */
   readonly read: number;
+  /** Bytes of chunks that were written, before they were packed. */
   readonly written: number;
   /** The most bytes of the heap that were in use at one time, beyond those in use when it began. */
   readonly peak: number;
+  /** How long it took. */
   readonly milliseconds: number;
 }
 
@@ -135,6 +156,7 @@ export interface PrepareOptions {
 
 /* Progress ---------------------------------------------------------------------------------------------- */
 
+/** What a run tells while it goes on. */
 export type ProgressEvent =
   /** An operation begins; `pending` of its `tasks` have still to be run. */
   | {
@@ -154,23 +176,32 @@ export type ProgressEvent =
   | { readonly kind: "worker"; readonly worker: string; readonly state: "joined" | "left" }
   | { readonly kind: "end"; readonly report: RunReport };
 
+/** Is told of everything that a run does. */
 export type OnProgress = (event: ProgressEvent) => void;
 
+/** What a run did. */
 export interface RunReport {
+  /** The plan's hash. */
   readonly plan: string;
-  /** Tasks that were run now, and those whose chunks were there already. */
+  /** Tasks that were run now. */
   readonly ran: number;
+  /** Tasks whose chunks were there already. */
   readonly skipped: number;
+  /** How often a task was tried again. */
   readonly retries: number;
+  /** Bytes of chunks that were read, unpacked. */
   readonly read: number;
+  /** Bytes of chunks that were written, before they were packed. */
   readonly written: number;
   /** The largest peak of a task. */
   readonly peak: number;
+  /** How long it took. */
   readonly milliseconds: number;
 }
 
 /** Runs what is pending of a plan that was prepared, operation after operation, and settles when all of it is there. */
 export interface Executor {
+  /** As messages call it. */
   readonly name: string;
   /** Can stores of kind "given" be reached? True only where tasks run in this very process. */
   readonly inProcess?: boolean;
@@ -178,5 +209,6 @@ export interface Executor {
   readonly joins?: boolean;
   /** Throws where it cannot run at all: asked before anything is made. */
   ready?(): Promise<void>;
+  /** Runs all tasks that are not done, and tells of them. */
   run(plan: Plan, context: RunContext, onProgress: OnProgress): Promise<RunReport>;
 }

@@ -63,6 +63,7 @@ describe("strided run", () => {
     expect([after.code, after.out]).toMatchObject([0, expect.stringMatching(/complete[\s\S]*6\/6 +100 %/)]);
     const again = await strided(cwd, "run", "plan.json");
     expect([again.code, again.err]).toMatchObject([1, expect.stringContaining("an array lies already")]);
+    expect(again.err).toContain("Go on with --resume, write over it with --overwrite, or make a plan");
     const resumed = await strided(cwd, "run", "plan.json", "--resume", "--json");
     expect(JSON.parse(resumed.out)).toMatchObject({ ran: 0 });
     expect(existsSync(join(cwd, "z.zarr.work"))).toBe(false);

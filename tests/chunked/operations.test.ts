@@ -6,6 +6,7 @@ import { type ChunkedArray, chunked } from "../../src/chunked.ts";
 import {
   allclose,
   concat,
+  full,
   histogram,
   kernel,
   type NjitTensor,
@@ -15,6 +16,8 @@ import {
   scope,
   stack,
   type Tensor,
+  TensorError,
+  tensor,
   tensordot,
 } from "../../src/index.ts";
 import { zarr } from "../../src/io.ts";
@@ -90,6 +93,45 @@ describe("elementwise", () => {
       await check(a.op("greater", b), x.greater(y));
     }));
 
+  it("operations that are none are refused, with those that were meant", () => {
+    const a = chunked.full([4], 2, { chunks: [2] });
+    const messageOf = (...args: unknown[]): string => {
+      try {
+        Reflect.apply(a.op, a, args);
+      } catch (error) {
+        expect(error).toBeInstanceOf(TensorError);
+        return (error as Error).message.slice(0, 120);
+      }
+      return "";
+    };
+    expect(
+      [["nope"], ["hypott"], ["sum"], ["constructor"], ["toString"], [undefined], ["hypot"], ["exp", 1]].map(
+        (args) => messageOf(...args),
+      ),
+    ).toMatchInlineSnapshot(`
+      [
+        "op: there is no operation "nope".
+        There are add, sub, mul, div, remainder, floorDivide, pow, maximum, minimum, atan2, ",
+        "op: there is no operation "hypott".
+        Did you mean hypot? There are add, sub, mul, div, remainder, floorDivide, pow, max",
+        "op: there is no operation "sum".
+        It is a method: a.sum(…).",
+        "op: there is no operation "constructor".
+        There are add, sub, mul, div, remainder, floorDivide, pow, maximum, minimum, ",
+        "op: there is no operation "toString".
+        It is a method: a.toString(…).",
+        "op: there is no operation undefined.
+        There are add, sub, mul, div, remainder, floorDivide, pow, maximum, minimum, atan",
+        "hypot: it takes 2 operands, and was given 1.",
+        "exp: it takes 1 operand, and was given 2.",
+      ]
+    `);
+    expect(() => a.add(tensor([1, 2]) as never)).toThrowErrorMatchingInlineSnapshot(`
+      [TensorError: add: expected a chunked array or a number, got a Tensor.
+        What is in memory becomes one through a store: await zarr.save(store, tensor), then await chunked.open(store).]
+    `);
+  });
+
   it("captured values travel; dtypes are the library's", () =>
     law(cases(1, 40), async (c) => {
       const [a, x] = await stored(c, "i32");
@@ -163,6 +205,25 @@ describe("folds", () => {
       expect(Math.abs(v - want[k])).toBeLessThan(4 * width);
     }
     expect((await a.approximateQuantile(0.5).compute()).shape).toEqual([]);
+  });
+  it("NaN and infinities have no part in quantiles; a histogram wants a range then", async () => {
+    const store = zarr.memoryStore();
+    const odd = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+    const x = tensor([...Array(100).keys(), ...odd], { dtype: "f32" });
+    await zarr.save(store, x, { chunks: [10] });
+    const a = await chunked.open(store);
+    const median = Number((await a.approximateQuantile(0.5).compute()).item());
+    expect(Math.abs(median - 49.5)).toBeLessThan(0.6);
+    expect((await a.slice("100:").approximateQuantile([0, 1]).compute()).toArray()).toEqual([
+      Number.NaN,
+      Number.NaN,
+    ]);
+    expect((await a.slice("99:101").approximateQuantile([0.5]).compute()).item()).toBeCloseTo(99);
+    await expect(a.histogram().compute()).rejects.toThrowErrorMatchingInlineSnapshot(`
+      [TensorError: histogram: elements are NaN or infinite: the range from the smallest to the largest is [NaN, NaN].
+        Give one: { range: [low, high] }; what lies beyond it is not counted.]
+    `);
+    expect((await a.histogram({ bins: 2, range: [0, 50] }).compute()).toArray()).toEqual([25n, 26n]);
   });
 });
 
@@ -241,6 +302,10 @@ describe("products, blocks, random numbers", () => {
         [1, 0],
       ];
       await check(a.tensordot(b, { axes }), tensordot(x, y, { axes }));
+      const turned = [a.transpose(1, 2, 0), x.permute(1, 2, 0)] as const;
+      const plain = { axes: 2 };
+      await check(turned[0].tensordot(b, plain), tensordot(turned[1], y, plain));
+      for (const wrong of [0, 4, 1.5]) expect(() => a.tensordot(b, { axes: wrong })).toThrow(/how many: 1/);
     }));
   it("blocks see what lies around them", () =>
     law(fc.tuple(cases(2), fc.constantFrom("edge" as const, 0)), async ([c, boundary]) => {
@@ -277,6 +342,9 @@ describe("products, blocks, random numbers", () => {
   it("one value everywhere", async () => {
     const f = chunked.full([5, 4], 3, { chunks: [2, 4], dtype: "i16" });
     expect((await f.sum().compute()).item()).toBe(60);
+    const dtypes = [1, true, 1n].map((value) => chunked.full([2], value, { chunks: [1] }).dtype);
+    expect(dtypes).toEqual([1, true, 1n].map((value) => full([2], value).dtype));
+    expect(() => chunked.full([2], f as never, { chunks: [1] })).toThrow(/Give a number/);
   });
   it("a kernel travels as its function, or is refused: none is computed otherwise elsewhere", async () => {
     const bytes = chunked.full([4], 200, { chunks: [2], dtype: "u8" });

@@ -3,11 +3,12 @@ import { mkdtempSync, readFileSync, rmSync, statSync, unlinkSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { hashOf } from "../../src/chunked/plan-file.ts";
 import { progressOf } from "../../src/chunked/progress.ts";
 import { pendingTasks, prepare } from "../../src/chunked/resume.ts";
 import { allowPlan } from "../../src/chunked/stores.ts";
 import { runTask } from "../../src/chunked/task.ts";
-import { checkPlan, chunked, local, type ProgressEvent } from "../../src/chunked.ts";
+import { type ChunkedArray, checkPlan, chunked, local, type ProgressEvent } from "../../src/chunked.ts";
 import { allclose, random, type Tensor } from "../../src/index.ts";
 import { zarr } from "../../src/io.ts";
 
@@ -159,6 +160,93 @@ describe("plans from outside", () => {
       { ...plan, arrays: { a: 1 } },
     ]) {
       await expect(checkPlan(bad)).rejects.toThrow(/this is no plan/);
+    }
+  });
+
+  it("of every kind are read; those whose work is no work are refused, whatever their hash", async () => {
+    const [path] = await stored([8, 8], [4, 4]);
+    const a = await chunked.open(path);
+    const r = chunked.random([8, 8], { chunks: [4, 4], seed: 1 });
+    const made = [
+      a.sub(a.mean({ axis: 0 })).map((x, { k }) => x * k, { with: { k: 2 } }),
+      a.slice("::-2", "1:", null).transpose(2, 0, 1).rechunk([1, 3, 3]),
+      a.cumsum({ axis: 0 }),
+      a.matmul(r.to("f64")),
+      a.histogram({ bins: 4 }),
+      a.approximateQuantile(0.5),
+      a.std({ axis: 1 }).op("clip", 0, 1),
+      a.mapBlocks((out: never) => void out, { halo: [1, 0] }),
+      chunked.stack([a, a]).tensordot(a, { axes: 1 }),
+      a.rechunk([8, 1]).rechunk([1, 8]).prod({ axis: 0, keepdims: true }),
+      chunked.concat([a, r, chunked.full([8, 8], 1, { chunks: [4, 4], dtype: "f32" })]),
+    ];
+    for (const lazy of made) {
+      const text = JSON.stringify(await lazy.plan().toPlan({ to: fresh() }));
+      await checkPlan(JSON.parse(text));
+      for (const [k, { work }] of JSON.parse(text).operations.entries()) {
+        for (const [key, value] of Object.entries(work).flatMap(([key]) =>
+          [null, {}, "constructor", [-1]].map((v) => [key, v] as const),
+        )) {
+          if (JSON.stringify(work[key]) === JSON.stringify(value) || key === "ahead") continue;
+          const forged = JSON.parse(text);
+          forged.operations[k].work[key] = value;
+          if (key === "offsets" && value === null) continue;
+          if (key === "range" && value === null) continue;
+          if (key === "q" && JSON.stringify(value) === "[-1]") continue;
+          forged.hash = await hashOf(forged);
+          await expect(checkPlan(forged), `${key} ${value}`).rejects.toThrow(/this is no plan/);
+        }
+      }
+    }
+    const forged = JSON.parse(JSON.stringify(await made[0].plan().toPlan({ to: fresh() })));
+    forged.operations[0].work.expr.shape = [1e9, 1e9];
+    forged.hash = await hashOf(forged);
+    await expect(checkPlan(forged)).rejects.toThrow(/its operation "0-fold" is none/);
+  });
+
+  it("whose fields do not fit each other are refused, whatever their hash", async () => {
+    const [path] = await stored([6], [2]);
+    const a = await chunked.open(path);
+    const sums = a.cumsum({ axis: 0 });
+    const expr = [0, "work", "expr"];
+    const forgeries: [lazy: ChunkedArray, at: (string | number)[], value: unknown][] = [
+      [a.add(1), ["memory"], 1],
+      [a.add(1), ["reserved"], 2 ** 40],
+      [a.add(1), ["result"], "input0"],
+      [a.add(1), [...expr, "shape"], [600]],
+      [a.add(1), [...expr, "shape"], [6, 1]],
+      [a.add(1), [...expr, "dtype"], "f64"],
+      [a.add(1), [...expr, "op"], "nope"],
+      [a.add(1), [...expr, "op"], "constructor"],
+      [a.add(1), [...expr, "op"], "exp"],
+      [a.add(1), [...expr, "args"], []],
+      [a.to("f64"), [...expr, "of", "shape"], [5]],
+      [a.map((x) => x), [...expr, "shape"], [7]],
+      [a.slice("1:4"), [...expr, "shape"], [4]],
+      [a.slice(null), [...expr, "shape"], [2, 6]],
+      [a.expandDims(0).transpose(), [...expr, "axes"], [0, 1]],
+      [chunked.concat([a, a]), [...expr, "shape"], [11]],
+      [a.std(), [0, "work", "groups"], 1000],
+      [a.std(), [0, "work", "how"], "sum"],
+      [a.std(), [1, "work", "groups"], 1],
+      [a.histogram({ bins: 4, range: [0, 1] }), [0, "work", "bins"], 3],
+      [a.histogram({ bins: 4, range: [0, 1] }), [0, "work", "range"], null],
+      [sums, [2, "work", "offsets"], null],
+      [sums, [2, "work", "offsets"], "input0"],
+      [sums, [1, "work", "array"], "input0"],
+      [a.tensordot(a, { axes: 1 }), [0, "work", "inner"], [2, 2]],
+      [a.tensordot(a, { axes: 1 }), [0, "work", "axesB"], []],
+      [a.approximateQuantile([0.5]), [-1, "work", "q"], [0.5, 0.6]],
+      [a.approximateQuantile([0.5]), [-1, "work", "q"], [2]],
+    ];
+    for (const [lazy, at, value] of forgeries) {
+      const forged = JSON.parse(JSON.stringify(await lazy.plan().toPlan({ to: fresh() })));
+      const path = typeof at[0] === "number" ? ["operations", ...at] : at;
+      const place = path.slice(0, -1).reduce((x, key) => (key === -1 ? x.at(-1) : x[key]), forged);
+      expect(place).toHaveProperty(String(path.at(-1)));
+      place[path.at(-1)!] = value;
+      forged.hash = await hashOf(forged);
+      await expect(checkPlan(forged), `${path.join(".")} = ${value}`).rejects.toThrow(/this is no plan/);
     }
   });
 

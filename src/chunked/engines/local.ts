@@ -1,6 +1,7 @@
 /** Tasks on this machine: `local` in this process or in children of it, `shard` a part of them, for batch systems. */
 import { fail } from "../../errors.ts";
 import { readOptions } from "../../ops/arguments.ts";
+import { turns } from "../../run/turns.ts";
 import { pendingTasks } from "../resume.ts";
 import { runTask } from "../task.ts";
 import type {
@@ -98,9 +99,13 @@ export function localWith(options: LocalOptions | undefined, seams: Seams): Exec
 /** While one task waits for its chunks another computes; all of them together stay within the plan's memory. */
 function inProcess(plan: Plan, context: RunContext, onProgress: OnProgress): Promise<RunReport> {
   const room = (context.memory ?? plan.memory) - plan.reserved;
+  const turn = turns();
   return drive(plan, context, onProgress, () => ({
     window: ({ projected }) => Math.max(1, Math.min(plan.workers, Math.floor(room / projected))),
-    task: async ({ id }, index) => ({ report: await runTask(plan, id, index, context) }),
+    task: async ({ id }, index) => {
+      await turn();
+      return { report: await runTask(plan, id, index, context) };
+    },
   }));
 }
 

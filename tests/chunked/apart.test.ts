@@ -1,0 +1,176 @@
+/** What a run writes lies apart from what it reads, by whatever name both are called; nothing of a caller's is removed. */
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, describe, expect, it } from "vitest";
+import { prepare } from "../../src/chunked/resume.ts";
+import { allowPlan } from "../../src/chunked/stores.ts";
+import { chunked, shard } from "../../src/chunked.ts";
+import { arange } from "../../src/index.ts";
+import { type ZarrSource, zarr } from "../../src/io.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "strided-apart-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+let made = 0;
+const values = async (source: ZarrSource, path?: string) =>
+  (await (await zarr.openArray(source, path === undefined ? {} : { path })).read()).toArray();
+
+/** A folder of its own with an array in it. */
+async function stored(): Promise<string> {
+  const cwd = join(folder, String(made++));
+  mkdirSync(cwd);
+  await zarr.save(join(cwd, "s.zarr"), arange(6), { chunks: [3] });
+  return cwd;
+}
+
+describe("a result is not written over an input", () => {
+  it("by the same name, by another way there, through a link, or as a URL", async () => {
+    const cwd = await stored();
+    const at = join(cwd, "s.zarr");
+    mkdirSync(join(cwd, "x"));
+    symlinkSync(at, join(cwd, "link.zarr"));
+    symlinkSync(cwd, join(cwd, "x", "up"));
+    const others = [
+      at,
+      `${at}/`,
+      join(cwd, "x", "..", "s.zarr"),
+      `${cwd}/x/../s.zarr`,
+      join(cwd, "link.zarr"),
+    ];
+    const urls = [pathToFileURL(at), join(cwd, "x", "up", "s.zarr")];
+    const stores = [zarr.folderStore(at), zarr.folderStore(join(cwd, "link.zarr"))];
+    for (const to of [...others, ...urls, ...stores]) {
+      for (const from of [at, join(cwd, "link.zarr"), zarr.folderStore(at)]) {
+        const plan = (await chunked.open(from, {})).add(1).plan();
+        for (const overwrite of [true, false])
+          await expect(plan.run({ to, overwrite }), String(to)).rejects.toThrow(
+            /would be written over an array that the plan reads: input0/,
+          );
+      }
+    }
+    expect(await values(at)).toEqual([0, 1, 2, 3, 4, 5]);
+  });
+
+  it("nor into it, nor around it", async () => {
+    const cwd = await stored();
+    const plan = (await chunked.open(join(cwd, "s.zarr"))).add(1).plan();
+    await expect(plan.run({ to: join(cwd, "s.zarr/inner") })).rejects.toThrow(
+      /written into an array that the plan reads: input0/,
+    );
+    await expect(plan.run({ to: cwd, overwrite: true })).rejects.toThrow(
+      /written around an array that the plan reads: input0/,
+    );
+    expect(existsSync(join(cwd, "s.zarr/inner"))).toBe(false);
+    await plan.run({ to: join(cwd, "s.zarr.new") });
+    expect(await values(join(cwd, "s.zarr.new"))).toEqual([1, 2, 3, 4, 5, 6]);
+  });
+
+  it("of a store in memory, a Map or a store of one's own, at another path of it", async () => {
+    const map = new Map<string, Uint8Array>();
+    const own = {
+      get: (key: string) => map.get(key),
+      set: (key: string, bytes: Uint8Array) => map.set(key, bytes),
+    };
+    await zarr.save(map, arange(6), { chunks: [3], path: "a" });
+    for (const store of [map, own]) {
+      const plan = (await chunked.open(store, { path: "a" })).add(1).plan();
+      await expect(plan.run({ to: store, overwrite: true })).rejects.toThrow(
+        /would be written around an array that the plan reads: input0\./,
+      );
+    }
+    expect(await values(map, "a")).toEqual([0, 1, 2, 3, 4, 5]);
+  });
+
+  it("of a bucket", async () => {
+    const sign = (request: Request) => request;
+    const bucket = (prefix: string) => zarr.s3Store("https://host/bucket", { prefix, sign });
+    const plan = (await chunked.open(await stored().then((cwd) => join(cwd, "s.zarr")))).add(1).plan();
+    const { arrays, ...rest } = await plan.toPlan({ to: bucket("a.zarr") });
+    const stores = { ...rest.stores, source0: { kind: "given", name: "source0" } as const };
+    for (const [prefix, fact] of [
+      ["a.zarr", "over"],
+      ["a.zarr/b", "around"],
+    ]) {
+      const given = new Map([
+        ["output", bucket("a.zarr")],
+        ["source0", bucket(prefix)],
+      ]);
+      const forged = { ...rest, arrays, stores };
+      await expect(prepare(forged, { allow: allowPlan(forged, given) }, { overwrite: true })).rejects.toThrow(
+        `would be written ${fact} an array that the plan reads: input0, at "https://host/bucket/${prefix}"`,
+      );
+    }
+  });
+
+  it("by a shard either, and by what lies between operations", async () => {
+    const cwd = await stored();
+    const at = join(cwd, "s.zarr");
+    const plan = (await chunked.open(at)).cumsum({ axis: 0 }).plan();
+    await expect(plan.run({ to: at, on: shard(0, 1) })).rejects.toThrow(
+      /written over an array that the plan reads: input0/,
+    );
+    await expect(plan.run({ to: join(cwd, "z.zarr"), work: at })).rejects.toThrow(
+      /what lies between operations would be written into an array that the plan reads: input0[\s\S]*another \{ work \}/,
+    );
+    await expect(plan.run({ to: join(cwd, "z.zarr"), work: join(cwd, "z.zarr") })).rejects.toThrow(
+      /what lies between operations would be written into the result/,
+    );
+    expect(await values(at)).toEqual([0, 1, 2, 3, 4, 5]);
+  });
+});
+
+describe("what is not the run's own stays", () => {
+  it("a group where the result would be, with overwrite too", async () => {
+    const cwd = await stored();
+    const group = join(cwd, "group.zarr");
+    await zarr.createGroup(group);
+    await zarr.save(group, arange(3), { path: "kept" });
+    const plan = (await chunked.open(join(cwd, "s.zarr"))).add(1).plan();
+    for (const overwrite of [true, false])
+      await expect(plan.run({ to: group, overwrite })).rejects.toThrow(/a group of arrays lies where/);
+    expect(await values(group, "kept")).toEqual([0, 1, 2]);
+  });
+
+  it("a group, or an array without chunks, that is given as the place of work", async () => {
+    const cwd = await stored();
+    const plan = (await chunked.open(join(cwd, "s.zarr"))).cumsum({ axis: 0 }).plan();
+    const group = join(cwd, "group.zarr");
+    await zarr.createGroup(group, { attributes: { title: "measured" } });
+    await plan.run({ to: join(cwd, "z.zarr"), work: group });
+    expect((await zarr.openGroup(group)).attributes).toEqual({ title: "measured" });
+    const array = join(cwd, "zeros.zarr");
+    await zarr.create(array, { shape: [4], dtype: "f32" });
+    const before = readFileSync(join(array, "zarr.json"));
+    await expect(plan.run({ to: join(cwd, "y.zarr"), work: array })).rejects.toThrow(/is an array/);
+    expect(readFileSync(join(array, "zarr.json"))).toEqual(before);
+  });
+
+  it("a file where a folder would be", async () => {
+    const cwd = await stored();
+    const file = join(cwd, "plain");
+    writeFileSync(file, "x");
+    const plan = (await chunked.open(join(cwd, "s.zarr"))).add(1).plan();
+    await expect(plan.run({ to: file, overwrite: true })).rejects.toThrow(
+      /it is a file, not a folder\.\n {2}Give another path/,
+    );
+    expect(readFileSync(file, "utf8")).toBe("x");
+  });
+
+  it("a copy of an input is no input", async () => {
+    const cwd = await stored();
+    cpSync(join(cwd, "s.zarr"), join(cwd, "copy.zarr"), { recursive: true });
+    const plan = (await chunked.open(join(cwd, "s.zarr"))).add(1).plan();
+    await plan.run({ to: join(cwd, "copy.zarr"), overwrite: true });
+    expect(await values(join(cwd, "copy.zarr"))).toEqual([1, 2, 3, 4, 5, 6]);
+  });
+});
