@@ -5,6 +5,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface, type Interface } from "node:readline";
+import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { valueAndGrad } from "../src/grad.ts";
 import { scope } from "../src/index.ts";
@@ -17,6 +18,8 @@ const isCpu = process.env.BENCH_CPU !== undefined;
 const ROUNDS = 7;
 /** A turn lasts so many milliseconds, or a step. */
 const TURN = 150;
+/** Between turns: threads that still wait for work, spinning, take a core from the other side. */
+const REST = 300;
 
 interface Workload {
   readonly name: string;
@@ -103,12 +106,15 @@ type Side = (times: number) => number | Promise<number>;
 async function inTurns(sides: readonly Side[]): Promise<number[][]> {
   const times: number[] = [];
   for (const side of sides) {
-    await side(3);
+    await side(20);
     times.push(Math.max(1, Math.round(TURN / (await side(2)))));
   }
   const made: number[][] = sides.map(() => []);
   for (let round = 0; round < ROUNDS; round++)
-    for (const [k, side] of sides.entries()) made[k].push(await side(times[k]));
+    for (const [k, side] of sides.entries()) {
+      await setTimeout(REST);
+      made[k].push(await side(times[k]));
+    }
   return made;
 }
 

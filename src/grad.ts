@@ -1,9 +1,9 @@
 /** strided/grad: gradients of kernels, operations and whole programs. An entry of its own, so that the core knows none of it. */
+
+export { checkpoint, customGradient } from "./grad/custom.ts";
 export { derivative } from "./grad/derivative.ts";
 export { type GradcheckOptions, gradcheck } from "./grad/gradcheck.ts";
 export {
-  checkpoint,
-  customGradient,
   type GradOptions,
   type GradsOf,
   grad,

@@ -13,7 +13,7 @@ import { Callable, Definition } from "../ops/function.ts";
 import type { Fold } from "../optimize/reduce.ts";
 import { codeSize, inVectors } from "../optimize/size.ts";
 import type { Captured, FoldWork } from "../run/call.ts";
-import { sizeOf } from "../view/layout.ts";
+import { sameShape, sizeOf } from "../view/layout.ts";
 import { contiguousView, isContiguous, type View } from "../view/view.ts";
 import { type Composed, Composer, foldOfMap, foldThen, foldValues, leafName } from "./compose.ts";
 import { likeStored, type Stored } from "./like.ts";
@@ -352,7 +352,8 @@ class Scheduler {
       if (place.kind !== "made") return [];
       const map = indexMap(this.#made[place.id].frame, seen);
       const own = this.#made[place.id].frame;
-      const isSame = map !== null && sameShape(own, seen) && isIdentity(map.starts, map.steps, own.shape);
+      const isSame =
+        map !== null && sameShape(own.shape, seen.shape) && isIdentity(map.starts, map.steps, own.shape);
       return [{ id: place.id, isSame }];
     });
   }
@@ -411,7 +412,6 @@ class Scheduler {
 }
 
 const fromStart = (view: View): View => (view.offset === 0 ? view : { ...view, offset: 0 });
-const sameShape = (a: View, b: View): boolean => a.shape.join() === b.shape.join();
 const parameters = (leaves: readonly Ref[]): string => `(${leaves.map((_, k) => leafName(k)).join(", ")})`;
 
 function isIdentity(

@@ -8,9 +8,8 @@ import { engine } from "../engine.ts";
 import { createStorage, type Storage } from "../memory/storage.ts";
 import { share } from "../ops/strided.ts";
 import type { Strided } from "../run/call.ts";
-import { sameShape } from "../run/plans.ts";
 import { namedOp, stridedOf, type Tensor, wrap } from "../tensor.ts";
-import { sizeOf } from "../view/layout.ts";
+import { sameShape, sizeOf } from "../view/layout.ts";
 import { selfOverlaps } from "../view/overlap.ts";
 import { extent, isContiguous, type View } from "../view/view.ts";
 
@@ -132,6 +131,12 @@ export class Buffers {
     buffer.users.count++;
     this.#of.set(to.storage, { ...buffer, start, end });
     return true;
+  }
+
+  /** The buffer of a storage whose gradient is not asked for again, to be written as that of another; null: it cannot be. */
+  pass(from: Strided, to: Strided): Strided | null {
+    if (this.#of.get(from.storage)?.users.count !== 1 || !this.lend(from, to)) return null;
+    return this.at(to);
   }
 
   /** Nobody asks for a storage's gradient any more. */

@@ -1,10 +1,11 @@
 /** Gradients against differences: whether what a function says of itself is so. */
 import { tensor } from "../api.ts";
+import { isFloat } from "../dtype.ts";
 import { describe, fail, list } from "../errors.ts";
 import { checkThunk, readOptions } from "../ops/arguments.ts";
 import { isTensor, type Tensor } from "../tensor.ts";
 import { inScope } from "./tape.ts";
-import { vjp } from "./transform.ts";
+import { type Vjp, wayBack } from "./transform.ts";
 import { readArguments, readTree, rebuilt } from "./tree.ts";
 
 /** How the comparison is made. */
@@ -54,14 +55,14 @@ export function gradcheck<A extends readonly unknown[]>(
     const once = compare(op, fn, given, step, tolerance, "the gradient");
     if (order === 1) return once;
     const twice = (...all: unknown[]): unknown => {
-      const forward = vjp(fn, ...all.slice(1));
+      const forward = backOf(op, fn, all.slice(1));
       try {
         return forward.pull(all[0]);
       } finally {
         forward.dispose();
       }
     };
-    const { value, dispose } = vjp(fn, ...given);
+    const { value, dispose } = backOf(op, fn, given);
     dispose();
     const { shape, leaves } = readTree(op, value);
     // Gradients that are not all alike, so that nothing cancels.
@@ -72,6 +73,17 @@ export function gradcheck<A extends readonly unknown[]>(
     const second = compare(op, twice, [g, ...given], step, tolerance, "the gradient of the gradient");
     return Math.max(once, second);
   });
+}
+
+/** The way back to the floats among the arguments: integers are constants. */
+function backOf(
+  op: string,
+  f: (...args: unknown[]) => unknown,
+  args: readonly unknown[],
+): Vjp<unknown[], unknown> {
+  const trees = args.map((arg, i) => [i, readTree(op, arg)] as const);
+  const traced = trees.filter(([, tree]) => tree.leaves.some(({ tensor: t }) => isFloat(t.dtype)));
+  return wayBack(op, f, [...args], new Map(traced));
 }
 
 /** Numbers from 0.5 to 1.5 in the shape of a tensor. */
@@ -100,7 +112,7 @@ function compare(
       );
     }
   }
-  const forward = vjp(f, ...args);
+  const forward = backOf(op, f, args);
   const results = readTree(op, forward.value);
   const weights = results.leaves.map(({ tensor: t }) => varied(t));
   const pulled = forward.pull(rebuilt(results.shape, weights));

@@ -14,7 +14,7 @@ import { scatterAdd, take } from "../library/indexing.ts";
 import { concat } from "../library/join.ts";
 import { eigh } from "../library/linalg/eigh.ts";
 import { pinv } from "../library/linalg/leastsquares.ts";
-import { inv, solve } from "../library/linalg/solve.ts";
+import { det, inv, solve } from "../library/linalg/solve.ts";
 import { svd } from "../library/linalg/svd.ts";
 import { assignMask } from "../library/mask.ts";
 import { gatherTo, scatterTo } from "../library/offsets.ts";
@@ -29,7 +29,7 @@ import type { Strided } from "../run/call.ts";
 import { stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { normalizeAxes, sizeOf } from "../view/layout.ts";
 import type { View } from "../view/view.ts";
-import { largestRule } from "./rules.ts";
+import { largestRule, multiplied } from "./rules.ts";
 import { type Back, failRule, type Rule, type Step } from "./tape.ts";
 
 /** All traced inputs have a gradient, which looks at these. */
@@ -104,19 +104,36 @@ const logsumexp: Rule = {
 
 /* What nn/whole.ts makes ------------------------------------------------------------------------------------------------ */
 
-const ofCrossEntropy = (log: number, c: number, place: number, g: number) =>
-  g * (Math.exp(log) - (c === place ? 1 : 0));
+/** x·wᵀ + b, of matrices. */
+const linear: Rule = {
+  keep: ({ inputs: [x, w], traced }) => ({
+    flows: traced,
+    saves: [...(traced[0] ? [w] : []), ...(traced[1] ? [x] : [])],
+  }),
+  pull(back) {
+    const [x, w, b] = back.inputs;
+    const g = back.g[0]!;
+    if (back.flows[0]) multiplied(back, x, x.frame, [], g, back.value(w));
+    if (back.flows[1]) multiplied(back, w, w.frame, [], g.T, back.value(x));
+    if (b !== undefined && back.flows[2]) back.grads.give(b, g.sum({ axis: 0 }), true);
+  },
+};
 
-/** Kept are the logarithms of all probabilities, which have a gradient where second derivatives are taken. */
+const ofCrossEntropy = (log: number, c: number, place: number, g: number, { n }: { n: number }) =>
+  (g / n) * (Math.exp(log) - (c === place ? 1 : 0));
+
+/** Kept are the classes' numbers and the logarithms of all probabilities, which have a gradient where second derivatives are taken. */
 const crossEntropy: Rule = {
-  keep: ({ traced, inputs, outs }) => ({ flows: [traced[0], false], saves: [inputs[1], outs[1]] }),
+  keep: ({ traced, inputs, outs }) => ({ flows: [traced[0], false], saves: [inputs[1], outs[1], outs[2]] }),
   pull(back) {
     const [logits, classes] = back.inputs;
-    const logs = back.value(back.outs[1]);
+    const [logs, places] = [back.value(back.outs[1]), back.value(back.outs[2])];
+    const { reduction } = back.facts as { readonly reduction: string };
     const [g, gl] = back.g;
     if (g !== null) {
-      const places = arange(logs.shape[logs.rank - 1], { dtype: "i32" });
-      const made = zip([logs, back.value(classes), places, g.expandDims(-1)], ofCrossEntropy);
+      const each = reduction === "none" ? g.expandDims(-1) : g;
+      const n = reduction === "mean" ? logs.size / logs.shape[logs.rank - 1] : 1;
+      const made = zip([logs, back.value(classes), places, each], ofCrossEntropy, { with: { n } });
       back.grads.give(logits, made, true);
     }
     if (gl !== null) {
@@ -558,20 +575,41 @@ const solving: Rule = {
   },
 };
 
+/**
+ * The cofactors, det A·A⁻ᵀ, also where there is no inverse: det U·det V·U·P·Vᵀ, with the product of all other singular values for
+ * each of them on P's diagonal.
+ */
+function cofactors(a: Tensor): Tensor {
+  const { u, s, vh } = svd(a);
+  const others = where(eyeLike(s).equal(1), 1, row(s)).prod({ axis: -1 });
+  const sign = det(u).mul(det(vh));
+  return u.mul(row(others.mul(sign.expandDims(-1)))).matmul(vh);
+}
+
 const determinant: Rule = {
   keep: atBoth,
   pull(back) {
     const [a, y, g] = [back.value(back.inputs[0]), back.value(back.outs[0]), back.g[0]!];
-    back.grads.give(back.inputs[0], T(inv(a)).mul(scalar(g.mul(y))), true);
+    const isSingular = y.equal(0).any().item() === true;
+    const made = isSingular ? cofactors(a).mul(scalar(g)) : T(inv(a)).mul(scalar(g.mul(y)));
+    back.grads.give(back.inputs[0], made, true);
   },
 };
 
 /** The sign does not move; the logarithm moves by the inverse. */
 const logDeterminant: Rule = {
-  keep: atInput,
+  keep: looking(({ inputs, outs }) => [inputs[0], outs[0]]),
   pull(back) {
     const [, g] = back.g;
-    if (g !== null) back.grads.give(back.inputs[0], T(inv(back.value(back.inputs[0]))).mul(scalar(g)), true);
+    if (g === null) return;
+    if (back.value(back.outs[0]).equal(0).any().item() === true)
+      fail(
+        "singular",
+        "slogdet",
+        "the matrix is singular: its logarithm is -Infinity and has no gradient.",
+        "Add a little to the diagonal, or take the gradient of det.",
+      );
+    back.grads.give(back.inputs[0], T(inv(back.value(back.inputs[0]))).mul(scalar(g)), true);
   },
 };
 
@@ -822,6 +860,7 @@ export const namedRules: Readonly<Record<string, Rule>> = {
   "bincount routine": counted,
   convolution,
   "largest of windows": largestRule,
+  linear,
   "cross entropy": crossEntropy,
   "layer norm": layerNorm,
   fft: transform,

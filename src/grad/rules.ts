@@ -5,19 +5,21 @@
 
 import { full, zeros, zip } from "../api.ts";
 import { isFloat } from "../dtype.ts";
+import { engine } from "../engine.ts";
 import { TemplateBuilder } from "../frontend/template.ts";
 import type { Id, Template } from "../ir/node.ts";
 import { concat } from "../library/join.ts";
 import { elementwise } from "../ops/elementwise.ts";
 import { Callable, Definition } from "../ops/function.ts";
+import { mapReduce } from "../ops/map-reduce.ts";
 import { type MatmulPlan, planMatmul } from "../ops/matmul.ts";
-import { mapReduce, type ReduceExtras, type ReduceOptions, type ScanOptions, scan } from "../ops/reduce.ts";
+import { type ReduceExtras, type ReduceOptions, type ScanOptions, scan } from "../ops/reduce.ts";
 import { elementwiseSeveral } from "../ops/several.ts";
 import { share } from "../ops/strided.ts";
 import type { Call, Captured, Plan, ProductWork, Strided } from "../run/call.ts";
-import { sameLayout, sameShape } from "../run/plans.ts";
+import { sameLayout } from "../run/plans.ts";
 import { stridedOf, type Tensor, wrap } from "../tensor.ts";
-import { normalizeAxes, normalizeAxis, sizeOf } from "../view/layout.ts";
+import { normalizeAxes, normalizeAxis, sameShape, sizeOf } from "../view/layout.ts";
 import { broadcastTo, placesOf, type View } from "../view/view.ts";
 import { repeatedAxes, sharesMemory } from "./buffers.ts";
 import { definitionOf, type Pull, pullOf } from "./tangents.ts";
@@ -80,6 +82,7 @@ function pullElements(
   // A function may name fewer operands than it is given; gradients follow those that it names.
   const all = [...operands.slice(0, definition.template.inputs), ...g.map(stridedOf)];
   const pulls = targets.map((target, k) => (target === null ? null : pullOf(definition, k, values)));
+  const last = pulls.findLastIndex((pull) => pull !== null);
   for (let k = 0; k < targets.length; k++) {
     const pull = pulls[k];
     if (pull === null) continue;
@@ -89,10 +92,13 @@ function pullElements(
       continue;
     }
     const operandsOf = (p: Pull) => p.uses.map((i) => all[i] ?? null);
-    giveMade(back, place, operandsOf(pull) as Strided[], pull.definition, values, () => {
+    const adding = () => {
       const adds = pullOf(definition, k, values, true)!;
       return { definition: adds.definition, uses: operandsOf(adds) };
-    });
+    };
+    // Whoever comes last may write where the gradient of the result lies, unless somebody wants to look at operands.
+    const over = k === last && engine().listener === null ? given : undefined;
+    giveMade(back, place, operandsOf(pull) as Strided[], pull.definition, values, adding, over);
   }
 }
 
@@ -110,6 +116,7 @@ function giveMade(
   definition: Definition,
   values: readonly Captured[],
   adding: () => { readonly definition: Definition; readonly uses: readonly (Strided | null)[] },
+  over?: Strided,
 ): void {
   const { shape } = place.frame;
   const repeated = repeatedAxes(place.frame);
@@ -125,7 +132,8 @@ function giveMade(
     grads.give(place, wrap(elementwise(operation, callable, operands)), true);
     return;
   }
-  const { to, isFresh } = grads.slot(place);
+  const passed = over === undefined ? null : grads.pass(over, place);
+  const { to, isFresh } = passed === null ? grads.slot(place) : { to: passed, isFresh: true };
   if (isFresh) {
     elementwise(operation, callable, operands, to);
     return;
@@ -267,11 +275,14 @@ function pullSum(back: Back, facts: { readonly callable: Callable }, g: Tensor):
   pullElements(back, definition, stepValues(facts), [null, ...inputs], [g], targets);
 }
 
-const isChosen = (x: number, y: number) => (x === y ? 1 : 0);
-const alsoChosen = (n: number, x: number, y: number) => (x === y ? n + 1 : n);
-const shareOf = (x: number, y: number, g: number, count: number) => (x === y ? g / count : 0);
+/* Where the largest is NaN, it is every NaN. */
+const isChosen = (x: number, y: number) => (x === y || (Number.isNaN(x) && Number.isNaN(y)) ? 1 : 0);
+const alsoChosen = (n: number, x: number, y: number) =>
+  x === y || (Number.isNaN(x) && Number.isNaN(y)) ? n + 1 : n;
+const shareOf = (x: number, y: number, g: number, count: number) =>
+  x === y || (Number.isNaN(x) && Number.isNaN(y)) ? g / count : 0;
 const shareMore = (was: number, x: number, y: number, g: number, count: number) =>
-  x === y ? was + g / count : was;
+  x === y || (Number.isNaN(x) && Number.isNaN(y)) ? was + g / count : was;
 
 /** The largest, or the smallest: those that are it share. */
 function pullExtreme(
@@ -318,7 +329,10 @@ function sharesOf(places: number, adds: boolean): Definition {
     const t = new TemplateBuilder();
     const input = (i: number) => t.input(i);
     const [largest, g] = [input(places), input(places + 1)];
-    const chosen = Array.from({ length: places }, (_, i) => t.op("eq", [input(i), largest]));
+    const isNone = t.op("isNaN", [largest]);
+    const chosen = Array.from({ length: places }, (_, i) =>
+      t.op("or", [t.op("eq", [input(i), largest]), t.op("and", [t.op("isNaN", [input(i)]), isNone])]),
+    );
     const [one, zero] = [t.literal(1), t.literal(0)];
     const count = chosen.map((c) => t.op("select", [c, one, zero])).reduce((a, b) => t.op("add", [a, b]));
     const share = t.op("div", [g, count]);
@@ -624,7 +638,7 @@ const fix = (g: Tensor, keptShape: readonly number[], m: number) => (size: numbe
   size === -1 ? (m * sizeOf(keptShape) === 0 ? g.shape[g.rank - 1] : g.size / (m * sizeOf(keptShape))) : size;
 
 /** The product of two matrices, added to an operand's gradient: `view` is the operand as the product saw it. */
-function multiplied(
+export function multiplied(
   { grads }: Back,
   of: Strided,
   view: View,

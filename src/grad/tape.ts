@@ -5,7 +5,7 @@
  * which names the writer.
  */
 import { type DType, isFloat } from "../dtype.ts";
-import { engine, type Noted, type Recorder } from "../engine.ts";
+import { engine, type GeneratorState, type Noted, type Recorder, within } from "../engine.ts";
 import { fail, unreachable } from "../errors.ts";
 import { runScope } from "../memory/scope.ts";
 import type { Storage } from "../memory/storage.ts";
@@ -113,10 +113,14 @@ export class Tape implements Recorder {
   readonly #names = new Map<Storage, Storage[]>();
   readonly #watched = new Map<Storage, Watch>();
 
-  constructor(operation: string, rules: Rules, outer: Recorder | null) {
+  /** What is recorded has run before. */
+  readonly isAgain: boolean;
+
+  constructor(operation: string, rules: Rules, outer: Recorder | null, isAgain = false) {
     this.#operation = operation;
     this.#rules = rules;
     this.#outer = outer;
+    this.isAgain = isAgain || outer?.isAgain === true;
   }
 
   /** A tensor that stands for `t` in what is recorded: the same memory, under a name of its own. */
@@ -195,6 +199,10 @@ export class Tape implements Recorder {
       this.#wrote(operation, of, 0, 1);
     }
     this.#outer?.touched?.(operation, of);
+  }
+
+  draws(state: GeneratorState): void {
+    this.#outer?.draws?.(state);
   }
 
   /** A call, or what was noted by a name. */
@@ -413,7 +421,9 @@ export class Tape implements Recorder {
       if (!saved.some((s) => s.of === of)) unreachable(`${operation} looks at what it did not save`);
       return wrap(share(of, of.frame));
     };
-    rule.pull({ operation, inputs, outs, traced, facts, plan, flows, g, grads, value, isLast });
+    within(`the gradient of ${operation}`, () =>
+      rule.pull({ operation, inputs, outs, traced, facts, plan, flows, g, grads, value, isLast }),
+    );
   }
 
   /** Lets go of all that is retained. */

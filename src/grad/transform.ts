@@ -4,34 +4,34 @@
  */
 import { full, zeros } from "../api.ts";
 import { isFloat } from "../dtype.ts";
-import { engine, type Noted, type Recorder } from "../engine.ts";
+import { engine } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { heldIn } from "../memory/held.ts";
 import { checkFlag, checkThunk, readList, readOptions } from "../ops/arguments.ts";
 import { share } from "../ops/strided.ts";
-import type { Call, Plan, Strided } from "../run/call.ts";
+import type { Strided } from "../run/call.ts";
 import { isTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
-import { sizeOf } from "../view/layout.ts";
+import { sameShape, sizeOf } from "../view/layout.ts";
 import { selfOverlaps } from "../view/overlap.ts";
 import { isContiguous } from "../view/view.ts";
 import type { Buffers } from "./buffers.ts";
 import { ruleNamed } from "./named.ts";
 import { formRules } from "./rules.ts";
-import { inScope, type Rule, type Rules, Tape } from "./tape.ts";
+import { inScope, type Rules, Tape } from "./tape.ts";
 import { type Leaf, leavesLike, type ReadTree, readArguments, readTree, rebuilt } from "./tree.ts";
 
 const rules: Rules = { ofCall: (_, plan) => formRules[plan.work.form], ofName: ruleNamed };
 
-const tensorsIn = (value: unknown): Set<Tensor> => heldIn(value, isTensor);
+export const tensorsIn = (value: unknown): Set<Tensor> => heldIn(value, isTensor);
 
 /* Recording ------------------------------------------------------------------------------------------------------ */
 
 /** A tensor of an argument, as it is traced. */
-interface Variable extends Leaf {
+export interface Variable extends Leaf {
   readonly of: Strided;
 }
 
-interface Recording<R> {
+export interface Recording<R> {
   readonly tape: Tape;
   readonly result: R;
   /** The arguments that are traced, by their number: their trees, and the tensors in them. */
@@ -39,15 +39,16 @@ interface Recording<R> {
 }
 
 /** Runs `f` with some of its arguments traced. The caller disposes the tape. */
-function record<R>(
+export function record<R>(
   operation: string,
   f: (...args: never[]) => R,
   args: readonly unknown[],
   trees: ReadonlyMap<number, ReadTree>,
+  isAgain = false,
 ): Recording<R> {
   const e = engine();
   const outer = e.recorder;
-  const tape = new Tape(operation, rules, outer);
+  const tape = new Tape(operation, rules, outer, isAgain);
   const traced = new Map<number, { tree: ReadTree; variables: Variable[] }>();
   try {
     const result = inScope(() => {
@@ -90,7 +91,7 @@ function ownElements(t: Tensor): Strided {
   return selfOverlaps(of.frame) ? stridedOf(t.clone()) : of;
 }
 
-function isThenable(value: unknown): boolean {
+export function isThenable(value: unknown): boolean {
   if (value === null || (typeof value !== "object" && typeof value !== "function")) return false;
   try {
     return "then" in value && typeof value.then === "function";
@@ -99,7 +100,7 @@ function isThenable(value: unknown): boolean {
   }
 }
 
-function failAsync(operation: string, result: unknown): never {
+export function failAsync(operation: string, result: unknown): never {
   if (result instanceof Promise) result.catch(() => {});
   return fail(
     "value",
@@ -109,20 +110,29 @@ function failAsync(operation: string, result: unknown): never {
   );
 }
 
-function checkFloats(operation: string, tree: ReadTree, argument: number): void {
+function checkFloats(operation: string, tree: ReadTree, argument: number, elsewhere: string): void {
   for (const leaf of tree.leaves) {
     if (isFloat(leaf.tensor.dtype)) continue;
     fail(
       "dtype",
       operation,
       `${nameOf(leaf, argument)} is ${leaf.tensor.dtype}.`,
-      'Gradients are of floats: convert it with to("f32"), or pass it in an argument whose gradient is not taken.',
+      `Gradients are of floats: convert it with to("f32"), or ${elsewhere}.`,
     );
   }
 }
 
+function failConstant(operation: string, what: string): never {
+  return fail(
+    "value",
+    operation,
+    `${what}.`,
+    "Gradients are of tensors: give one, such as tensor(3), or a tree that has some.",
+  );
+}
+
 /** What has arrived at a variable, as a tensor of its shape. */
-function gradientOf(grads: Buffers, { of }: Variable): Tensor {
+export function gradientOf(grads: Buffers, { of }: Variable): Tensor {
   const at = grads.owned(of);
   if (at === null) return zeros(of.frame.shape, { dtype: of.dtype });
   const own = wrap(share(at, at.frame));
@@ -194,9 +204,27 @@ function treesOf(operation: string, args: readonly unknown[], wrt: readonly numb
       fail("value", operation, `wrt is ${i}, and ${has}.`, "Count them from 0.");
     }
     const tree = readTree(operation, args[i]);
-    checkFloats(operation, tree, i);
+    if (tree.leaves.length === 0) {
+      const it =
+        typeof args[i] === "object" && args[i] !== null ? "has no tensors" : `is ${describe(args[i])}`;
+      failConstant(operation, `argument ${i} ${it}`);
+    }
+    checkFloats(operation, tree, i, "pass it in an argument whose gradient is not taken");
     trees.set(i, tree);
   }
+  return trees;
+}
+
+/** All arguments that have tensors; those are floats too. */
+function allTrees(operation: string, args: readonly unknown[]): Map<number, ReadTree> {
+  const trees = new Map<number, ReadTree>();
+  args.forEach((arg, i) => {
+    const tree = readTree(operation, arg);
+    if (tree.leaves.length === 0) return;
+    checkFloats(operation, tree, i, "let the function have it from outside");
+    trees.set(i, tree);
+  });
+  if (trees.size === 0) failConstant(operation, "no argument has tensors");
   return trees;
 }
 
@@ -354,21 +382,34 @@ const disposeSymbol: typeof Symbol.dispose = Symbol.dispose ?? (Symbol.for("Symb
  * The value of f(…args), a tensor or a tree of them, and `pull`, which takes gradients of the value to those of all
  * arguments: the product of a vector and the Jacobian.
  *
- *     using { value, pull } = vjp((a, b) => a.matmul(b), a, b);
- *     const [ga, gb] = pull(ones(value.shape));
+ *     using way = vjp((a, b) => a.matmul(b), a, b);
+ *     const [ga, gb] = way.pull(ones(way.value.shape));
+ *
+ * All tensors of the arguments are floats; numbers and other constants come back from `pull` as they are. What the way back
+ * needs is kept until `dispose`, or to the end of a `using`, and no scope lets go of it.
  *
  * @param f a function of tensors, and of trees of them
  * @param args what it is called with
  * @returns `value`, and `pull`; `dispose` lets go of what was kept for it
+ * @throws TensorError where a tensor of the arguments is no float, or none has tensors
  * @example
- * const { value, pull } = vjp((v) => v.square(), tensor([1, 2]));
+ * const { pull, dispose } = vjp((v) => v.square(), tensor([1, 2]));
  * const [g] = pull(ones([2]));
+ * dispose();
  * g; // → f32 [2, 4]
  */
 export function vjp<A extends unknown[], R>(f: (...args: A) => R, ...args: A): Vjp<A, R> {
-  const op = "vjp";
-  checkThunk(op, f, "vjp((x) => x.exp(), x)");
-  const trees = treesOf(op, args, floatArguments(op, args));
+  checkThunk("vjp", f, "vjp((x) => x.exp(), x)");
+  return wayBack("vjp", f, args, allTrees("vjp", args));
+}
+
+/** The same for those arguments whose trees are given; the others are constants. */
+export function wayBack<A extends unknown[], R>(
+  op: string,
+  f: (...args: A) => R,
+  args: A,
+  trees: ReadonlyMap<number, ReadTree>,
+): Vjp<A, R> {
   const recording = record(op, f as unknown as (...args: never[]) => R, args, trees);
   const { tape, result } = recording;
   const results = readTree(op, result).leaves;
@@ -398,16 +439,8 @@ export function vjp<A extends unknown[], R>(f: (...args: A) => R, ...args: A): V
   return { value: result, pull, dispose, [disposeSymbol]: dispose };
 }
 
-/** Arguments with tensors of floats; integers among them are passed as they are. */
-function floatArguments(operation: string, args: readonly unknown[]): number[] {
-  return args.flatMap((arg, i) => {
-    const { leaves } = readTree(operation, arg);
-    return leaves.length > 0 && leaves.every(({ tensor }) => isFloat(tensor.dtype)) ? [i] : [];
-  });
-}
-
-function shapedAs(operation: string, value: Tensor, g: Tensor): Tensor {
-  if (list(value.shape) === list(g.shape)) return g;
+export function shapedAs(operation: string, value: Tensor, g: Tensor): Tensor {
+  if (sameShape(value.shape, g.shape)) return g;
   return fail(
     "shape",
     operation,
@@ -425,6 +458,7 @@ function shapedAs(operation: string, value: Tensor, g: Tensor): Tensor {
  * @param primals where
  * @param tangents which way
  * @returns `value` and `tangent`
+ * @throws TensorError where a tensor of the primals is no float, or none has tensors
  * @example
  * const x = tensor([3]);
  * const square = (v = x) => v.square();
@@ -448,7 +482,7 @@ export function jvp<A extends unknown[], R>(
     );
   }
   return inScope(() => {
-    const forward = vjp(f, ...(at as A));
+    const forward = wayBack(op, f, at as A, allTrees(op, at));
     try {
       // The way back is linear in what it is given: its own way back is the way forward.
       const ones = readTree(op, forward.value);
@@ -535,211 +569,4 @@ export function stopGradient<T>(value: T): T {
     return wrap({ ...of, storage: of.storage.alias() });
   });
   return rebuilt(shape, made) as T;
-}
-
-/** Listens while a function runs that is recorded as a whole: it may only use traced tensors that it was given. */
-class Guard implements Recorder {
-  readonly #operation: string;
-  readonly #outer: Recorder;
-  readonly #given: ReadonlySet<unknown>;
-
-  constructor(operation: string, outer: Recorder, inputs: readonly Strided[]) {
-    this.#operation = operation;
-    this.#outer = outer;
-    this.#given = new Set(inputs.map((t) => t.storage));
-  }
-  #check(t: { readonly storage?: unknown }): void {
-    if (t.storage === undefined || this.#given.has(t.storage) || !isTracedBy(this.#outer, t as Strided))
-      return;
-    fail(
-      "value",
-      this.#operation,
-      "the function uses a traced tensor that it was not given.",
-      "Pass it as an argument, or stopGradient(t) for a constant.",
-    );
-  }
-  ran(call: Call, _plan: Plan, out: Strided): void {
-    for (const t of [...call.inputs, out]) this.#check(t);
-  }
-  viewed(): void {}
-  noted({ inputs, outs }: Noted): void {
-    for (const t of [...inputs, ...outs]) this.#check(t);
-  }
-  writes(_operation: string, out: Strided): void {
-    this.#check(out);
-  }
-  touched(_operation: string, of: Strided): void {
-    this.#check(of);
-  }
-  isTraced(of: Strided): boolean {
-    return isTracedBy(this.#outer, of);
-  }
-}
-
-const isTracedBy = (recorder: Recorder, of: Strided): boolean =>
-  (recorder instanceof Tape || recorder instanceof Guard) && recorder.isTraced(of);
-
-/** Runs a function of trees as one step, whose way back is `pull`. */
-function asStep(
-  operation: string,
-  f: (...args: never[]) => unknown,
-  args: readonly unknown[],
-  rule: (results: ReadTree, trees: ReadTree) => Rule,
-): unknown {
-  const e = engine();
-  const outer = e.recorder;
-  const trees = readTree(operation, args);
-  const inputs = trees.leaves.map(({ tensor }) => stridedOf(tensor));
-  const run = () => {
-    const made = f(
-      ...(rebuilt(
-        trees.shape,
-        trees.leaves.map((l) => l.tensor),
-      ) as never[]),
-    );
-    if (isThenable(made)) failAsync(operation, made);
-    return made;
-  };
-  if (outer === null || !inputs.some((t) => isTracedBy(outer, t))) return run();
-  return inScope(() => {
-    e.recorder = new Guard(operation, outer, inputs);
-    let results: ReadTree;
-    try {
-      const made = run();
-      results = readTree(operation, made);
-      // What it was given and hands back is a value of its own.
-      const storages = new Set(inputs.map((t) => t.storage));
-      const own = results.leaves.map(({ tensor }) =>
-        storages.has(stridedOf(tensor).storage) ? tensor.clone() : tensor,
-      );
-      results = { ...results, leaves: results.leaves.map((leaf, i) => ({ ...leaf, tensor: own[i] })) };
-    } finally {
-      e.recorder = outer;
-    }
-    const outs = results.leaves.map(({ tensor }) => stridedOf(tensor));
-    outer.noted?.({ name: "custom", operation, inputs, outs, facts: { rule: rule(results, trees) } });
-    return rebuilt(
-      results.shape,
-      results.leaves.map((l) => l.tensor),
-    );
-  }, tensorsIn);
-}
-
-/**
- * `f` with a gradient of your own: `pull` is given the gradient of the result, the arguments and the result, and gives one
- * gradient for each argument (null: none). For functions that are not traced (njit, data), and for better formulas.
- *
- *     const clipped = customGradient((x) => x.clip(-1, 1), (g) => [g]);
- *
- * @param f a function of tensors, and of trees of them
- * @param pull gets the result's gradient, the arguments and the result
- * @returns a function as f
- * @example
- * const x = tensor([5]);
- * const clipped = (v = x) => v.clip(-1, 1);
- * const through = customGradient(clipped, (g) => [g]);
- * const loss = (v = x) => through(v).sum();
- * grad(loss)(x); // → f32 [1]
- */
-export function customGradient<A extends unknown[], R>(
-  f: (...args: A) => R,
-  pull: (
-    g: NoInfer<R>,
-    at: { readonly args: NoInfer<A>; readonly value: NoInfer<R> },
-  ) => readonly unknown[] | unknown,
-): (...args: A) => R {
-  const op = "customGradient";
-  checkThunk(op, f, "customGradient((x) => x.clip(-1, 1), (g) => [g])");
-  checkThunk(op, pull, "customGradient((x) => x.clip(-1, 1), (g) => [g])");
-  return (...args) =>
-    asStep(op, f, args, (results, trees) => ({
-      keep: ({ traced, inputs, outs }) => ({ flows: traced, saves: [...inputs, ...outs] }),
-      pull(back) {
-        const given = rebuilt(trees.shape, back.inputs.map(back.value)) as A;
-        const value = rebuilt(results.shape, back.outs.map(back.value)) as R;
-        const g = back.g.map((t, k) => t ?? zeros(back.outs[k].frame.shape, { dtype: back.outs[k].dtype }));
-        const made = pull(rebuilt(results.shape, g) as R, { args: given, value });
-        const grads = givenGradients(op, made, args.length);
-        trees.leaves.forEach((leaf, i) => {
-          if (!back.flows[i]) return;
-          const t = gradientAt(op, grads, leaf);
-          if (t !== null) back.grads.give(back.inputs[i], shapedAs(op, leaf.tensor, t));
-        });
-      },
-    })) as R;
-}
-
-/** One for each argument: a list, or the only one. */
-function givenGradients(op: string, made: unknown, count: number): readonly unknown[] {
-  const listed = isTensor(made) ? [made] : readList(op, "the gradients", made);
-  if (listed !== null && listed.length === count) return listed;
-  return fail(
-    "value",
-    op,
-    listed === null
-      ? `pull returned ${describe(made)}.`
-      : `pull returned ${listed.length} gradients for ${count} arguments.`,
-    "Return a list with a gradient for each argument, null for those that have none.",
-  );
-}
-
-function gradientAt(op: string, grads: readonly unknown[], { path }: Leaf): Tensor | null {
-  let at: unknown = grads;
-  for (const key of path.split("."))
-    at = at === null || at === undefined ? null : (at as Record<string, unknown>)[key];
-  if (at === null || at === undefined) return null;
-  if (isTensor(at)) return at;
-  return fail("value", op, `the gradient of ${path} is ${describe(at)}.`, "Give a tensor, or null for none.");
-}
-
-/**
- * `f`, whose steps are not kept for the way back but computed again: less memory for one more run. It may only use traced
- * tensors that it is given.
- *
- *     const block = checkpoint((p, x) => attention(p, x));
- *
- * @param f a function of tensors, and of trees of them
- * @returns a function as f
- * @example
- * const x = tensor([3]);
- * const square = (v = x) => v.square();
- * const block = checkpoint(square);
- * const loss = (v = x) => block(v).sum();
- * grad(loss)(x); // → f32 [6]
- */
-export function checkpoint<A extends unknown[], R>(f: (...args: A) => R): (...args: A) => R {
-  const op = "checkpoint";
-  checkThunk(op, f, "checkpoint((params, x) => layer(params, x))");
-  return (...args) =>
-    asStep(op, f, args, (results, trees) => ({
-      keep: ({ traced, inputs }) => ({ flows: traced, saves: inputs }),
-      pull(back) {
-        const given = back.inputs.map(back.value);
-        const own: ReadTree = {
-          shape: trees.shape,
-          leaves: trees.leaves.map((leaf, i) => ({ ...leaf, tensor: given[i] })),
-        };
-        // Only those that a gradient is wanted of are traced: the rest are as they were.
-        const floats = new Map([[0, own]]);
-        const again = record(op, (list: unknown) => f(...(list as A)), [null], floats);
-        try {
-          const leaves = readTree(op, again.result).leaves;
-          const seeds = leaves.flatMap(({ tensor }, i) => {
-            const g = back.g[i];
-            return g === null ? [] : [{ of: stridedOf(tensor), g }];
-          });
-          const buffers = again.tape.pull(seeds, true);
-          try {
-            again.traced.get(0)!.variables.forEach((v, i) => {
-              if (back.flows[i]) back.grads.give(back.inputs[i], gradientOf(buffers, v));
-            });
-          } finally {
-            buffers.dispose();
-          }
-        } finally {
-          again.tape.dispose();
-        }
-        void results;
-      },
-    })) as R;
 }

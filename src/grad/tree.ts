@@ -93,6 +93,22 @@ export function rebuilt(shape: Shape, made: readonly unknown[]): unknown {
   }
 }
 
+/** What another tree has in the places of the tensors, in their order. */
+export function placesIn(shape: Shape, tree: unknown): unknown[] {
+  const within = (key: string | number): unknown =>
+    tree === null || tree === undefined ? undefined : (tree as Record<string | number, unknown>)[key];
+  switch (shape.kind) {
+    case "tensor":
+      return [tree];
+    case "other":
+      return [];
+    case "list":
+      return shape.items.flatMap((item, i) => placesIn(item, within(i)));
+    case "record":
+      return shape.entries.flatMap(([key, item]) => placesIn(item, within(key)));
+  }
+}
+
 /**
  * The tensors of a tree with the paths to them, in the order they are written down.
  *

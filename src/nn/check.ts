@@ -64,10 +64,12 @@ function inspect(operation: string, inputs: readonly Strided[], out: Strided): v
   }
   const value = held(out).get(...place);
   const operands = inputs.map((t) => `${t.dtype} ${list(t.frame.shape)}`).join(" and ");
+  const { group } = engine();
+  const where = group === null || group === operation ? "" : `, in ${group},`;
   fail(
     "value",
     "checkNumbers",
-    `${operation} of ${operands} made ${bad.sum().item()} of ${bad.size} elements NaN or infinite; the first is ${value} at ${list(place)}.`,
+    `${operation} of ${operands}${where} made ${bad.sum().item()} of ${bad.size} elements NaN or infinite; the first is ${value} at ${list(place)}.`,
     "Its operands were finite. Look for a division by 0, a logarithm of 0, an exponential that is too large.",
   );
 }

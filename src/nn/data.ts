@@ -8,7 +8,8 @@ import { take } from "../library/indexing.ts";
 import * as random from "../library/random.ts";
 import { readOptions } from "../ops/arguments.ts";
 import type { Tensor } from "../tensor.ts";
-import { mapTree, tensorsOf } from "./tree.ts";
+import { leavesOf, mapTree, tensorsOf } from "./tree.ts";
+import { free } from "./walk.ts";
 
 /** The options of `loader`. */
 export interface LoaderOptions {
@@ -46,7 +47,8 @@ function whole(name: string, value: unknown, least: number): number {
 }
 
 /**
- * Batches of a tree of tensors, or of a source. What a batch is made of is whoever asks's to free.
+ * Batches of a tree of tensors, or of a source. What a batch is made of is whoever asks's to free. Where samples lie side by
+ * side, as they do without `shuffle`, a batch is a view of the data: to write into it is to write into them.
  *
  *     for (const { x, y } of loader({ x: images, y: labels }, { batch: 64, shuffle: 1 })) …
  *
@@ -109,14 +111,23 @@ export function loader<B>(data: B | SampleSource<B>, options: LoaderOptions = {}
       const ahead: Promise<B>[] = [];
       let next = 0;
       const begin = async (k: number): Promise<B> => source.load(numbers(k));
-      for (let k = 0; k < length; k++) {
-        while (next < length && next <= k + prefetch) {
-          const made = begin(next++);
-          // Who awaits it hears of it.
-          made.catch(() => {});
-          ahead.push(made);
+      try {
+        for (let k = 0; k < length; k++) {
+          while (next < length && next <= k + prefetch) {
+            const made = begin(next++);
+            // Who awaits it hears of it.
+            made.catch(() => {});
+            ahead.push(made);
+          }
+          yield await ahead.shift()!;
         }
-        yield await ahead.shift()!;
+      } finally {
+        // Nobody else has heard of those that were made ahead.
+        for (const made of ahead)
+          made.then(
+            (batch) => free(leavesOf("loader", batch)),
+            () => {},
+          );
       }
     },
   };

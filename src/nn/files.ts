@@ -2,13 +2,22 @@
 import { fail, list } from "../errors.ts";
 import { encode, load as loadTensors, save as saveTensors } from "../io/safetensors.ts";
 import type { Source } from "../io/source.ts";
+import type { Tensor } from "../tensor.ts";
+import { sameShape } from "../view/layout.ts";
 import { unrecorded } from "./aside.ts";
-import { tensorsOf } from "./tree.ts";
+import { byPath, tensorsOf } from "./tree.ts";
 
-const byName = (operation: string, tree: unknown) =>
-  Object.fromEntries(
-    tensorsOf(operation, tree, "the parameters").map(({ path, tensor }) => [path || "tensor", tensor]),
+/** Tensors with their names in a file: the paths, and that of a tree that is one tensor. */
+const named = (operation: string, tree: unknown): Map<string, Tensor> =>
+  byPath(
+    operation,
+    tensorsOf(operation, tree, "the parameters").map(({ path, tensor }) => ({
+      path: path || "tensor",
+      tensor,
+    })),
   );
+
+const byName = (operation: string, tree: unknown) => Object.fromEntries(named(operation, tree));
 
 /**
  * Writes a tree of tensors into a file: `await saveTree("model.safetensors", params)`.
@@ -32,7 +41,7 @@ export async function saveTree(path: string, tree: unknown): Promise<void> {
  * const bytes = await encodeTree({ w: tensor([1, 2]) });
  * (await loadTree(bytes, { w: zeros([2]) })).w; // → f32 [1, 2]
  */
-export const encodeTree = (tree: unknown): Promise<Uint8Array> => encode(byName("encodeTree", tree));
+export const encodeTree = async (tree: unknown): Promise<Uint8Array> => encode(byName("encodeTree", tree));
 
 /**
  * Reads a file into a tree that is there, name by name, in place; dtypes are converted. Every tensor of the tree must be in
@@ -52,12 +61,11 @@ export async function loadTree<P>(
   tree: P,
   options: { readonly strict?: boolean } = {},
 ): Promise<P> {
-  const leaves = tensorsOf("loadTree", tree, "the parameters");
+  const own = named("loadTree", tree);
   const found = await loadTensors(source);
   try {
-    const names = leaves.map(({ path }) => path || "tensor");
-    const missing = names.filter((name) => !Object.hasOwn(found, name));
-    const strange = Object.keys(found).filter((name) => !names.includes(name));
+    const missing = [...own.keys()].filter((name) => !Object.hasOwn(found, name));
+    const strange = Object.keys(found).filter((name) => !own.has(name));
     if (options.strict !== false && missing.length + strange.length > 0) {
       fail(
         "value",
@@ -67,11 +75,11 @@ export async function loadTree<P>(
       );
     }
     // First all are looked at, then all are written.
-    const pairs = leaves.flatMap(({ tensor }, k) =>
-      Object.hasOwn(found, names[k]) ? [{ to: tensor, from: found[names[k]], name: names[k] }] : [],
+    const pairs = [...own].flatMap(([name, to]) =>
+      Object.hasOwn(found, name) ? [{ to, from: found[name], name }] : [],
     );
     for (const { to, from, name } of pairs) {
-      if (to.shape.join() !== from.shape.join())
+      if (!sameShape(to.shape, from.shape))
         fail(
           "shape",
           "loadTree",

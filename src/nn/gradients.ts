@@ -1,8 +1,9 @@
 /** What is done to gradients between the way back and the step. All of it is in place. */
 
 import { norm, scope } from "../api.ts";
-import { describe, fail } from "../errors.ts";
-import type { Leaf } from "../grad/tree.ts";
+import { describe, fail, list } from "../errors.ts";
+import { type Leaf, leavesLike } from "../grad/tree.ts";
+import { sameShape } from "../view/layout.ts";
 import { unrecorded } from "./aside.ts";
 import { leavesOf, mapTree, tensorsOf } from "./tree.ts";
 
@@ -82,20 +83,20 @@ export function clipByValue(grads: unknown, most: number): void {
 export function accumulate<G>(sum: G | null, grads: G, share = 1): G {
   return unrecorded(() => {
     if (sum === null) return mapTree("accumulate", grads, (t) => t.mul(share));
-    const into = new Map(leavesOf("accumulate", sum).map(({ path, tensor }) => [path, tensor]));
-    for (const { path, tensor } of leavesOf("accumulate", grads)) {
-      const out = into.get(path);
-      if (out === undefined)
-        return fail(
-          "value",
+    const into = leavesOf("accumulate", sum);
+    leavesLike("accumulate", into, grads, "the gradients").forEach(({ path, tensor }, i) => {
+      const out = into[i].tensor;
+      if (!sameShape(out.shape, tensor.shape))
+        fail(
+          "shape",
           "accumulate",
-          `${path} is in one of the trees only.`,
+          `${path || "the gradient"} is ${list(tensor.shape)}, and ${list(out.shape)} in the sum.`,
           "Both are gradients of one model.",
         );
       scope(() => {
         out.add(tensor.mul(share), { out });
       });
-    }
+    });
     return sum;
   });
 }

@@ -3,7 +3,8 @@
  * tensors, named and shaped as torch has them; each layer makes its own with `init`.
  */
 import { ones as onesOf, softmax, zip } from "../api.ts";
-import type { FloatDType } from "../dtype.ts";
+import { type FloatDType, isInteger } from "../dtype.ts";
+import { engine } from "../engine.ts";
 import { describe, fail, isRevoked, list } from "../errors.ts";
 import { type ConvOptions, conv1d as convolve1d, conv2d as convolve2d } from "../library/convolution.ts";
 import { tril } from "../library/creation.ts";
@@ -12,9 +13,10 @@ import type { RandomGenerator } from "../library/random.ts";
 import { numberList, readOptions } from "../ops/arguments.ts";
 import { isTensor, liveTensor, type Tensor } from "../tensor.ts";
 import { unrecorded } from "./aside.ts";
+import { within } from "./classes.ts";
 import { type Initialiser, kaimingUniform, normal, ones, uniform, zeros } from "./init.ts";
 import { checkGenerator, type InitOptions, sourceOf } from "./source.ts";
-import { canNormalise, normalised } from "./whole.ts";
+import { canNormalise, layerOf, normalised } from "./whole.ts";
 
 /** A whole number of things, from 1. */
 function count(operation: string, name: string, value: unknown): number {
@@ -77,10 +79,6 @@ function weighted(operation: string, shape: readonly number[], fan: number, opti
   return bias ? { weight: made, bias: biasOf(fan)([shape[0]], rng, dtype) } : { weight: made };
 }
 
-/** y + bias, in y's own memory where that has the dtype for it. */
-const addedTo = (y: Tensor, bias: Tensor): Tensor =>
-  bias.dtype === y.dtype && bias.rank === 1 ? y.add(bias, { out: y }) : y.add(bias);
-
 /**
  * x·weightᵀ + bias, over the last axis.
  *
@@ -105,8 +103,7 @@ export const linear: {
     }
     // One product of two matrices, however many axes x has.
     const flat = shape.length === 2 ? x : x.reshape([-1, inputs]);
-    const product = flat.matmul(weight.T);
-    const y = bias === undefined ? product : addedTo(product, bias);
+    const y = layerOf(flat, weight, bias);
     return shape.length === 2 ? y : y.reshape([...shape.slice(0, -1), outputs]);
   },
   {
@@ -199,8 +196,14 @@ export const embedding: {
     options?: Pick<LayerOptions, "weight" | "rng" | "dtype">,
   ): { weight: Tensor };
 } = /* @__PURE__ */ Object.assign(
-  (params: { readonly weight: Tensor }, indices: Tensor): Tensor =>
-    take(own("embedding", params, ["weight"]).weight, liveTensor("embedding", indices), { axis: 0 }),
+  (params: { readonly weight: Tensor }, indices: Tensor): Tensor => {
+    const { weight } = own("embedding", params, ["weight"]);
+    const words = weight.rank === 0 ? 0 : weight.shape[0];
+    const places = isInteger(liveTensor("embedding", indices).dtype)
+      ? within("embedding", indices, words, `an index is not among the ${words} words`)
+      : indices;
+    return take(weight, places, { axis: 0 });
+  },
   {
     init: (words: number, size: number, options: Pick<LayerOptions, "weight" | "rng" | "dtype"> = {}) => {
       const op = "embedding.init";
@@ -297,9 +300,21 @@ const channels = (params: Scaled, rank: number): Scaled =>
     ? { weight: perChannel(params.weight, rank) }
     : { weight: perChannel(params.weight, rank), bias: perChannel(params.bias, rank) };
 
-function checkChannels(operation: string, x: Tensor): void {
-  if (liveTensor(operation, x).rank >= 2) return;
-  fail("shape", operation, `x is ${list(x.shape)}.`, "It needs [N, C, …]: channels are the second axis.");
+/** x [N, C, …], and tensors that have one number a channel. */
+function checkChannels(operation: string, x: Tensor, parts: object): void {
+  const { shape } = liveTensor(operation, x);
+  if (shape.length < 2)
+    fail("shape", operation, `x is ${list(shape)}.`, "It needs [N, C, …]: channels are the second axis.");
+  for (const [name, t] of Object.entries(parts) as [string, Tensor | undefined][]) {
+    if (t === undefined || t.size === shape[1]) continue;
+    const own = `the ${name} has ${t.size} ${t.size === 1 ? "number" : "numbers"}`;
+    fail(
+      "shape",
+      operation,
+      `x is ${list(shape)}, and ${own}.`,
+      "Channels are the second axis, [N, C, …], and each has one.",
+    );
+  }
 }
 
 /** Groups of channels of each sample have mean 0 and variance 1: x [N, C, …]. */
@@ -310,7 +325,7 @@ export const groupNorm: {
   (params: Scaled, x: Tensor, groups: number, options?: NormOptions): Tensor => {
     const eps = epsOf("groupNorm", options);
     const scale = own("groupNorm", params, ["weight", "bias"]);
-    checkChannels("groupNorm", x);
+    checkChannels("groupNorm", x, scale);
     const { shape } = x;
     if (shape[1] % count("groupNorm", "groups", groups) !== 0) {
       fail(
@@ -358,7 +373,14 @@ export const batchNorm: {
       fail("value", "batchNorm", `eps is ${describe(eps)}.`, "Use a small number, such as 1e-5.");
     const learnt = own("batchNorm", params, ["weight", "bias"]);
     const seen = own("batchNorm", state, ["mean", "variance"]);
-    checkChannels("batchNorm", x);
+    checkChannels("batchNorm", x, { ...learnt, ...seen });
+    if (training && x.size === 0)
+      fail(
+        "shape",
+        "batchNorm",
+        `x is ${list(x.shape)}, which has no sample.`,
+        "Training takes the mean of a batch: leave out batches that are empty.",
+      );
     const { rank } = x;
     const scale = channels(learnt, rank);
     if (!training) {
@@ -384,8 +406,9 @@ export const batchNorm: {
   },
 );
 
-/** state = (1 - momentum)·state + momentum·scale·seen, outside of what is differentiated. */
+/** state = (1 - momentum)·state + momentum·scale·seen, outside of what is differentiated, and once a batch. */
 function remember(state: Tensor, seen: Tensor, momentum: number, scale: number): void {
+  if (engine().recorder?.isAgain) return;
   unrecorded(() => {
     const now = seen.reshape([-1]);
     const next = state.mul(1 - momentum).add(now.mul(momentum * scale));

@@ -1,11 +1,13 @@
 /** Losses: how far a prediction is from what was wanted. Each is made of operations that have gradients. */
 import { log1p, logSoftmax, where } from "../api.ts";
+import { type FloatDType, isFloat } from "../dtype.ts";
 import { describe, fail, list } from "../errors.ts";
 import { oneHot } from "../library/creation.ts";
 import { readOptions } from "../ops/arguments.ts";
 import { liveTensor, type Tensor } from "../tensor.ts";
-import { hasScores, readClasses } from "./classes.ts";
-import { checkRange, surprises } from "./whole.ts";
+import { sameShape } from "../view/layout.ts";
+import { hasScores, readClasses, within } from "./classes.ts";
+import { type Reduction, reduced, surprises } from "./whole.ts";
 
 /** What becomes of the losses of the elements. */
 export interface LossOptions {
@@ -14,22 +16,28 @@ export interface LossOptions {
 }
 const names = ["reduction"];
 
-function reduced(operation: string, losses: Tensor, reduction: LossOptions["reduction"] = "mean"): Tensor {
-  if (reduction === "mean") return losses.mean();
-  if (reduction === "sum") return losses.sum();
-  if (reduction === "none") return losses;
+function reductionOf(operation: string, reduction: Reduction = "mean"): Reduction {
+  if (reduction === "mean" || reduction === "sum" || reduction === "none") return reduction;
   return fail("value", operation, `reduction is ${describe(reduction)}.`, 'Use "mean", "sum" or "none".');
 }
 
 /** prediction - target, of one shape: broadcasting here would be a mistake. */
 function apart(operation: string, prediction: Tensor, target: Tensor): Tensor {
   const [p, t] = [liveTensor(operation, prediction), liveTensor(operation, target)];
-  if (p.shape.join() !== t.shape.join()) {
+  if (!sameShape(p.shape, t.shape)) {
     fail(
       "shape",
       operation,
       `the prediction is ${list(p.shape)}, the target ${list(t.shape)}.`,
       "They have one shape: reshape the target, for instance with expandDims(-1).",
+    );
+  }
+  if (!isFloat(p.dtype) && !isFloat(t.dtype)) {
+    fail(
+      "dtype",
+      operation,
+      `the prediction is ${p.dtype}, the target ${t.dtype}.`,
+      'A distance of integers may not fit them: convert the prediction with to("f32").',
     );
   }
   return p.sub(t);
@@ -46,9 +54,9 @@ function apart(operation: string, prediction: Tensor, target: Tensor): Tensor {
  * @example
  * mse(tensor([1, 2]), tensor([1, 4])); // → f32 2
  */
-export function mse(prediction: Tensor, target: Tensor, options?: LossOptions): Tensor {
+export function mse(prediction: Tensor, target: Tensor, options?: LossOptions): Tensor<FloatDType> {
   const { reduction } = readOptions("mse", options, '{ reduction: "sum" }', names);
-  return reduced("mse", apart("mse", prediction, target).square(), reduction);
+  return reduced(apart("mse", prediction, target).square(), reductionOf("mse", reduction));
 }
 
 /**
@@ -62,9 +70,9 @@ export function mse(prediction: Tensor, target: Tensor, options?: LossOptions): 
  * @example
  * l1(tensor([1, 2]), tensor([1, 4])); // → f32 1
  */
-export function l1(prediction: Tensor, target: Tensor, options?: LossOptions): Tensor {
+export function l1(prediction: Tensor, target: Tensor, options?: LossOptions): Tensor<FloatDType> {
   const { reduction } = readOptions("l1", options, '{ reduction: "sum" }', names);
-  return reduced("l1", apart("l1", prediction, target).abs(), reduction);
+  return reduced(apart("l1", prediction, target).abs(), reductionOf("l1", reduction));
 }
 
 /** The options of `huber`. */
@@ -83,7 +91,7 @@ export interface HuberOptions extends LossOptions {
  * @example
  * huber(tensor([0]), tensor([3])); // → f32 2.5
  */
-export function huber(prediction: Tensor, target: Tensor, options?: HuberOptions): Tensor {
+export function huber(prediction: Tensor, target: Tensor, options?: HuberOptions): Tensor<FloatDType> {
   const { reduction, delta = 1 } = readOptions("huber", options, "{ delta: 2 }", ["delta", ...names]);
   if (!(typeof delta === "number" && delta > 0))
     fail("value", "huber", `delta is ${describe(delta)}.`, "Use a number above 0.");
@@ -93,7 +101,7 @@ export function huber(prediction: Tensor, target: Tensor, options?: HuberOptions
     distance.square().mul(0.5),
     distance.sub(0.5 * delta).mul(delta),
   );
-  return reduced("huber", losses, reduction);
+  return reduced(losses, reductionOf("huber", reduction));
 }
 
 /** The options of `crossEntropy`. */
@@ -102,16 +110,19 @@ export interface CrossEntropyOptions extends LossOptions {
   readonly labelSmoothing?: number;
 }
 
-/** Classes of the shape that the scores have without the last axis. */
-function checkClasses(operation: string, scores: Tensor, classes: Tensor): void {
+/** Classes of the shape that the scores have without the last axis, none of them without a score. */
+function classesFor(operation: string, scores: Tensor, classes: Tensor): Tensor {
   const [s, c] = [liveTensor(operation, scores), readClasses(operation, classes)];
-  if (hasScores(s, c)) return;
-  fail(
-    "shape",
-    operation,
-    `the scores are ${list(s.shape)}, the classes ${list(c.shape)}.`,
-    "Scores have one axis more, the last: a number for each class.",
-  );
+  if (!hasScores(s, c)) {
+    fail(
+      "shape",
+      operation,
+      `the scores are ${list(s.shape)}, the classes ${list(c.shape)}.`,
+      "Scores have one axis more, the last: a number for each class.",
+    );
+  }
+  const count = s.shape[s.rank - 1];
+  return within(operation, c, count, `a class is not among the ${count} that have scores`);
 }
 
 /** Σ over the last axis of what the classes choose. */
@@ -131,19 +142,23 @@ const chosen = (scores: Tensor, classes: Tensor): Tensor =>
  * @example
  * crossEntropy(tensor([[1000, 0]]), tensor([0], { dtype: "i32" })); // → f32 0
  */
-export function crossEntropy(logits: Tensor, classes: Tensor, options?: CrossEntropyOptions): Tensor {
+export function crossEntropy(
+  logits: Tensor,
+  classes: Tensor,
+  options?: CrossEntropyOptions,
+): Tensor<FloatDType> {
   const op = "crossEntropy";
   const read = readOptions(op, options, "{ labelSmoothing: 0.1 }", ["labelSmoothing", ...names]);
   const { reduction, labelSmoothing = 0 } = read;
-  checkClasses(op, logits, classes);
   if (!(typeof labelSmoothing === "number" && labelSmoothing >= 0 && labelSmoothing <= 1))
     fail("value", op, `labelSmoothing is ${describe(labelSmoothing)}.`, "Use a number from 0 to 1.");
-  checkRange(op, classes, logits.shape[logits.rank - 1]);
-  if (labelSmoothing === 0) return reduced(op, surprises(logits, classes), reduction);
+  const as = reductionOf(op, reduction);
+  const wanted = classesFor(op, logits, classes);
+  if (labelSmoothing === 0) return surprises(logits, wanted, as);
   const logs = logSoftmax(logits);
-  const right = chosen(logs, classes);
+  const right = chosen(logs, wanted);
   const losses = right.mul(labelSmoothing - 1).sub(logs.mean({ axis: -1 }).mul(labelSmoothing));
-  return reduced(op, losses, reduction);
+  return reduced(losses, as);
 }
 
 /**
@@ -157,11 +172,18 @@ export function crossEntropy(logits: Tensor, classes: Tensor, options?: CrossEnt
  * @example
  * nll(tensor([[-1, -2]]), tensor([1], { dtype: "i32" })); // → f32 2
  */
-export function nll(logProbabilities: Tensor, classes: Tensor, options?: LossOptions): Tensor {
+export function nll(logProbabilities: Tensor, classes: Tensor, options?: LossOptions): Tensor<FloatDType> {
   const { reduction } = readOptions("nll", options, '{ reduction: "sum" }', names);
-  checkClasses("nll", logProbabilities, classes);
-  checkRange("nll", classes, logProbabilities.shape[logProbabilities.rank - 1]);
-  return reduced("nll", chosen(logProbabilities, classes).neg(), reduction);
+  const as = reductionOf("nll", reduction);
+  const wanted = classesFor("nll", logProbabilities, classes);
+  if (!isFloat(logProbabilities.dtype))
+    fail(
+      "dtype",
+      "nll",
+      `the logarithms are ${logProbabilities.dtype}.`,
+      "They are floats, as logSoftmax makes them.",
+    );
+  return reduced(chosen(logProbabilities, wanted).neg(), as);
 }
 
 /**
@@ -174,10 +196,14 @@ export function nll(logProbabilities: Tensor, classes: Tensor, options?: LossOpt
  * @example
  * binaryCrossEntropy(tensor([1000]), tensor([1])); // → f32 0
  */
-export function binaryCrossEntropy(logits: Tensor, target: Tensor, options?: LossOptions): Tensor {
+export function binaryCrossEntropy(
+  logits: Tensor,
+  target: Tensor,
+  options?: LossOptions,
+): Tensor<FloatDType> {
   const op = "binaryCrossEntropy";
   const { reduction } = readOptions(op, options, '{ reduction: "sum" }', names);
   apart(op, logits, target).dispose();
   const losses = logits.relu().sub(logits.mul(target)).add(log1p(logits.abs().neg().exp()));
-  return reduced(op, losses, reduction);
+  return reduced(losses, reductionOf(op, reduction));
 }

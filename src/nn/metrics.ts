@@ -4,19 +4,36 @@ import { isInteger } from "../dtype.ts";
 import { describe, fail, list } from "../errors.ts";
 import { scatterAdd } from "../library/indexing.ts";
 import { liveTensor, type Tensor } from "../tensor.ts";
+import { sameShape } from "../view/layout.ts";
 import { unrecorded } from "./aside.ts";
-import { hasScores, readClasses } from "./classes.ts";
+import { hasScores, readClasses, within } from "./classes.ts";
 
 /** Classes of scores, the likeliest of the last axis; classes themselves stay what they are. */
 function classesOf(operation: string, predicted: Tensor, classes: Tensor): Tensor {
   const [p, c] = [liveTensor(operation, predicted), readClasses(operation, classes)];
-  if (p.shape.join() === c.shape.join() && isInteger(p.dtype)) return p;
+  if (sameShape(p.shape, c.shape) && isInteger(p.dtype)) return p;
   if (hasScores(p, c)) return p.argmax({ axis: -1 });
   return fail(
     "shape",
     operation,
     `the predictions are ${list(p.shape)} of ${p.dtype}, the classes ${list(c.shape)}.`,
     "Give scores with one axis more than the classes, or classes of one shape.",
+  );
+}
+
+/** The classes in a row, each below count. */
+const amongAll = (operation: string, classes: Tensor, count: number): Tensor =>
+  within(operation, classes, count, `a class is not among the ${count}`).to("i64").reshape([-1]);
+
+/** Both in f64, of one shape: the distances of integers do not fit them. */
+function inFloats(operation: string, prediction: Tensor, target: Tensor): [Tensor, Tensor] {
+  const [p, t] = [liveTensor(operation, prediction), liveTensor(operation, target)];
+  if (sameShape(p.shape, t.shape)) return [p.to("f64"), t.to("f64")];
+  return fail(
+    "shape",
+    operation,
+    `the prediction is ${list(p.shape)}, the target ${list(t.shape)}.`,
+    "They have one shape.",
   );
 }
 
@@ -52,8 +69,8 @@ export function confusion(predicted: Tensor, classes: Tensor, count: number): Te
   if (!(Number.isSafeInteger(count) && count > 0))
     fail("value", "confusion", `the number of classes is ${describe(count)}.`, "Use a whole number from 1.");
   return quietly(() => {
-    const guessed = classesOf("confusion", predicted, classes).to("i64").reshape([-1]);
-    const places = classes.to("i64").reshape([-1]).mul(count).add(guessed);
+    const guessed = amongAll("confusion", classesOf("confusion", predicted, classes), count);
+    const places = amongAll("confusion", classes, count).mul(count).add(guessed);
     const flat = zeros([count * count], { dtype: "i64" });
     scatterAdd(flat, places, ones([places.size], { dtype: "i64" }));
     return flat.reshape([count, count]) as Tensor<"i64">;
@@ -71,14 +88,7 @@ export function confusion(predicted: Tensor, classes: Tensor, count: number): Te
  */
 export function r2(prediction: Tensor, target: Tensor): number {
   return quietly(() => {
-    const [p, t] = [liveTensor("r2", prediction).to("f64"), liveTensor("r2", target).to("f64")];
-    if (p.shape.join() !== t.shape.join())
-      fail(
-        "shape",
-        "r2",
-        `the prediction is ${list(p.shape)}, the target ${list(t.shape)}.`,
-        "They have one shape.",
-      );
+    const [p, t] = inFloats("r2", prediction, target);
     const left = t.sub(p).square().sum().item() as number;
     const all = t.sub(t.mean()).square().sum().item() as number;
     return 1 - left / all;
@@ -95,10 +105,10 @@ export function r2(prediction: Tensor, target: Tensor): number {
  * meanAbsoluteError(tensor([1, 2]), tensor([1, 4])); // → 1
  */
 export function meanAbsoluteError(prediction: Tensor, target: Tensor): number {
-  return quietly(
-    () =>
-      liveTensor("meanAbsoluteError", prediction).sub(target).abs().mean({ dtype: "f64" }).item() as number,
-  );
+  return quietly(() => {
+    const [p, t] = inFloats("meanAbsoluteError", prediction, target);
+    return p.sub(t).abs().mean().item() as number;
+  });
 }
 
 /**
@@ -115,8 +125,9 @@ export function precisionRecall(
   classes: Tensor,
 ): { precision: number; recall: number; f1: number } {
   return quietly(() => {
-    const guess = classesOf("precisionRecall", predicted, classes).equal(1);
-    const truth = classes.equal(1);
+    const op = "precisionRecall";
+    const guess = amongAll(op, classesOf(op, predicted, classes), 2).equal(1);
+    const truth = amongAll(op, classes, 2).equal(1);
     const sum = (t: Tensor) => Number(t.sum().item());
     const hits = sum(guess.logicalAnd(truth));
     const precision = hits / sum(guess);

@@ -3,15 +3,21 @@
  * written in place. The arithmetic is torch's, operation by operation.
  */
 
+import { scope } from "../api.ts";
+import { isFloat } from "../dtype.ts";
 import { describe, fail, list } from "../errors.ts";
+import type { Leaf } from "../grad/tree.ts";
 import { zerosLike } from "../library/creation.ts";
+import type { Storage } from "../memory/storage.ts";
 import { numberList, readOptions } from "../ops/arguments.ts";
 import { elementwise } from "../ops/elementwise.ts";
 import { type Callable, compileStrict, type ScalarFunction } from "../ops/function.ts";
 import { elementwiseSeveral } from "../ops/several.ts";
 import { stridedOf, type Tensor } from "../tensor.ts";
+import { sameShape } from "../view/layout.ts";
+import { overlaps, sameElements } from "../view/overlap.ts";
 import { unrecorded } from "./aside.ts";
-import { chooser, leavesOf, tensorsOf, type Which } from "./tree.ts";
+import { byPath, chooser, leavesOf, tensorsOf, type Which } from "./tree.ts";
 
 /** Changes parameters in place. */
 export interface Optimiser<P = unknown> {
@@ -21,9 +27,9 @@ export interface Optimiser<P = unknown> {
   lr: number;
   /** Steps done so far. */
   readonly steps: number;
-  /** What is remembered of each parameter, by its path: to be saved beside the parameters. */
+  /** What is remembered of each parameter, by its (first) path: to be saved beside the parameters. */
   readonly state: Readonly<Record<string, Readonly<Record<string, Tensor>>>>;
-  /** One step down the gradients, a tree as the parameters are. */
+  /** One step down the gradients, a tree as the parameters are. A tensor in two places moves once, by the sum of both. */
   step(grads: unknown): void;
   /** Goes on where a saved one stopped. */
   restore(saved: { readonly steps: number; readonly state: Optimiser["state"] }): void;
@@ -55,20 +61,11 @@ function number(operation: string, name: string, value: unknown, from = 0, below
 function optimiser<P>(kind: Kind, params: P, lr: number, frozen: Which | undefined): Optimiser<P> {
   const { name, slots } = kind;
   const leaves = tensorsOf(name, params, "the parameters");
-  const isFrozen = chooser(name, frozen);
-  const moving = leaves.filter(({ path }) => !isFrozen(path));
-  for (const { path, tensor } of moving) {
-    if (tensor.dtype.startsWith("f") || tensor.dtype === "bf16") continue;
-    fail(
-      "dtype",
-      name,
-      `the parameter ${path || "itself"} is ${tensor.dtype}.`,
-      "Parameters are floats: freeze it, or convert it.",
-    );
-  }
+  const known = byPath(name, leaves);
+  const moving = movingOf(name, leaves, chooser(name, frozen, leaves));
   const state: Record<string, Record<string, Tensor>> = {};
-  for (const { path, tensor } of slots.length === 0 ? [] : moving)
-    state[path] = Object.fromEntries(slots.map((slot) => [slot, unrecorded(() => zerosLike(tensor))]));
+  for (const { paths, tensor } of slots.length === 0 ? [] : moving)
+    state[paths[0]] = Object.fromEntries(slots.map((slot) => [slot, unrecorded(() => zerosLike(tensor))]));
   const callable = callableFor(kind);
   let steps = 0;
   return {
@@ -79,29 +76,45 @@ function optimiser<P>(kind: Kind, params: P, lr: number, frozen: Which | undefin
     },
     state,
     step(grads) {
-      const given = new Map(leavesOf(name, grads).map(({ path, tensor }) => [path, tensor]));
-      const pairs = moving.map(({ path, tensor }) => ({
-        path,
+      const given = byPath(name, leavesOf(name, grads));
+      for (const path of given.keys()) if (!known.has(path)) failStrange(name, path);
+      const pairs = moving.map(({ paths, tensor }) => ({
+        path: paths[0],
         tensor,
-        grad: gradientOf(name, given, path, tensor),
+        grads: paths.map((path) => gradientOf(name, given, path, tensor)),
       }));
       const rate = number(name, "lr", this.lr);
       const values = kind.values(steps + 1, rate);
       const run = callable.withValues(callable.template!.params.map((p) => values[p]));
       unrecorded(() => {
-        for (const { path, tensor, grad } of pairs)
-          update(
-            name,
-            run,
-            tensor,
-            grad,
-            slots.map((slot) => state[path][slot]),
-          );
+        for (const { path, tensor, grads: own } of pairs) {
+          const remembered = slots.map((slot) => state[path][slot]);
+          if (own.length === 1) update(name, run, tensor, own[0], remembered);
+          else
+            scope(() =>
+              update(
+                name,
+                run,
+                tensor,
+                own.reduce((a, b) => a.add(b)),
+                remembered,
+              ),
+            );
+        }
       });
       steps++;
     },
     restore(saved) {
-      for (const { path } of moving) {
+      if (typeof saved?.state !== "object" || saved.state === null)
+        fail(
+          "value",
+          name,
+          `what is restored is ${describe(saved)}.`,
+          "Give { steps, state } as the optimiser had them.",
+        );
+      for (const {
+        paths: [path],
+      } of moving) {
         for (const slot of slots) {
           const from = saved.state[path]?.[slot];
           if (from === undefined)
@@ -119,6 +132,58 @@ function optimiser<P>(kind: Kind, params: P, lr: number, frozen: Which | undefin
   };
 }
 
+/** A tensor that moves, and its places in the tree: it moves once, by the sum of their gradients. */
+interface Moving {
+  readonly tensor: Tensor;
+  readonly paths: string[];
+}
+
+function movingOf(name: string, leaves: readonly Leaf[], isFrozen: (path: string) => boolean): Moving[] {
+  const moving: Moving[] = [];
+  /** Who lies in a storage. */
+  const there = new Map<Storage, (Moving & { readonly stays: boolean })[]>();
+  for (const { path, tensor } of leaves) {
+    const { storage, frame, dtype } = stridedOf(tensor);
+    const stays = isFrozen(path);
+    if (!stays && !isFloat(dtype))
+      fail(
+        "dtype",
+        name,
+        `the parameter ${path || "itself"} is ${dtype}.`,
+        "Parameters are floats: freeze it, or convert it.",
+      );
+    const others = there.get(storage.origin) ?? [];
+    there.set(storage.origin, others);
+    const same = others.find(({ tensor: t }) => t.dtype === dtype && sameElements(stridedOf(t).frame, frame));
+    const near = same ?? others.find(({ tensor: t }) => overlaps(stridedOf(t).frame, frame));
+    if (near !== undefined && (same === undefined ? !(stays && near.stays) : stays !== near.stays))
+      fail(
+        "value",
+        name,
+        same === undefined
+          ? `${near.paths[0]} and ${path} share memory.`
+          : `${near.paths[0]} and ${path} are one tensor, and only one of them is frozen.`,
+        "Keep a parameter once in the tree, and use it as often as you like.",
+      );
+    if (same !== undefined) same.paths.push(path);
+    else {
+      const own = { tensor, paths: [path], stays };
+      others.push(own);
+      if (!stays) moving.push(own);
+    }
+  }
+  return moving;
+}
+
+function failStrange(name: string, path: string): never {
+  return fail(
+    "value",
+    name,
+    `there is a gradient of ${path || "one tensor"}, and no such parameter.`,
+    "Gradients are a tree as the parameters are: is it of another model?",
+  );
+}
+
 function gradientOf(name: string, given: ReadonlyMap<string, Tensor>, path: string, of: Tensor): Tensor {
   const grad = given.get(path);
   const what = path === "" ? "the parameter" : path;
@@ -129,7 +194,7 @@ function gradientOf(name: string, given: ReadonlyMap<string, Tensor>, path: stri
       `there is no gradient of ${what}.`,
       "Gradients are a tree as the parameters are; freeze what has none.",
     );
-  if (grad.shape.join() !== of.shape.join())
+  if (!sameShape(grad.shape, of.shape))
     fail(
       "shape",
       name,

@@ -23,6 +23,22 @@ export function tensorsOf(operation: string, tree: unknown, what: string): reado
   );
 }
 
+/** Tensors by their paths, none of which stands for two: "a.b" may be one name, or one inside of another. */
+export function byPath(operation: string, leaves: readonly Leaf[]): Map<string, Tensor> {
+  const all = new Map<string, Tensor>();
+  for (const { path, tensor } of leaves) {
+    if (all.has(path))
+      fail(
+        "value",
+        operation,
+        `two tensors have the path "${path}".`,
+        "Names are joined by dots: give one of them a name without.",
+      );
+    all.set(path, tensor);
+  }
+  return all;
+}
+
 /** The same tree with another tensor for each. */
 export function mapTree<T>(operation: string, tree: T, fn: (t: Tensor, path: string) => Tensor): T {
   const { shape, leaves } = readTree(operation, tree);
@@ -35,7 +51,11 @@ export function mapTree<T>(operation: string, tree: T, fn: (t: Tensor, path: str
 /** Which parts of a tree are meant: paths, of a tensor or of what holds it, or a question about a path. */
 export type Which = readonly string[] | ((path: string) => boolean);
 
-export function chooser(operation: string, which: Which | undefined): (path: string) => boolean {
+export function chooser(
+  operation: string,
+  which: Which | undefined,
+  leaves: readonly Leaf[],
+): (path: string) => boolean {
   if (which === undefined) return () => false;
   if (typeof which === "function") return which;
   const parts = readList(operation, "frozen", which);
@@ -46,5 +66,16 @@ export function chooser(operation: string, which: Which | undefined): (path: str
       `frozen is ${describe(which)}.`,
       'Give paths: { frozen: ["layers.0"] }, or a function of one.',
     );
-  return (path) => parts.some((part) => path === part || path.startsWith(`${part}.`));
+  const isIn = (path: string, part: unknown) => path === part || path.startsWith(`${part}.`);
+  for (const part of parts) {
+    if (leaves.some(({ path }) => isIn(path, part))) continue;
+    const paths = leaves.slice(0, 4).map(({ path }) => path);
+    fail(
+      "value",
+      operation,
+      `frozen has ${describe(part)}, where no parameter is.`,
+      `Parameters are ${paths.join(", ")}${leaves.length > 4 ? ", …" : ""}.`,
+    );
+  }
+  return (path) => parts.some((part) => isIn(path, part));
 }

@@ -3,11 +3,10 @@
  * How gradients pass them is in grad/named.ts. While a function is traced they are made of plain operations, which fuse.
  */
 import { arange, logSoftmax, mapReduce, scope, zip } from "../api.ts";
+import type { FloatDType } from "../dtype.ts";
 import { engine } from "../engine.ts";
-import { fail } from "../errors.ts";
 import { noted } from "../ops/noted.ts";
 import { stridedOf, type Tensor } from "../tensor.ts";
-import { unrecorded } from "./aside.ts";
 
 /** Runs `run` as one operation; the first tensor that it gives is the result, the others are kept for the way back. */
 function asOne(
@@ -22,34 +21,54 @@ function asOne(
   );
 }
 
-/* Cross entropy ------------------------------------------------------------------------------------------------------ */
+/* Linear ---------------------------------------------------------------------------------------------------------------- */
 
-const isBeyond = (c: number, { count }: { count: number }) => (c < 0 || c >= count ? 1 : 0);
-const ofClass = (log: number, c: number, place: number) => (c === place ? -log : 0);
-
-/** Classes from 0 up to count. While a function is traced nobody knows them. */
-export function checkRange(operation: string, classes: Tensor, count: number): void {
-  if (engine().tracer !== null || classes.size === 0) return;
-  const beyond = unrecorded(() =>
-    scope(() => mapReduce([classes], isBeyond, { with: { count }, reduce: "max", dtype: "i32" }).item()),
-  );
-  if (Number(beyond) === 0) return;
-  fail(
-    "value",
-    operation,
-    `a class is not among the ${count} that have scores.`,
-    `Classes are whole numbers from 0 to ${count - 1}.`,
-  );
+/** x·weightᵀ + bias, of matrices of one dtype. */
+export function layerOf(x: Tensor, weight: Tensor, bias: Tensor | undefined): Tensor {
+  const run = () => {
+    const product = x.matmul(weight.T);
+    return bias === undefined ? product : addedTo(product, bias);
+  };
+  const { recorder, tracer } = engine();
+  const inputs = bias === undefined ? [x, weight] : [x, weight, bias];
+  const isOne =
+    inputs.every((t) => t.dtype === x.dtype) &&
+    (bias === undefined || (bias.rank === 1 && bias.size === weight.shape[0]));
+  if (recorder === null || tracer !== null || !isOne) return run();
+  return asOne("linear", "linear", inputs, {}, () => [run()]);
 }
 
+/** y + bias, in y's own memory where that has the dtype for it; a function that is traced writes over nothing. */
+const addedTo = (y: Tensor, bias: Tensor): Tensor =>
+  bias.dtype === y.dtype && bias.rank === 1 && engine().tracer === null
+    ? y.add(bias, { out: y })
+    : y.add(bias);
+
+/* Cross entropy ------------------------------------------------------------------------------------------------------ */
+
+const ofClass = (log: number, c: number, place: number) => (c === place ? -log : 0);
+
+/** What becomes of the losses of the elements. */
+export type Reduction = "mean" | "sum" | "none";
+
+/** Losses are floats. */
+export const reduced = (losses: Tensor, reduction: Reduction): Tensor<FloatDType> =>
+  (reduction === "none"
+    ? losses
+    : reduction === "sum"
+      ? losses.sum()
+      : losses.mean()) as Tensor as Tensor<FloatDType>;
+
 /** -log of the probability that softmax gives to each class: logits […, C], classes […]. */
-export function surprises(logits: Tensor, classes: Tensor): Tensor {
+export function surprises(logits: Tensor, classes: Tensor, reduction: Reduction): Tensor<FloatDType> {
   const at = classes.expandDims(-1);
-  return asOne("cross entropy", "crossEntropy", [logits, at], {}, () => {
+  const made = asOne("cross entropy", "crossEntropy", [logits, at], { reduction }, () => {
     const logs = logSoftmax(logits);
     const places = arange(logits.shape[logits.rank - 1], { dtype: "i32" });
-    return [mapReduce([logs, at, places], ofClass, { axis: -1, dtype: logs.dtype as "f32" }), logs];
+    const losses = mapReduce([logs, at, places], ofClass, { axis: -1, dtype: logs.dtype as "f32" });
+    return [reduced(losses, reduction), logs, places];
   });
+  return made as Tensor as Tensor<FloatDType>;
 }
 
 /* Layer norm ---------------------------------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@ it("a worker that is seconds behind is waited for while its tape moves on, also 
 }, async () => {
   const heap = new Heap();
   // Two seconds without a sign of life, and it would be given up; every call is one.
-  const pool = new Pool(heap, 2, 2000);
+  const pool = new Pool(heap, 2, { patience: 2000 });
   await pool.ready();
   const module = new ModuleBuilder();
   module.importMemory("e", "m", { min: 2, max: 65536, shared: true });

@@ -2,7 +2,18 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { grad, gradcheck, vjp } from "../../src/grad.ts";
-import { matmul, maxPool2d, scope, softmax, sort, type Tensor, take, zeros } from "../../src/index.ts";
+import {
+  linalg,
+  matmul,
+  maxPool2d,
+  scope,
+  softmax,
+  sort,
+  type Tensor,
+  take,
+  tensor,
+  zeros,
+} from "../../src/index.ts";
 import { calls } from "../fuzz/calls.ts";
 import { constant, differentiable, drawn, layouts, leaving, refused } from "./operations.ts";
 
@@ -34,6 +45,80 @@ describe("gradients of operations", () => {
     }
     const masked = grad((t: Tensor) => t.mul(t.greater(0).to("f64")).sum())(x);
     expect(masked.toArray()).toEqual((x.toArray() as number[]).map((v) => (v > 0 ? 1 : 0)));
+  });
+
+  it("of determinants are cofactors, also where a matrix has no inverse", () => {
+    const matrices = tensor(
+      [
+        [
+          [1, 2, 3],
+          [2, 4, 6],
+          [1, 0, 1],
+        ],
+        [
+          [0, 0, 0],
+          [0, 2, 1],
+          [0, 1, 3],
+        ],
+        [
+          [1, 1, 1],
+          [1, 1, 1],
+          [1, 1, 1],
+        ],
+        [
+          [2, 0, 1],
+          [1, 3, 2],
+          [1, 1, 4],
+        ],
+      ],
+      { dtype: "f64" },
+    );
+    expect(gradcheck((a: Tensor) => linalg.det(a), [matrices])).toBeLessThan(1e-6);
+    expect(grad((a: Tensor) => linalg.det(a))(zeros([1, 1])).toArray()).toEqual([[1]]);
+    expect(() => grad((a: Tensor) => linalg.slogdet(a).logabsdet)(matrices.slice(0))).toThrow(
+      "slogdet: the matrix is singular",
+    );
+  });
+
+  it("of the largest and the smallest go to every NaN, where one is the value", () => {
+    const x = tensor([
+      [NaN, 1, NaN],
+      [3, 5, 5],
+    ]);
+    for (const name of ["max", "min"] as const) {
+      const g = grad((t: Tensor) => t[name]({ axis: 1 }).sum())(x).toArray();
+      expect(g).toEqual([[0.5, 0, 0.5], name === "max" ? [0, 0.5, 0.5] : [1, 0, 0]]);
+    }
+    expect(grad((t: Tensor) => t.max())(tensor([NaN, 1])).toArray()).toEqual([1, 0]);
+    // Short lines of many, which are taken place by place.
+    const many = zeros([5000, 3]);
+    many.slice(7).assign(x.slice(0));
+    const g = grad((t: Tensor) => t.max({ axis: 1 }).sum())(many);
+    expect(g.slice(7).toArray()).toEqual([0.5, 0, 0.5]);
+    expect(g.slice(8).toArray()).toEqual(
+      many
+        .slice(8)
+        .add(1 / 3)
+        .toArray(),
+    );
+    const pooled = grad((t: Tensor) => maxPool2d(t, 2).sum())(
+      tensor([
+        [
+          [
+            [NaN, 1],
+            [2, 3],
+          ],
+        ],
+      ]),
+    );
+    expect(pooled.toArray()).toEqual([
+      [
+        [
+          [1, 0],
+          [0, 0],
+        ],
+      ],
+    ]);
   });
 
   it("of nothing are nothing", () => {

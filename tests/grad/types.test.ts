@@ -42,3 +42,17 @@ it("products with Jacobians and Hessians have the types of what they move", () =
   }>();
   expectTypeOf(treeMap((t: Tensor) => t.mul(2), params)).toEqualTypeOf<Params>();
 });
+
+it("losses are floats: what they hold is a number", () => {
+  const [x, classes] = [ones([2, 3]), ones([2], { dtype: "i32" })];
+  const { value } = valueAndGrad((logits: Tensor) => nn.crossEntropy(logits, classes))(x);
+  expectTypeOf(value.item()).toEqualTypeOf<number>();
+  for (const loss of [
+    nn.mse(x, x),
+    nn.l1(x, x),
+    nn.huber(x, x),
+    nn.nll(x, classes),
+    nn.binaryCrossEntropy(x, x),
+  ])
+    expectTypeOf(loss.item()).toEqualTypeOf<number>();
+});

@@ -136,6 +136,9 @@ describe("optimisers", () => {
     second.restore({ steps: first.steps, state: first.state });
     run(q, second, 6);
     expect(q).toEqual(p);
+    for (const none of [null, undefined, Number.NaN, {}, { state: null }])
+      for (const o of [nn.adam(q), nn.sgd(q, { lr: 1 })])
+        expect(() => o.restore(none as never)).toThrow(/what is restored is .*\n.*steps, state/);
   });
 });
 
@@ -323,7 +326,8 @@ describe("fit", () => {
       progress,
       plot: true,
     });
-    expect(memory().tensors).toBe(before);
+    // What others left behind may have gone meanwhile.
+    expect(memory().tensors).toBeLessThanOrEqual(before);
     expect([steps, stopped]).toEqual([120, false]);
     expect(losses.at(-1)).toBeLessThan(1e-4);
     expect(params.w.item()).toBeCloseTo(2, 2);

@@ -83,7 +83,8 @@ describe("training", () => {
     await nn.fit({ ...run, epochs: 5, progress: false });
     const before = memory().tensors;
     const { losses } = await nn.fit({ ...run, epochs: 120, progress: false });
-    expect(memory().tensors).toBe(before);
+    // What others left behind may have gone meanwhile.
+    expect(memory().tensors).toBeLessThanOrEqual(before);
     expect(losses.at(-1)).toBeLessThan(0.1);
     expect(scope(() => nn.accuracy(model(params, samples.x), samples.y))).toBeGreaterThan(0.95);
   });
@@ -140,6 +141,11 @@ describe("training", () => {
 
   it("checkNumbers looks at the way back too", () => {
     const loss = (x: Tensor) => x.sqrt().sum();
-    expect(() => nn.checkNumbers(() => valueAndGrad(loss)(tensor([1, 0])))).toThrow(/NaN or infinite/);
+    expect(() =>
+      nn.checkNumbers(() => valueAndGrad(loss)(tensor([1, 0]))),
+    ).toThrowErrorMatchingInlineSnapshot(`
+      [TensorError: checkNumbers: sqrt of f32 [2] and f32 [2], in the gradient of sqrt, made 1 of 2 elements NaN or infinite; the first is Infinity at [1].
+        Its operands were finite. Look for a division by 0, a logarithm of 0, an exponential that is too large.]
+    `);
   });
 });

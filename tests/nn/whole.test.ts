@@ -29,6 +29,28 @@ describe("layerNorm", () => {
   });
 });
 
+describe("linear", () => {
+  const loss = (x: Tensor, weight: Tensor, bias: Tensor) => nn.linear({ weight, bias }, x).sin().sum();
+
+  it("has the derivatives of differences, twice, of any layout", () => {
+    gradcheck(loss, [f64(3, 4), f64(2, 4), f64(2)], { order: 2 });
+    gradcheck(loss, [f64(4, 3).T, f64(8, 4).slice("::-4"), f64(4).slice("::2")], { order: 2 });
+    gradcheck(loss, [f64(2, 3, 4), f64(2, 4), f64(2)], { order: 2 });
+    gradcheck((x: Tensor, weight: Tensor) => nn.linear({ weight }, x).exp().sum(), [f64(3, 4), f64(2, 4)]);
+    gradcheck(
+      (x: Tensor) =>
+        nn
+          .linear({ weight: x, bias: x.slice(0) }, x)
+          .sin()
+          .sum(),
+      [f64(3, 3)],
+    );
+    // A bias of one number, and one of another dtype, are added as they are anywhere else.
+    gradcheck(loss, [f64(3, 4), f64(2, 4), f64(1)], { order: 2 });
+    expect(nn.linear({ weight: f64(2, 4), bias: f64(2).to("f32") }, f64(3, 4)).dtype).toBe("f64");
+  });
+});
+
 describe("crossEntropy", () => {
   const classes = tensor([2, 0, 1], { dtype: "i32" });
 
@@ -38,16 +60,17 @@ describe("crossEntropy", () => {
     gradcheck(loss, [f64(3, 4)], { order: 2 });
     gradcheck(loss, [f64(4, 3).T], { order: 2 });
     gradcheck((x: Tensor) => nn.crossEntropy(x, classes), [f64(3, 4)], { order: 2 });
+    gradcheck((x: Tensor) => nn.crossEntropy(x, classes, { reduction: "sum" }), [f64(3, 4)], { order: 2 });
   });
 
   it("refuses a class that has no score, and so does nll", () => {
     expect(() => nn.crossEntropy(f64(3, 2), classes)).toThrowErrorMatchingInlineSnapshot(`
       [TensorError: crossEntropy: a class is not among the 2 that have scores.
-        Classes are whole numbers from 0 to 1.]
+        Use whole numbers from 0 to 1.]
     `);
     expect(() => nn.nll(f64(3, 2), classes)).toThrowErrorMatchingInlineSnapshot(`
       [TensorError: nll: a class is not among the 2 that have scores.
-        Classes are whole numbers from 0 to 1.]
+        Use whole numbers from 0 to 1.]
     `);
     expect(() => nn.crossEntropy(f64(1, 2), tensor([-1], { dtype: "i32" }))).toThrow("not among the 2");
   });
