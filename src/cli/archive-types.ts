@@ -77,11 +77,12 @@ export interface Files {
   save(path: string, tensors: readonly Lazy[], from: Pick<Archive, "format" | "meta">): Promise<void>;
   /** Writes u8 [height, width, 3] as PNG. */
   savePicture(path: string, picture: Tensor): Promise<void>;
-  /** The path as a file that is written block by block; null where its format cannot be. */
-  target?(
+  /** The path as a file that `fill` writes block by block: it is there when all is; null where its format cannot be. */
+  target?<R>(
     path: string,
     from: Pick<Archive, "format" | "meta">,
     isSeveral: boolean,
     settings: ChunkSettings,
-  ): Promise<Target | null>;
+    fill: (target: Target) => Promise<R>,
+  ): Promise<R> | null;
 }

@@ -16,7 +16,8 @@ export interface Parsed {
   readonly words: readonly string[];
   flag(name: string): boolean;
   text(name: string): string | undefined;
-  number(name: string): number | undefined;
+  /** Refused below `least`. */
+  number(name: string, least?: number): number | undefined;
   list(name: string): readonly string[];
 }
 
@@ -54,12 +55,13 @@ export function parseArgs(args: readonly string[], flags: Readonly<Record<string
     flag: (name) => values.has(name),
     text: last,
     list: (name) => values.get(name) ?? [],
-    number: (name) => {
+    number: (name, least = Number.NEGATIVE_INFINITY) => {
       const value = last(name);
       if (value === undefined) return undefined;
       const number = Number(value);
       if (value.trim() === "" || !Number.isFinite(number))
         throw new Usage(`--${name} is ${JSON.stringify(value)}, not a number.`);
+      if (number < least) throw new Usage(`--${name} is ${number}: write a number from ${least}.`);
       return number;
     },
   };

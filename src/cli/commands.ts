@@ -127,7 +127,10 @@ function failed(name: string, error: unknown, host: Host): number {
   }
   const message = error instanceof TensorError || error instanceof Error ? error.message : String(error);
   // Some messages begin with the name of the command already, and options are flags here.
-  const said = message.replace(`${name}: `, "").replace("{ followSymlinks: true }", "--links");
+  const said = message
+    .replace(`${name}: `, "")
+    .replace("{ followSymlinks: true }", "--links")
+    .replace(", or read its bytes with raw.", ".");
   host.err(`strided ${name}: ${plainLines(said)}\n`);
   return 1;
 }

@@ -26,7 +26,15 @@ export async function withArchive<R>(
 
 export const nameOf = (path: string): string => (path === "-" ? "standard input" : plainText(path));
 
+/** The tensors that --only and --except leave. They leave one at least, where there are any. */
 export function chosen(entries: readonly Entry[], args: Parsed): readonly Entry[] {
+  const found = fitting(entries, args);
+  if (found.length > 0 || entries.length === 0) return found;
+  throw new Usage(`no tensor is chosen. ${namesOf(entries)}`);
+}
+
+/** The same, where there may be none. */
+export function fitting(entries: readonly Entry[], args: Parsed): readonly Entry[] {
   const [taken, left] = [args.list("only"), args.list("except")];
   const fits = (globs: readonly string[], name: string) => globs.some((glob) => matches(glob, name));
   return entries.filter(({ name }) => (taken.length === 0 || fits(taken, name)) && !fits(left, name));
@@ -44,10 +52,12 @@ export function entryOf(
     return { entry: entries[0], rest: words };
   if (entries.length === 0) throw new Usage("the file has no tensors.");
   if (words.length === 0) throw new Usage(`which of the ${entries.length} tensors? ${namesOf(entries)}`);
-  const fitting = entries.filter(({ name }) => matches(words[0], name));
-  if (fitting.length === 1) return { entry: fitting[0], rest: words.slice(1) };
+  const found = entries.filter(({ name }) => matches(words[0], name));
+  if (found.length === 1) return { entry: found[0], rest: words.slice(1) };
   throw new Usage(
-    `there is no tensor ${JSON.stringify(words[0])}. ${namesOf(fitting.length > 0 ? fitting : entries)}`,
+    found.length === 0
+      ? `there is no tensor ${JSON.stringify(words[0])}. ${namesOf(entries)}`
+      : `${JSON.stringify(words[0])} fits ${found.length} tensors, and one is meant. ${namesOf(found)}`,
   );
 }
 
@@ -123,10 +133,13 @@ export const typeOf = ({ dtype, type }: Entry): string => dtype ?? plainText(typ
 export const readAs = ({ dtype, decoded }: Entry): DType | null => dtype ?? decoded ?? null;
 
 export const tensors = (n: number): string => `${n} ${n === 1 ? "tensor" : "tensors"}`;
-export const shortOr = (x: number | null): string => (x === null ? "" : short(x));
+export const shortOr = (x: number | bigint | null): string => (x === null ? "" : short(Number(x)));
 
-export function dtypeOf(name: string | undefined): DType | undefined {
+/** `more`: names that the command knows besides, for the message. */
+export function dtypeOf(name: string | undefined, more: readonly string[] = []): DType | undefined {
   if (name === undefined || (dtypeNames as readonly string[]).includes(name))
     return name as DType | undefined;
-  throw new Usage(`there is no dtype ${JSON.stringify(name)}: use one of ${dtypeNames.join(" ")}.`);
+  throw new Usage(
+    `there is no dtype ${JSON.stringify(name)}: use one of ${[...dtypeNames, ...more].join(" ")}.`,
+  );
 }

@@ -8,18 +8,21 @@ import * as csv from "../io/csv.ts";
 import * as gguf from "../io/gguf.ts";
 import { Streamed } from "../io/into-heap.ts";
 import * as npy from "../io/npy.ts";
-import { open, save } from "../io/open.ts";
+import { checkEnding, open, save } from "../io/open.ts";
 import * as parquet from "../io/parquet.ts";
 import * as png from "../io/png.ts";
 import * as safetensors from "../io/safetensors.ts";
 import { toFile } from "../io/target.ts";
+import * as wav from "../io/wav.ts";
+import { madeAside } from "../io/zarr-aside.ts";
 import * as zarr from "../io/zarr-group.ts";
 import { readGguf } from "../quantised/gguf.ts";
 import { isQuantised, type Quantised } from "../quantised/quantised.ts";
 import { blockTypeOf } from "../quantised/types.ts";
 import type { Tensor } from "../tensor.ts";
 import type { SliceItem } from "../view/slice.ts";
-import type { Archive, Entry, Files, Lazy } from "./archive-types.ts";
+import type { Archive, ChunkSettings, Entry, Files, Lazy } from "./archive-types.ts";
+import { given } from "./command.ts";
 
 /** Formats that take a tensor piece by piece, so that it need not fit in memory. */
 const inPieces = /\.(npy|npz|safetensors|gguf|wav|arrow|arrows|feather|ipc|parquet|ppm|pgm|pam|pnm)$/i;
@@ -34,32 +37,54 @@ export const files: Files = {
   async save(path, tensors, from) {
     const ending = path.toLowerCase();
     if (/\.(csv|tsv)$/.test(ending)) return saveTable(path, tensors);
+    checkEnding("save", path);
+    if (ending.endsWith(".index.json")) return save(path, byName(tensors, tensors.map(streamed)));
     if (!inPieces.test(path)) return saveWhole(path, tensors);
     if (ending.endsWith(".gguf")) return saveGguf(path, tensors, from);
     const lazy = tensors.map(streamed);
     const named = byName(tensors, lazy);
     if (ending.endsWith(".npy")) return npy.save(path, only(path, lazy));
+    if (ending.endsWith(".wav")) return wav.save(path, only(path, lazy), rateOf(from));
     if (ending.endsWith(".safetensors")) return safetensors.save(path, named, { meta: textsOf(from.meta) });
     if (/\.(arrow|arrows|feather|ipc)$/.test(ending)) return arrow.save(path, named);
     if (ending.endsWith(".parquet")) return parquet.save(path, named);
     return ending.endsWith(".npz") ? save(path, named) : save(path, only(path, lazy));
   },
   savePicture: (path, picture) => png.save(path, picture),
-  async target(path, from, isSeveral, { version, overwrite, ...settings }) {
+  target(path, from, isSeveral, { version, overwrite, chunks, shards, compressor }, fill) {
     if (!/\.zarr[/\\]?$/i.test(path)) return null;
-    const common = { ...(version === undefined ? {} : { version }), overwrite };
+    const common = { ...given({ version }), overwrite };
     const about = from.format === "zarr" ? from.meta.attributes : undefined;
     const attributes = about === undefined ? {} : { attributes: about as Readonly<Record<string, unknown>> };
-    if (isSeveral) await zarr.createGroup(path, { ...common, ...attributes });
-    return {
-      async add(name, dtype, shape) {
-        const more = name === null ? { ...attributes, ...common } : { ...common, path: name };
-        const array = await zarr.create(path, { ...settings, ...more, dtype, shape });
-        return { chunks: array.shards ?? array.chunks, write: (slice, t) => array.write(slice, t) };
-      },
-    };
+    const opened = zarr.readSource("convert", path, given({ version }));
+    return madeAside("convert", opened, overwrite, async (store) => {
+      if (isSeveral) await zarr.createGroup(store, { ...common, ...attributes });
+      return fill({
+        async add(name, dtype, shape) {
+          const more = name === null ? { ...attributes, ...common } : { ...common, path: name };
+          const sizes = given({ ...fitted(shape, chunks, shards), compressor });
+          const array = await zarr.create(store, { ...sizes, ...more, dtype, shape });
+          return { chunks: array.shards ?? array.chunks, write: (slice, t) => array.write(slice, t) };
+        },
+      });
+    });
   },
 };
+
+/** Sizes of chunks and shards that reach no further than the tensor does: all of a chunk is written. */
+function fitted(
+  shape: readonly number[],
+  chunks: readonly number[] | undefined,
+  shards: readonly number[] | undefined,
+): Pick<ChunkSettings, "chunks" | "shards"> {
+  // Numbers that do not fit a tensor's axes are refused by who makes it.
+  const cut = (sizes: readonly number[] | undefined, to: readonly number[]) =>
+    sizes?.length === to.length ? sizes.map((n, d) => Math.min(n, to[d])) : sizes;
+  const axes = shape.map((n) => Math.max(n, 1));
+  const made = cut(chunks, axes);
+  const whole = axes.map((n, d) => (made === undefined ? n : Math.ceil(n / made[d]) * made[d]));
+  return given({ chunks: made, shards: cut(shards, whole) });
+}
 
 /** What is written never looks at more of a tensor than this; the types of writers ask for one that is here. */
 const streamed = (t: Lazy): Tensor =>
@@ -148,6 +173,12 @@ function withBlocks(archive: OpenArchive): Archive {
   };
 }
 
+/** Frames a second, where the file that is converted says them: a sound, or one that was made of a sound. */
+function rateOf({ meta }: Pick<Archive, "meta">): { sampleRate?: number } {
+  const sampleRate = Number(meta.sampleRate);
+  return Number.isInteger(sampleRate) && sampleRate > 0 ? { sampleRate } : {};
+}
+
 /** What a format of texts can hold of the metadata. */
 function textsOf(meta: Archive["meta"]): Record<string, string> {
   const texts: Record<string, string> = Object.create(null);
@@ -173,7 +204,8 @@ function isText(bytes: Uint8Array): boolean {
 /** A table as its columns where they have names, as one matrix where they have not; columns of texts are listed. */
 async function openTable(source: string | Uint8Array): Promise<Archive> {
   const { table, texts } = await csv.loadTable(source, undefined, true);
-  const { data, names } = table;
+  const { data } = table;
+  const names = table.names && distinct(table.names);
   const entry = (name: string, shape: readonly number[], dtype: DType | null): Entry => ({
     name,
     type: "text",
@@ -181,7 +213,7 @@ async function openTable(source: string | Uint8Array): Promise<Archive> {
     shape,
     bytes: dtype === null ? 0 : shape.reduce((a, b) => a * b, 8),
   });
-  const isNamed = names !== null && new Set(names).size === names.length;
+  const isNamed = names !== null;
   const entries = isNamed
     ? names.map((name, i) => entry(name, [data.shape[0]], texts.has(i) ? null : data.dtype))
     : [entry("table", data.shape, texts.size > 0 ? null : data.dtype)];
@@ -200,6 +232,18 @@ async function openTable(source: string | Uint8Array): Promise<Archive> {
       data.dispose();
     },
   };
+}
+
+/** Names of columns, each of them once: a second "a" is "a.1", as pandas calls it. */
+function distinct(names: readonly string[]): string[] {
+  const taken = new Set(names);
+  const seen = new Set<string>();
+  return names.map((name) => {
+    let own = name;
+    for (let k = 1; seen.has(own) || (own !== name && taken.has(own)); k++) own = `${name}.${k}`;
+    seen.add(own);
+    return own;
+  });
 }
 
 /** One matrix or vector as it is; several vectors of one length as columns with their names. */

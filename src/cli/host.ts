@@ -18,7 +18,9 @@ export interface Host {
   /** All of standard input. */
   stdin(): Promise<Uint8Array>;
   exists(path: string): boolean;
-  write(path: string, text: string): void;
+  write(path: string, text: string): void | Promise<void>;
+  /** What `write` puts into a file of this name, to standard output. */
+  pipe(name: string, write: (path: string) => Promise<void>): Promise<void>;
   /** A signal for whoever wants to end in order when the user says stop; from then on that is all that stop does. */
   interrupted?(): AbortSignal;
 }

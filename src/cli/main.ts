@@ -1,8 +1,11 @@
 #!/usr/bin/env node
 /** The command line in Node: standard streams and files for the commands. */
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { createReadStream, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { toFile } from "../io/target.ts";
 import { terminalOf } from "../plot/terminal.ts";
 import { run } from "./commands.ts";
 import { files } from "./files.ts";
@@ -52,16 +55,17 @@ const host: Host = {
   files,
   stdin: readAll,
   exists: existsSync,
-  // Under another name first: a file is there wholly or not at all.
-  write(path, text) {
-    const aside = `${path}.${process.pid}.tmp`;
-    writeFileSync(aside, text, { flag: "wx" });
-    try {
-      renameSync(aside, path);
-    } catch (error) {
-      rmSync(aside, { force: true });
-      throw error;
-    }
+  write: (path, text) =>
+    toFile("plot", path, { pieces: () => [new TextEncoder().encode(text)], release() {} }),
+  // A file first: what fails writes nothing, and formats may be written in any order.
+  async pipe(name, write) {
+    const folder = mkdtempSync(join(tmpdir(), "strided-"));
+    // Also where whoever reads has had enough.
+    process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+    const path = join(folder, name);
+    await write(path);
+    for await (const piece of createReadStream(path))
+      if (!process.stdout.write(piece)) await once(process.stdout, "drain");
   },
   interrupted,
 };

@@ -7,9 +7,9 @@ import type { Tensor } from "../tensor.ts";
 
 export interface Statistics {
   readonly count: number;
-  /** Of the finite elements; null where there is none. */
-  readonly min: number | null;
-  readonly max: number | null;
+  /** Of the finite elements; null where there is none. Whole numbers that no number holds are bigints. */
+  readonly min: Value | null;
+  readonly max: Value | null;
   readonly mean: number | null;
   readonly std: number | null;
   readonly zeros: number;
@@ -32,8 +32,15 @@ export function statisticsOf(t: Tensor): Statistics {
       Number.isFinite(x) ? (x - mean) * (x - mean) : 0) as unknown as (x: number) => number;
     const far = mapReduce([t], squared, { with: { mean }, compute: "f64", dtype: "f64" }).item();
     const std = Math.sqrt(Number(far) / finite);
-    return { ...parts, min: range.low, max: range.high, mean, std };
+    const [min, max] = dtypes[t.dtype].big ? [t.min(), t.max()].map(exactOf) : [range.low, range.high];
+    return { ...parts, min, max, mean, std };
   });
+}
+
+/** A whole number of 64 bits, as a number where one holds it. */
+function exactOf(t: Tensor): Value {
+  const [n] = t.toTypedArray() as BigInt64Array;
+  return Number.isSafeInteger(Number(n)) ? Number(n) : n;
 }
 
 /** Of all elements of two parts: means and deviations are joined as Chan, Golub and LeVeque do it. */
@@ -51,8 +58,8 @@ export function joinStatistics(a: Statistics, b: Statistics): Statistics {
   const squares = n * (a.std as number) ** 2 + m * (b.std as number) ** 2 + (far * far * n * m) / (n + m);
   return {
     ...counts,
-    min: Math.min(a.min as number, b.min as number),
-    max: Math.max(a.max as number, b.max as number),
+    min: (a.min as Value) < (b.min as Value) ? a.min : b.min,
+    max: (a.max as Value) > (b.max as Value) ? a.max : b.max,
     mean: a.mean + (far * m) / (n + m),
     std: Math.sqrt(squares / (n + m)),
   };
@@ -85,7 +92,7 @@ export interface Difference {
   readonly beyond: number;
   /** The largest distance; NaN where a number stands beside NaN. */
   readonly maxError: number;
-  /** The most floats that lie between two partners, null where they are no floats of one dtype. */
+  /** The most floats that lie between two partners: NaN as the distance is, null where they are no floats of one dtype. */
   readonly maxUlp: number | null;
   /** Index of the element with the largest distance, or of the first that differs. */
   readonly at: readonly number[] | null;
@@ -97,36 +104,36 @@ export interface Tolerance {
   readonly atol: number;
 }
 
-/** Two tensors of one shape, element by element. Dtypes that differ meet in f64. */
+/** Two tensors of one shape, element by element: numbers are compared as what they are, whatever the two dtypes. */
 export function differenceOf(a: Tensor, b: Tensor, { rtol, atol }: Tolerance): Difference {
-  return scope(() => {
-    const dtype: DType = a.dtype === b.dtype ? a.dtype : "f64";
-    const [x, y] = [cellsOf(a.to(dtype)), cellsOf(b.to(dtype))];
-    // Floats of two dtypes have no steps in common.
-    const ulps = a.dtype === b.dtype && isFloat(dtype) ? ulpOf(dtype) : null;
-    let [different, beyond, maxError, maxUlp, place] = [0, 0, 0, 0, -1];
-    for (let i = 0; i < x.length; i++) {
-      const p = x.at(i);
-      const q = y.at(i);
-      if (p === q || (Number.isNaN(p) && Number.isNaN(q))) continue;
-      different++;
-      const error = distance(p, q);
-      const within = !Number.isNaN(error) && error <= atol + rtol * Math.abs(Number(q));
-      if (!within) beyond++;
-      if (ulps !== null && !Number.isNaN(error)) maxUlp = Math.max(maxUlp, ulps(p as number, q as number));
-      const isWorse = place < 0 || (Number.isNaN(error) ? !Number.isNaN(maxError) : error > maxError);
-      if (isWorse) [maxError, place] = [error, i];
-    }
-    const at = place < 0 ? null : indexAt(place, a.shape);
-    return {
-      different,
-      beyond,
-      maxError,
-      maxUlp: ulps === null ? null : maxUlp,
-      at,
-      values: at === null ? null : [String(a.get(...at)), String(b.get(...at))],
-    };
-  });
+  const [x, y] = [cellsOf(a), cellsOf(b)];
+  // Floats of two dtypes have no steps in common.
+  const ulps = a.dtype === b.dtype && isFloat(a.dtype) ? ulpOf(a.dtype) : null;
+  let [different, beyond, maxError, maxUlp, place] = [0, 0, 0, 0, -1];
+  for (let i = 0; i < x.length; i++) {
+    const p = x.at(i);
+    const q = y.at(i);
+    if (p === q || isSame(p, q)) continue;
+    different++;
+    const distance = distanceOf(p, q);
+    // No tolerance reaches from a number to an infinity.
+    const within = isNumber(p) && isNumber(q) && distance <= atol + rtol * Math.abs(Number(q));
+    if (!within) beyond++;
+    const error = Number(distance);
+    if (ulps !== null)
+      maxUlp = Math.max(maxUlp, Number.isNaN(error) ? Number.NaN : ulps(p as number, q as number));
+    const isWorse = place < 0 || (Number.isNaN(error) ? !Number.isNaN(maxError) : error > maxError);
+    if (isWorse) [maxError, place] = [error, i];
+  }
+  const isFound = place >= 0;
+  return {
+    different,
+    beyond,
+    maxError,
+    maxUlp: ulps === null ? null : maxUlp,
+    at: isFound ? indexAt(place, a.shape) : null,
+    values: isFound ? [shown(a, x.at(place)), shown(b, y.at(place))] : null,
+  };
 }
 
 /** Of two parts of the same tensors; the second begins at an index of the whole. */
@@ -145,10 +152,23 @@ export function joinDifferences(a: Difference, b: Difference, at: readonly numbe
   };
 }
 
-const distance = (p: Value, q: Value): number => {
-  if (typeof p === "bigint" && typeof q === "bigint") return Number(p > q ? p - q : q - p);
-  return p === q ? 0 : Math.abs((p as number) - (q as number));
-};
+/** JavaScript compares whole numbers of 64 bits and floats as the numbers that they are. NaN is the same as NaN. */
+const isSame = (p: Value, q: Value): boolean => !(p < q || p > q) && Number.isNaN(p) === Number.isNaN(q);
+
+const shown = ({ dtype }: Tensor, p: Value): string => String(dtype === "bool" ? p !== 0 : p);
+
+/** Neither NaN nor infinite. */
+const isNumber = (p: Value): boolean => typeof p === "bigint" || Number.isFinite(p);
+
+const isWhole = (p: Value): boolean => typeof p === "bigint" || Number.isInteger(p);
+
+/** |p - q|, exact where one has 64 bits and both are whole. */
+function distanceOf(p: Value, q: Value): Value {
+  if ((typeof p === "number" && typeof q === "number") || !isWhole(p) || !isWhole(q))
+    return Math.abs(Number(p) - Number(q));
+  const far = BigInt(p) - BigInt(q);
+  return far < 0n ? -far : far;
+}
 
 interface Cells {
   readonly length: number;

@@ -38,7 +38,8 @@ export interface NodeFiles {
   realpath(path: string): Promise<string>;
   lstat(path: string): Promise<Stats>;
   stat(path: string): Promise<Stats>;
-  mkdir(path: string, options?: { readonly recursive: boolean }): Promise<unknown>;
+  /** With `recursive` it gives the first folder that was not there. */
+  mkdir(path: string, options?: { readonly recursive: boolean }): Promise<string | undefined>;
   readdir(path: string, options: { readonly withFileTypes: true }): Promise<readonly FolderEntry[]>;
   rename(from: string, to: string): Promise<void>;
   rm(path: string, options: { readonly force: boolean; readonly recursive?: boolean }): Promise<void>;

@@ -204,18 +204,7 @@ export async function save(
   options?: ReadOptions,
 ): Promise<void> {
   const name = readPath("save", path);
-  const format = formats.find(
-    (f) => f.save !== undefined && f.endings.some((e) => name.toLowerCase().endsWith(e)),
-  );
-  if (format?.save === undefined) {
-    const known = formats.filter((f) => f.save !== undefined).flatMap((f) => f.endings);
-    return fail(
-      "value",
-      "save",
-      `no format is written to ${quoted(name)}.`,
-      `Endings are ${known.join(", ")}.`,
-    );
-  }
+  const format = checkEnding("save", name);
   const isOne = isTensor(what) || Streamed.is(what);
   if (format.holds !== "both" && isOne !== (format.holds === "one")) {
     fail(
@@ -226,4 +215,19 @@ export async function save(
     );
   }
   return format.save(name, what as never, options);
+}
+
+/** The format that a name ends in, if it is written. */
+export function checkEnding(operation: string, name: string): Format & Required<Pick<Format, "save">> {
+  const written = formats.filter((f): f is Format & Required<Pick<Format, "save">> => f.save !== undefined);
+  const format = written.find((f) => f.endings.some((e) => name.toLowerCase().endsWith(e)));
+  return (
+    format ??
+    fail(
+      "value",
+      operation,
+      `no format is written to ${quoted(name)}.`,
+      `Endings are ${written.flatMap((f) => f.endings).join(", ")}.`,
+    )
+  );
 }

@@ -3,7 +3,7 @@
  * bits than 8 are stretched to 8; interlaced ones are read too. What the header promises is held against the file before
  * memory is taken, and unpacking stops where the promise ends.
  */
-import { type DType, dtypes } from "../dtype.ts";
+import { type DType, dtypes, isFloat } from "../dtype.ts";
 import { fail } from "../errors.ts";
 import { readOptions } from "../ops/arguments.ts";
 import type { Tensor } from "../tensor.ts";
@@ -502,7 +502,7 @@ function writing(operation: string, t: Tensor): Writing {
   const held = hold(operation, t);
   const { shape, dtype } = held;
   const [height, width, channels = 1] = shape;
-  const isKnown = dtype === "u8" || dtype === "u16";
+  const isKnown = dtype === "u8" || dtype === "u16" || dtype === "bool";
   const isPicture =
     (shape.length === 2 || shape.length === 3) && channels >= 1 && channels <= 4 && height > 0 && width > 0;
   if (!isKnown || !isPicture || Math.max(height, width) >= 2 ** 31) {
@@ -511,7 +511,7 @@ function writing(operation: string, t: Tensor): Writing {
       isKnown ? "shape" : "dtype",
       operation,
       isKnown ? `shape [${shape.join(", ")}] is no picture.` : `PNG has no ${dtype}.`,
-      "Give u8 or u16 of shape [height, width] or [height, width, channels], with 1 to 4 channels and a pixel at least.",
+      `Give u8, u16 or bool of shape [height, width] or [height, width, channels], with 1 to 4 channels and a pixel at least.${isFloat(dtype) ? '\nOf floats from 0 to 1: t.mul(255).round().to("u8").' : ""}`,
     );
   }
   const header = new Uint8Array(13);
@@ -559,6 +559,7 @@ function* filteredRows(held: Held, height: number, width: number, channels: numb
     for (let k = 0; k < n; k++) {
       const row = held.at((i + k) * length, length).slice();
       if (itemBytes === 2) swapBytes(row, 2);
+      if (held.dtype === "bool") for (let j = 0; j < length; j++) row[j] = row[j] === 0 ? 0 : 255;
       const filter = bestFilter(row, above, step, tries);
       out[k * (length + 1)] = filter;
       out.set(filter === 0 ? row : tries[filter], k * (length + 1) + 1);
@@ -597,7 +598,7 @@ function bestFilter(row: Uint8Array, above: Uint8Array, step: number, tries: rea
 }
 
 /**
- * The bytes of a PNG picture.
+ * The bytes of a PNG picture. A bool is black or white.
  *
  * @param t a tensor of any layout
  * @param options `signal`

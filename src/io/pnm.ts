@@ -1,5 +1,5 @@
 /** Pictures without compression: PBM, PGM and PPM, in bytes and in text, and PAM with any number of channels. */
-import { type DType, dtypes } from "../dtype.ts";
+import { type DType, dtypes, isFloat } from "../dtype.ts";
 import { fail } from "../errors.ts";
 import { readOptions } from "../ops/arguments.ts";
 import type { Tensor } from "../tensor.ts";
@@ -80,15 +80,21 @@ export async function openInput(
 
 const isBlank = (c: number) => c === 32 || (c >= 9 && c <= 13);
 
+/** Behind blanks and comments, which go on to the end of their line. */
+function pastBlanks(b: Uint8Array, from: number): number {
+  let at = from;
+  for (;;) {
+    while (isBlank(b[at])) at++;
+    if (b[at] !== 35) return at;
+    while (at < b.length && b[at] !== 10) at++;
+  }
+}
+
 function readPlain(b: Uint8Array, bad: (fact: string) => never): Header {
   const kind = b[1] - 0x30;
   let at = 2;
   const next = (what: string): number => {
-    for (;;) {
-      while (isBlank(b[at])) at++;
-      if (b[at] !== 35) break;
-      while (at < b.length && b[at] !== 10) at++;
-    }
+    at = pastBlanks(b, at);
     const start = at;
     while (b[at] >= 48 && b[at] < 58) at++;
     const text = String.fromCharCode(...b.subarray(start, Math.min(at, start + 20)));
@@ -151,9 +157,57 @@ function itemOf(operation: string, input: Input, header: Header): Item {
     return { ...item, decode: (reader) => fromText(file, header, dtype, reader, input.size, bytes) };
   }
   const packed = kind === 4 ? Math.ceil(width / 8) * height : bytes;
-  if (packed !== room) bad(`${text} takes ${packed} bytes, ${room} follow the header.`);
+  if (packed !== room) {
+    const more = packed < room ? "; one picture a file is read" : "";
+    bad(`${text} takes ${packed} bytes, ${room} follow the header${more}.`);
+  }
   if (kind === 4) return { ...item, decode: (reader) => fromBits(header, reader) };
+  if (most !== fullOf(dtype))
+    return { ...item, decode: (reader) => fromBytes(file, header, dtype, reader, bytes) };
   return { ...item, swap: true };
+}
+
+/** What white is in a dtype. */
+const fullOf = (dtype: DType): number => (dtype === "u16" ? 65535 : 255);
+
+/** For each sample what it becomes, so that the largest is white: the nearest whole number, halves to even. */
+function levelsOf(most: number, dtype: DType): Uint16Array {
+  return Uint16Array.from({ length: most + 1 }, (_, x) => {
+    const y = (x / most) * fullOf(dtype);
+    const low = Math.floor(y);
+    const rest = y - low;
+    return rest > 0.5 || (rest === 0.5 && low % 2 === 1) ? low + 1 : low;
+  });
+}
+
+/** Samples of another range than the dtype's. */
+async function fromBytes(
+  file: string,
+  { from, most }: Header,
+  dtype: DType,
+  reader: Reader,
+  bytes: number,
+): Promise<Place> {
+  const b = await reader.bytes(from, bytes);
+  const isWide = dtype === "u16";
+  const levels = levelsOf(most, dtype);
+  const place = takePlace("pnm.read", dtype, bytes);
+  const all = place.at(0, bytes);
+  const out = isWide ? new Uint16Array(all.buffer, all.byteOffset, bytes / 2) : all;
+  for (let i = 0; i < out.length; i++) {
+    const x = isWide ? (b[2 * i] << 8) | b[2 * i + 1] : b[i];
+    if (x > most) {
+      place.release();
+      failFile(
+        "pnm.read",
+        file,
+        NAME,
+        `pixel ${i} at byte ${from + (isWide ? 2 * i : i)} is ${x}; ${most} is the most.`,
+      );
+    }
+    out[i] = levels[x];
+  }
+  return place;
 }
 
 /** Eight pixels a byte, the first in the highest bit, each row a whole number of bytes; 1 is black, which is false. */
@@ -180,13 +234,14 @@ async function fromText(
   const b = await reader.bytes(from, size - from);
   const { bytes: itemBytes } = dtypes[dtype];
   const count = bytes / itemBytes;
+  const levels = levelsOf(most, dtype);
   const place = takePlace("pnm.read", dtype, bytes);
   try {
     const all = place.at(0, bytes);
     const out = itemBytes === 2 ? new Uint16Array(all.buffer, all.byteOffset, count) : all;
     let p = 0;
     for (let i = 0; i < count; i++) {
-      while (isBlank(b[p])) p++;
+      p = pastBlanks(b, p);
       const start = p;
       let x = 0;
       while (b[p] >= 48 && b[p] < 58 && x <= most) {
@@ -195,7 +250,7 @@ async function fromText(
         if (kind === 1) break;
       }
       if (p === start || x > most) bad(`pixel ${i} at byte ${from + start} is no number up to ${most}.`);
-      out[i] = kind === 1 ? 1 - x : x;
+      out[i] = kind === 1 ? 1 - x : levels[x];
     }
     return place;
   } catch (error) {
@@ -211,7 +266,8 @@ export interface LoadOptions extends SourceOptions {
 }
 
 /**
- * The pixels of a picture: u8, u16 where it has more than 256 values, bool for bitmaps (true is white).
+ * The pixels of a picture: u8, u16 where it has more than 256 values, bool for bitmaps (true is white). White is 255 or 65535,
+ * whatever the file calls it: a sample is its share of `meta.maxval`.
  *
  *     const photo = await pnm.load("photo.ppm"); // u8 [height, width, 3]
  *
@@ -238,17 +294,17 @@ function writing(operation: string, t: Tensor): Writing {
   const held = hold(operation, t);
   const { shape, dtype, bytes } = held;
   const [height, width, channels = 1] = shape;
-  const known = dtype === "u8" || dtype === "u16";
+  const known = dtype === "u8" || dtype === "u16" || dtype === "bool";
   if (!known || shape.length < 2 || shape.length > 3 || channels < 1 || channels > 4) {
     held.release();
     fail(
       known ? "shape" : "dtype",
       operation,
       known ? `shape [${shape.join(", ")}] is no picture.` : `PNM has no ${dtype}.`,
-      "Give u8 or u16 of shape [height, width] or [height, width, channels], with 1 to 4 channels.",
+      `Give u8, u16 or bool of shape [height, width] or [height, width, channels], with 1 to 4 channels.${isFloat(dtype) ? '\nOf floats from 0 to 1: t.mul(255).round().to("u8").' : ""}`,
     );
   }
-  const most = dtype === "u8" ? 255 : 65535;
+  const most = fullOf(dtype);
   const isPlain = shape.length === 2 || channels === 3;
   const text = isPlain
     ? `P${channels === 3 ? 6 : 5}\n${width} ${height}\n${most}\n`
@@ -260,6 +316,7 @@ function writing(operation: string, t: Tensor): Writing {
       yield head;
       for await (const piece of piecesOf(held)) {
         if (dtype === "u8") yield piece;
+        else if (dtype === "bool") yield piece.map((x) => (x === 0 ? 0 : 255));
         else {
           const turned = piece.slice();
           swapBytes(turned, 2);
@@ -272,7 +329,7 @@ function writing(operation: string, t: Tensor): Writing {
 }
 
 /**
- * The bytes of a picture: PGM, PPM, or PAM for other numbers of channels.
+ * The bytes of a picture: PGM, PPM, or PAM for other numbers of channels. A bool is black or white.
  *
  * @param t a tensor of any layout
  * @param options `signal`

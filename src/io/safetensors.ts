@@ -27,7 +27,7 @@ import {
   type SourceOptions,
   sourceNames,
 } from "./source.ts";
-import { piecesOf, readPath, toBytes, toFile, type Writing } from "./target.ts";
+import { type FileAside, fileAside, piecesOf, readPath, toBytes, toFile, type Writing } from "./target.ts";
 import { readTensors } from "./tensors.ts";
 
 /** As the format's own implementation allows. */
@@ -315,7 +315,7 @@ export interface SaveOptions extends ReadOptions {
 export interface SaveFileOptions extends SaveOptions {
   /**
    * Writes several files of about so many bytes and an index that names them. The path is the index's and ends in
-   * ".index.json".
+   * ".index.json"; default for such a path: 5 GB.
    */
   readonly shardBytes?: number;
 }
@@ -431,10 +431,14 @@ export async function save(
   ]);
   checkSignal(operation, signal);
   const texts = readTexts(operation, meta);
-  if (shardBytes === undefined)
+  const isIndex = readPath(operation, path).endsWith(".index.json");
+  if (shardBytes === undefined && !isIndex)
     return toFile(operation, path, writing(holdAll(operation, tensors), texts), signal);
-  return saveShards(operation, path, tensors, shardBytes, texts, signal);
+  return saveShards(operation, path, tensors, shardBytes ?? USUAL_SHARD, texts, signal);
 }
+
+/** Bytes of a shard that nobody chose. */
+const USUAL_SHARD = 5e9;
 
 async function saveShards(
   operation: string,
@@ -459,6 +463,7 @@ async function saveShards(
   }
   const parts = holdAll(operation, tensors);
   const left = new Set(parts);
+  const asides: FileAside[] = [];
   try {
     const shards: Part[][] = [[]];
     let bytes = 0;
@@ -482,13 +487,17 @@ async function saveShards(
         weightMap.push([part.name, name]);
         left.delete(part);
       }
-      await toFile(operation, beside, writing(shard, meta), signal);
+      asides.push(await fileAside(operation, beside, writing(shard, meta), signal));
     }
     const total = parts.reduce((sum, { held }) => sum + held.bytes, 0);
     const map = weightMap.map(([name, file]) => `${JSON.stringify(name)}:${JSON.stringify(file)}`).join(",");
-    // The index last: where it is, the shards are.
     const index = new TextEncoder().encode(`{"metadata":{"total_size":${total}},"weight_map":{${map}}}\n`);
-    await toFile(operation, text, { pieces: () => [index], release() {} }, signal);
+    asides.push(await fileAside(operation, text, { pieces: () => [index], release() {} }, signal));
+    // All of them are complete; the index last: where it is, the shards are.
+    for (const aside of asides) await aside.put();
+  } catch (error) {
+    for (const aside of asides) await aside.drop();
+    throw error;
   } finally {
     for (const { held } of left) held.release();
   }

@@ -4,7 +4,7 @@
  */
 import { describe, fail, unreachable } from "../errors.ts";
 import { type Held, PIECE } from "./into-heap.ts";
-import { quoted } from "./names.ts";
+import { failFile, quoted } from "./names.ts";
 import { type NodeFiles, type NodeModules, nodeModules } from "./node.ts";
 import { failSystem, isReal } from "./source.ts";
 
@@ -71,18 +71,45 @@ export async function toFile(
   writing: Writing,
   signal?: AbortSignal,
 ): Promise<void> {
+  const aside = await fileAside(operation, target, writing, signal);
+  await aside.put();
+}
+
+/** A file that is complete, under another name. One of the two functions ends it. */
+export interface FileAside {
+  /** Gives it its name. */
+  put(): Promise<void>;
+  /** Removes it, if it has not got its name. */
+  drop(): Promise<void>;
+}
+
+/** Another name in the same folder. */
+export function temporaryOf(full: string, { path }: NodeModules): string {
+  const salt = Array.from(crypto.getRandomValues(new Uint8Array(6)), (x) => x.toString(16).padStart(2, "0"));
+  return path.join(path.dirname(full), `.${path.basename(full).slice(0, 100)}.${salt.join("")}.tmp`);
+}
+
+/** Writes a file that is to get its name later. */
+export async function fileAside(
+  operation: string,
+  target: string | URL,
+  writing: Writing,
+  signal?: AbortSignal,
+): Promise<FileAside> {
   try {
-    const { fs, path, url } = nodeModules(operation);
+    const modules = nodeModules(operation);
+    const { fs, path, url } = modules;
     const full = pathOf(operation, target, url);
     const name = quoted(full);
-    const salt = Array.from(crypto.getRandomValues(new Uint8Array(6)), (x) =>
-      x.toString(16).padStart(2, "0"),
-    );
-    const base = path.basename(full).slice(0, 100);
-    const temporary = path.join(path.dirname(full), `.${base}.${salt.join("")}.tmp`);
+    const temporary = temporaryOf(full, modules);
+    const drop = () => fs.rm(temporary, { force: true }).catch(() => {});
     signal?.throwIfAborted();
     // "wx": never a file, or a link, that somebody else has put there.
-    const handle = await fs.open(temporary, "wx").catch((error) => failSystem(operation, name, error));
+    const handle = await fs.open(temporary, "wx").catch((error: { readonly code?: unknown }) => {
+      if (error.code !== "ENOENT") return failSystem(operation, name, error);
+      const folder = quoted(path.dirname(full));
+      return failFile(operation, name, null, `there is no folder ${folder}.`, "Make it first.");
+    });
     try {
       try {
         for await (const piece of writing.pieces()) {
@@ -96,13 +123,21 @@ export async function toFile(
         await handle.close();
       }
       signal?.throwIfAborted();
-      await fs.rename(temporary, full);
     } catch (error) {
-      await fs.rm(temporary, { force: true }).catch(() => {});
+      await drop();
       signal?.throwIfAborted();
       failSystem(operation, name, error);
     }
-    await flushFolder(fs, path.dirname(full));
+    return {
+      async put() {
+        await fs.rename(temporary, full).catch(async (error) => {
+          await drop();
+          failSystem(operation, name, error);
+        });
+        await flushFolder(fs, path.dirname(full));
+      },
+      drop,
+    };
   } finally {
     writing.release();
   }

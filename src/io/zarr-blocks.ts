@@ -74,8 +74,9 @@ export function* runsOf({ start, step, count }: Pick, size: number): Iterable<Ru
 
 /** Every combination of one run an axis, the last axis turning fastest. */
 export function* blocksOf(picks: readonly Pick[], chunks: readonly number[]): Iterable<readonly Run[]> {
+  // Before the runs of the other axes are listed: these may be of any length.
+  if (picks.some(({ count }) => count === 0)) return;
   const runs = picks.map((pick, d) => [...runsOf(pick, chunks[d])]);
-  if (runs.some((axis) => axis.length === 0)) return;
   const at = runs.map(() => 0);
   for (;;) {
     yield runs.map((axis, d) => axis[at[d]]);

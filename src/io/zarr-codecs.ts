@@ -3,7 +3,7 @@
  * known beforehand, in both directions: what unpacks to more than its chunk is stopped, not kept. Codecs of optional
  * packages are imported when they are first used.
  */
-import { fail } from "../errors.ts";
+import { fail, written } from "../errors.ts";
 import { crc32c, hex } from "./crc32.ts";
 import { unshared } from "./json.ts";
 import { nodeZlib } from "./node.ts";
@@ -360,7 +360,7 @@ async function loadCodec(name: string, config: Config, loaders: Loaders): Promis
 const levelOf = (config: Config, otherwise: number, refuse: Bad): number => {
   const level = config.get("level") ?? otherwise;
   if (Number.isInteger(level) && (level as number) >= -1 && (level as number) <= 9) return level as number;
-  return refuse(`the level ${String(level).slice(0, 40)} of a codec is none of 0 … 9.`);
+  return refuse(`the level ${written(level).slice(0, 40)} of a codec is none of 0 … 9.`);
 };
 
 const table: Readonly<Record<string, (config: Config, loaders: Loaders, refuse: Bad) => Packer>> = {

@@ -7,7 +7,7 @@ import { checkFlag, readOptions } from "../ops/arguments.ts";
 import { quoted } from "./names.ts";
 import { type NodeModules, nodeModules } from "./node.ts";
 import { failSystem } from "./source.ts";
-import { flushFolder, readPath } from "./target.ts";
+import { flushFolder, readPath, temporaryOf } from "./target.ts";
 import { failAt, type Shelf, storeOf, type ZarrRange, type ZarrStore } from "./zarr-store.ts";
 
 /** How a folder is written and read. */
@@ -45,7 +45,7 @@ export function folderStore(path: string | URL, options?: FolderStoreOptions): Z
   );
 }
 
-/** What a key is called until it is complete; listings leave such names out. */
+/** What a key, or a folder of keys, is called until it is complete; listings leave such names out. */
 const temporary = /^\..*\.[0-9a-f]{12}\.tmp$/;
 
 /** Removes from a folder, and from those in it, what was never completed: only when nobody writes there any more. */
@@ -53,8 +53,8 @@ export async function removeTemporaries(operation: string, path: string): Promis
   const { fs, path: paths } = nodeModules(operation);
   for (const entry of await fs.readdir(path, { withFileTypes: true }).catch(() => [])) {
     const full = paths.join(path, entry.name);
-    if (entry.isDirectory()) await removeTemporaries(operation, full);
-    else if (entry.isFile() && temporary.test(entry.name)) await fs.rm(full, { force: true });
+    if (temporary.test(entry.name)) await fs.rm(full, { force: true, recursive: true });
+    else if (entry.isDirectory()) await removeTemporaries(operation, full);
   }
 }
 /** Folders that are known to be none but folders: beyond this they are looked at again. */
@@ -66,12 +66,22 @@ const isMissing = (error: unknown): boolean => ["ENOENT", "ENOTDIR"].includes(co
 export function folderShelf(
   operation: string,
   path: string | URL,
-  { flush, followSymlinks }: Required<FolderStoreOptions>,
+  options: Required<FolderStoreOptions>,
 ): Shelf {
   const modules = nodeModules(operation);
-  const { fs, path: paths } = modules;
   const root = rootOf(operation, path, modules);
-  const name = quoted(root);
+  return shelfAt(modules, root, quoted(root), options);
+}
+
+/** A folder under the name that messages have for it. */
+function shelfAt(
+  modules: NodeModules,
+  root: string,
+  name: string,
+  options: Required<FolderStoreOptions>,
+): Shelf {
+  const { flush, followSymlinks } = options;
+  const { fs, path: paths } = modules;
   const { O_RDONLY, O_NONBLOCK = 0, O_NOFOLLOW = 0 } = fs.constants;
   const flags = O_RDONLY | O_NONBLOCK | (followSymlinks ? 0 : O_NOFOLLOW);
   const pathTo = (parts: readonly string[]) => paths.join(root, ...parts);
@@ -98,7 +108,10 @@ export function folderShelf(
     make: boolean,
   ): Promise<boolean> => {
     if (make && !known.has("")) {
-      await fs.mkdir(root, { recursive: true }).catch((error) => failed(op, key, error));
+      await fs.mkdir(root, { recursive: true }).catch((error) => {
+        if (codeOf(error) !== "EEXIST") failed(op, key, error);
+        failAt(op, name, key, "it is a file, not a folder.", "Give another path, or remove the file.");
+      });
       known.add("");
     }
     for (let n = 1; n <= parts.length; n++) {
@@ -169,6 +182,7 @@ export function folderShelf(
 
   const shelf: Shelf = {
     name,
+    hint: "A folder is read as one of Zarr; of other files, open one.",
     get: (op, key, { range, most, signal }) =>
       withFile(op, key, signal, async (file, size) => {
         const [from, length] = placeOf(range, size);
@@ -190,10 +204,7 @@ export function folderShelf(
     async set(op, key, bytes, signal) {
       const parts = key.split("/");
       const full = pathTo(parts);
-      const salt = Array.from(crypto.getRandomValues(new Uint8Array(6)), (x) =>
-        x.toString(16).padStart(2, "0"),
-      );
-      const aside = pathTo([...parts.slice(0, -1), `.${parts.at(-1)!.slice(0, 100)}.${salt.join("")}.tmp`]);
+      const aside = temporaryOf(full, modules);
       const opened = async (): Promise<Awaited<ReturnType<typeof fs.open>>> => {
         await checkFolders(op, key, parts.slice(0, -1), true);
         // "wx": never a file, or a link, that somebody else has put there.
@@ -225,6 +236,7 @@ export function folderShelf(
       if (flush) await flushFolder(fs, paths.dirname(full));
     },
     has: async (op, key, signal) => (await withFile(op, key, signal, async () => true)) === true,
+    place: root,
     async list(op, folder, signal) {
       signal?.throwIfAborted();
       const parts = folder === "" ? [] : folder.split("/");
@@ -234,8 +246,9 @@ export function folderShelf(
         for (const entry of await fs.readdir(pathTo(parts), { withFileTypes: true })) {
           // Links are neither, unless they may be followed: then opening says what they are.
           const isFolder = entry.isDirectory() || (followSymlinks && !entry.isFile());
+          if (temporary.test(entry.name)) continue;
           if (isFolder) names.push(`${entry.name}/`);
-          else if (entry.isFile() && !temporary.test(entry.name)) names.push(entry.name);
+          else if (entry.isFile()) names.push(entry.name);
         }
         return names;
       } catch (error) {
@@ -263,6 +276,42 @@ export function folderShelf(
         failed(op, folder, error);
       }
       known.clear();
+    },
+    async aside(op, path) {
+      const parts = path === "" ? [] : path.split("/");
+      await checkFolders(op, path, parts.slice(0, -1), false);
+      // Where a link leads, if it is one that may be followed: the link stays as it is.
+      const target = await fs.realpath(pathTo(parts)).catch(() => pathTo(parts));
+      const folder = paths.dirname(target);
+      const [beside, before] = [temporaryOf(target, modules), temporaryOf(target, modules)];
+      const made = await fs.mkdir(folder, { recursive: true }).catch((error) => failed(op, path, error));
+      return {
+        shelf: shelfAt(modules, beside, name, options),
+        async put(replaces) {
+          const swap = async () => {
+            if (replaces) await fs.rename(target, before);
+            // Of a folder that stays only an empty one.
+            else await fs.rmdir(target).catch(() => {});
+            await fs.rename(paths.join(beside, ...parts), target).catch(async (error) => {
+              if (replaces) await fs.rename(before, target);
+              throw error;
+            });
+          };
+          await swap().catch((error) => failSystem(op, name, error));
+          known.clear();
+          if (flush) await flushFolder(fs, folder);
+          for (const left of [before, beside])
+            await fs
+              .rm(left, { force: true, recursive: true })
+              .catch((error) => failSystem(op, quoted(left), error));
+        },
+        async drop() {
+          await fs.rm(beside, { force: true, recursive: true });
+          // The folders above that are there for its sake.
+          for (let at = folder; made !== undefined && at.length >= made.length; at = paths.dirname(at))
+            await fs.rmdir(at).catch(() => {});
+        },
+      };
     },
     takesHeap: true,
   };

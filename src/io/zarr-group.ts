@@ -122,6 +122,10 @@ function shelfFrom(
   );
 }
 
+/** Where a source lies, where that can be told: see `Shelf.place`. */
+export const placeOf = (operation: string, source: ZarrSource): string | undefined =>
+  shelfFrom(operation, source, {}, false).place;
+
 function readPathOption(operation: string, path: unknown): string {
   if (path === undefined || path === "" || path === "/") return "";
   if (typeof path !== "string")
@@ -304,11 +308,8 @@ async function nodeAt(operation: string, opened: Opened, path: string): Promise<
       return { kind: "group", version: 2, key: below(path, ".zgroup"), json: group, attributes, known };
     }
   }
-  return fail(
-    "file",
-    operation,
-    `${shelf.name}: nothing of Zarr lies at ${quoted(path)}: neither zarr.json nor .zarray nor .zgroup is there.`,
-  );
+  const fact = `nothing of Zarr lies at ${quoted(path)}: neither zarr.json nor .zarray nor .zgroup is there.`;
+  return fail("file", operation, `${shelf.name}: ${fact}`, path === "" ? shelf.hint : undefined);
 }
 
 function nodeV3(operation: string, opened: Opened, key: string, json: JsonMap): Node {
@@ -600,7 +601,10 @@ export interface ZarrCreateOptions extends ZarrOpenOptions {
   readonly keys?: "default" | "v2";
   /** Default 3. */
   readonly version?: 2 | 3;
-  /** Replaces an array or group that is there, with all that is in it. Default false: it is an error. */
+  /**
+   * Replaces an array or group that is there, with all that is in it: `create` before it makes the new one, `save` when all is
+   * written. Default false: it is an error.
+   */
   readonly overwrite?: boolean;
 }
 
@@ -709,21 +713,26 @@ function writerOf(operation: string, { set, name }: Shelf): Setter {
 
 const metadataNames = ["zarr.json", ".zarray", ".zgroup"];
 
-/** Makes sure that nothing lies at a path, or removes it. */
-async function clear(operation: string, opened: Opened, overwrite: boolean): Promise<void> {
+/** Does something lie at a path? Throws where it may not be overwritten. */
+export async function isTaken(operation: string, opened: Opened, overwrite: boolean): Promise<boolean> {
   const { shelf, path, signal } = opened;
   const there = await Promise.all(
     metadataNames.map((name) => shelf.has(operation, below(path, name), signal)),
   );
-  if (!there.includes(true)) return;
-  if (!overwrite) {
-    fail(
-      "value",
-      operation,
-      `${shelf.name}: at ${quoted(path)} lies something already.`,
-      "Give another { path }, or { overwrite: true }.",
-    );
-  }
+  if (!there.includes(true)) return false;
+  if (overwrite) return true;
+  return fail(
+    "value",
+    operation,
+    `${shelf.name}: at ${quoted(path)} lies something already.`,
+    "Give another { path }, or { overwrite: true }.",
+  );
+}
+
+/** Makes sure that nothing lies at a path, or removes it. */
+async function clear(operation: string, opened: Opened, overwrite: boolean): Promise<void> {
+  if (!(await isTaken(operation, opened, overwrite))) return;
+  const { shelf, path, signal } = opened;
   if (shelf.empty !== undefined) return shelf.empty(operation, path, signal);
   const { list: names, remove } = shelf;
   if (names === null || remove === null) {
@@ -742,10 +751,26 @@ async function clear(operation: string, opened: Opened, overwrite: boolean): Pro
   await empty(path, 0);
 }
 
-/** Groups above a path, where there are none. */
-async function makeGroups(operation: string, opened: Opened, version: 2 | 3, path: string): Promise<void> {
-  if (path === "") return;
-  const parts = path.split("/");
+/** Makes groups above a path, where there are none. */
+export async function makeGroups(
+  operation: string,
+  opened: Opened,
+  version: 2 | 3,
+  path: string,
+): Promise<void> {
+  for (const above of await groupsMissing(operation, opened, version, path))
+    await writeGroup(operation, opened, version, above, new JsonText("{}"));
+}
+
+/** The groups above a path that are not there; throws where something else is. */
+export async function groupsMissing(
+  operation: string,
+  opened: Opened,
+  version: 2 | 3,
+  path: string,
+): Promise<readonly string[]> {
+  const missing: string[] = [];
+  const parts = path === "" ? [] : path.split("/");
   for (let n = 0; n < parts.length; n++) {
     const above = parts.slice(0, n).join("/");
     const { shelf, signal } = opened;
@@ -765,8 +790,9 @@ async function makeGroups(operation: string, opened: Opened, version: 2 | 3, pat
         `Use { version: ${other} }.`,
       );
     }
-    if (!v3 && !v2) await writeGroup(operation, opened, version, above, new JsonText("{}"));
+    if (!v3 && !v2) missing.push(above);
   }
+  return missing;
 }
 
 const isGroup = async (operation: string, opened: Opened, path: string): Promise<boolean> =>

@@ -52,6 +52,7 @@ export function httpShelf(
   };
   const shelf: Shelf = {
     name,
+    place: base.origin + base.pathname,
     async get(op, key, { range, most, signal }) {
       const title = `${name}, key ${quoted(key)}`;
       if (range !== undefined && "length" in range && range.length === 0) return new Uint8Array();

@@ -50,11 +50,15 @@ export interface ZarrStore {
 export interface Shelf {
   /** As messages call it. */
   readonly name: string;
+  /** What to do where nothing of Zarr lies in it. */
+  readonly hint?: string;
   get(operation: string, key: string, options: ZarrGetOptions): Promise<Uint8Array | null>;
   readonly set:
     | ((operation: string, key: string, bytes: Uint8Array, signal: AbortSignal | undefined) => Promise<void>)
     | null;
   readonly has: (operation: string, key: string, signal: AbortSignal | undefined) => Promise<boolean>;
+  /** Where its keys lie, where that can be told: a folder's path, or an address. Equal places are one store. */
+  readonly place?: string;
   readonly list:
     | ((operation: string, folder: string, signal: AbortSignal | undefined) => Promise<readonly string[]>)
     | null;
@@ -77,6 +81,17 @@ export interface Shelf {
   ) => Promise<boolean>;
   /** `set` reads its bytes before it settles and keeps none: they may lie in the heap. */
   readonly takesHeap: boolean;
+  /** A shelf of the same keys for what is to lie at a path once it is complete; without it nothing can be written aside. */
+  readonly aside?: (operation: string, path: string) => Promise<Aside>;
+}
+
+/** What is written beside its place. One of the two functions ends it. */
+export interface Aside {
+  readonly shelf: Shelf;
+  /** Puts it in its place; with `replaces` what lies there goes. */
+  put(replaces: boolean): Promise<void>;
+  /** Removes it. */
+  drop(): Promise<void>;
 }
 
 /** Throws what is wrong with what lies under a key: which store, which key, the fact, and what can be done. */
@@ -199,6 +214,20 @@ function shelfOfMap(map: Map<string, Uint8Array>): Shelf {
     },
     async remove(_, key) {
       Reflect.apply(Map.prototype.delete, map, [key]);
+    },
+    async aside(_, path) {
+      const own = new Map<string, Uint8Array>();
+      const isBelow = (key: unknown) =>
+        typeof key === "string" && (path === "" || key.startsWith(`${path}/`));
+      return {
+        shelf: shelfOfMap(own),
+        async put() {
+          for (const key of [...(Reflect.apply(keys, map, []) as Iterable<unknown>)])
+            if (isBelow(key)) Reflect.apply(Map.prototype.delete, map, [key]);
+          for (const [key, bytes] of own) if (isBelow(key)) Reflect.apply(set, map, [key, bytes]);
+        },
+        async drop() {},
+      };
     },
     takesHeap: true,
   };

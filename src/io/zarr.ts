@@ -1,12 +1,13 @@
 /** Zarr as every other format: an archive of its arrays, tensors loaded and saved by name. */
 import { dtypes } from "../dtype.ts";
-import { describe, fail } from "../errors.ts";
+import { fail } from "../errors.ts";
 import { readOptions } from "../ops/arguments.ts";
 import { isTensor, live, type Tensor } from "../tensor.ts";
 import { sizeOf } from "../view/layout.ts";
 import type { SliceItem } from "../view/slice.ts";
 import { type Archive, makeArchive, readAll, readNames, type Taken } from "./archive.ts";
 import { readTensors } from "./tensors.ts";
+import { madeAside } from "./zarr-aside.ts";
 import {
   arraysAt,
   create,
@@ -17,6 +18,7 @@ import {
   type ZarrOpenOptions,
   type ZarrSource,
 } from "./zarr-group.ts";
+import { below } from "./zarr-keys.ts";
 
 /** What the one array of a store is called. */
 const NAME = "array";
@@ -91,7 +93,7 @@ export async function load(source: ZarrSource, options?: LoadOptions): Promise<R
 export interface SaveOptions extends Omit<ZarrCreateOptions, "shape" | "dtype"> {}
 
 /**
- * Writes a tensor, or several by name, as arrays of a store.
+ * Writes a tensor, or several by name, as arrays of a store: in a folder or in memory wholly, or not at all.
  *
  *     await zarr.save("out.zarr", x, { chunks: [256, 256], compressor: "gzip" });
  *     await zarr.save("both.zarr", { x, y });
@@ -122,14 +124,16 @@ export async function save(
     ...(followSymlinks !== undefined && { followSymlinks }),
   };
   const about = { ...(attributes && { attributes }), ...(overwrite !== undefined && { overwrite }) };
-  const one = async (t: Tensor, at: string, more: object) => {
+  const one = async (store: ZarrSource, t: Tensor, at: string, more: object) => {
     const { dtype, frame } = live(operation, t);
-    const array = await create(source, { ...rest, ...target, ...more, path: at, dtype, shape: frame.shape });
+    const array = await create(store, { ...rest, ...target, ...more, path: at, dtype, shape: frame.shape });
     await array.write(null, t, signal === undefined ? undefined : { signal });
   };
-  if (isTensor(what)) return one(what, path, about);
-  if (typeof path !== "string") fail("value", operation, `path is ${describe(path)}.`, 'Write "group".');
-  const tensors = readTensors(operation, what);
-  await createGroup(source, { ...target, ...about, path });
-  for (const [name, t] of tensors) await one(t, path === "" ? name : `${path}/${name}`, {});
+  const tensors = isTensor(what) ? null : readTensors(operation, what);
+  const opened = readSource(operation, source, { ...target, path });
+  return madeAside(operation, opened, overwrite === true, async (store) => {
+    if (tensors === null) return one(store, what as Tensor, opened.path, about);
+    await createGroup(store, { ...target, ...about, path: opened.path });
+    for (const [name, t] of tensors) await one(store, t, below(opened.path, name), {});
+  });
 }

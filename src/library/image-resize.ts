@@ -100,8 +100,9 @@ export function resize(t: Tensor, size: readonly [number, number], options: Resi
       `Give [height, width], whole numbers from 1 to ${MOST_PIXELS}.`,
     );
   }
-  if (dtypes[dtype].big || dtype === "bool") {
-    fail("dtype", op, `not defined on ${dtype}.`, 'Convert it first: t.to("f32").');
+  if (method !== "nearest" && (dtypes[dtype].big || dtype === "bool")) {
+    const remedy = 'Convert it first: t.to("f32"), or take pixels as they are: { method: "nearest" }.';
+    fail("dtype", op, `${method} is not defined on ${dtype}.`, remedy);
   }
   const first = shape.length === 4 ? 1 : 0;
   return scoped(op, () => {

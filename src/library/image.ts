@@ -128,13 +128,16 @@ function pictureOf(op: string, given: unknown, options: FromRGBAOptions): Pictur
     return fail(
       "value",
       op,
-      `expected bytes, got ${kind === null ? describe(data) : `a typed array of ${kind}`}.`,
+      `expected bytes, got ${kind === null ? describe(data ?? given) : `a typed array of ${kind}`}.`,
       "Give ImageData, a Uint8ClampedArray or a Uint8Array of RGBA.",
     );
   }
   const { buffer, byteOffset, byteLength } = arrayFacts(data);
   if (width === undefined) fail("value", op, "the width is missing.", "Say it: { width: 640 }.");
   const rows = height ?? (width > 0 ? byteLength / 4 / width : 0);
+  if (height === undefined && Number.isInteger(width) && width > 0 && !Number.isInteger(rows)) {
+    fail("shape", op, `${byteLength} bytes are no rows of ${width} pixels.`, "A pixel of RGBA has 4 bytes.");
+  }
   if (typeof width !== "number" || typeof rows !== "number" || width * rows * 4 !== byteLength) {
     fail(
       "shape",

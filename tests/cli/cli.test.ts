@@ -115,6 +115,7 @@ async function runWith(
     write: (path, text) => {
       written[path] = text;
     },
+    pipe: (name, write) => write(name),
     ...more,
   };
   const code = await run(args, host);
@@ -262,6 +263,16 @@ describe("show", () => {
     expect((await runWith(long, ["show", "l.npy"])).out).toContain("…");
     expect((await runWith(long, ["show", "l.npy", "--all"])).out).not.toContain("…");
   });
+
+  it("a pattern that fits several names says which", async () => {
+    const { code, err } = await only("show", "m.st", "*e*");
+    expect([code, err]).toEqual([
+      2,
+      expect.stringContaining(
+        '"*e*" fits 4 tensors, and one is meant. There are embed.weight, layer.bias, empty, q:packed.',
+      ),
+    ]);
+  });
 });
 
 describe("stats", () => {
@@ -277,6 +288,19 @@ describe("stats", () => {
     `);
     const [one] = JSON.parse((await only("stats", "x.npy", "x", "--json")).out);
     expect(one.statistics).toMatchObject({ count: 12, min: 0, max: 11, mean: 5.5, zeros: 1 });
+  });
+
+  it("the ends of whole numbers of 64 bits are exact in JSON, as those of show are", async () => {
+    const big = 2n ** 63n - 1n;
+    const long = {
+      "l.npy": { tensors: { l: () => tensor([-big, 5n, big]) } },
+      "u.npy": { tensors: { u: () => tensor([2n, 5n, 2n ** 53n - 1n], { dtype: "u64" }) } },
+    };
+    const of = async (name: string) =>
+      JSON.parse((await runWith(long, ["stats", name, "--json"])).out)[0].statistics;
+    expect(await of("l.npy")).toMatchObject({ min: String(-big), max: String(big) });
+    expect(await of("u.npy")).toMatchObject({ min: 2, max: 2 ** 53 - 1 });
+    expect((await runWith(long, ["info", "l.npy", "--stats"])).out).toContain("9.223e18");
   });
 });
 
@@ -377,8 +401,61 @@ describe("diff", () => {
       expect(of([5e-324], [-5e-324], "f64")).toBe(2);
       expect(of([0], [-0], "f32")).toBe(0);
       const nan = differenceOf(tensor([NaN, 1]), tensor([1, 1]), { rtol: 1, atol: 1 });
-      expect(nan).toMatchObject({ different: 1, beyond: 1, maxError: NaN, at: [0] });
+      expect(nan).toMatchObject({ different: 1, beyond: 1, maxError: NaN, maxUlp: NaN, at: [0] });
     });
+  });
+
+  it("no tolerance reaches from a number to infinity or NaN", async () => {
+    const over = {
+      "a.npy": { tensors: { x: () => tensor([1, 70000, -1e6, Infinity]) } },
+      "b.npy": { tensors: { x: () => tensor([1, 70000, -1e6, Infinity], { dtype: "f16" }) } },
+      "n.npy": { tensors: { x: () => tensor([1, NaN, -1e6, Infinity]) } },
+    };
+    const { code, out } = await runWith(over, ["diff", "a.npy", "b.npy", "--rtol", "1e-3"]);
+    expect([code, out]).toEqual([
+      1,
+      expect.stringContaining("2 of 4 differ, max error inf, at [1]: 70000 and Infinity"),
+    ]);
+    const missing = await runWith(over, ["diff", "a.npy", "n.npy", "--rtol", "1e-3"]);
+    expect(missing.out).toContain("NaN beside a number, at [1]: 70000 and NaN\n");
+  });
+
+  it("whole numbers are compared as they are, whatever their dtypes", () => {
+    const [a, b] = [2n ** 53n + 1n, 2n ** 62n + 1n];
+    const of = (x: Tensor, y: Tensor, atol = 0) => {
+      const { different, beyond, maxError, values } = differenceOf(x, y, { rtol: 0, atol });
+      return [different, beyond, maxError, values];
+    };
+    scope(() => {
+      const u64 = (n: bigint) => tensor([n], { dtype: "u64" });
+      const f64 = (n: number) => tensor([n], { dtype: "f64" });
+      expect(of(tensor([a]), f64(2 ** 53))).toEqual([1, 1, 1, [`${a}`, `${2 ** 53}`]]);
+      expect(of(tensor([b]), u64(b - 1n))).toEqual([1, 1, 1, [`${b}`, `${b - 1n}`]]);
+      expect(of(tensor([b]), u64(b))).toEqual([0, 0, 0, null]);
+      expect(of(tensor([b]), tensor([b - 3n]), 3)).toEqual([1, 0, 3, [`${b}`, `${b - 3n}`]]);
+      expect(of(tensor([b]), tensor([b - 3n]), 2.5)).toEqual([1, 1, 3, [`${b}`, `${b - 3n}`]]);
+      expect(of(tensor([-b]), u64(b))).toEqual([1, 1, 2 ** 63, [`${-b}`, `${b}`]]);
+      expect(of(tensor([5n]), f64(5.5), 0.5)).toEqual([1, 0, 0.5, ["5", "5.5"]]);
+      expect(of(tensor([b]), f64(Infinity), 1)).toEqual([1, 1, Infinity, [`${b}`, "Infinity"]]);
+      expect(of(tensor([true]), tensor([0], { dtype: "u8" }))).toEqual([1, 1, 1, ["true", "0"]]);
+      expect(of(tensor([-0]), tensor([0], { dtype: "i32" }))).toEqual([0, 0, 0, null]);
+    });
+  });
+
+  it("a name that no tensor has is a mistake, not a file without a difference", async () => {
+    for (const args of [
+      ["diff", "a.npz", "c.npz", "--only", "TYPO"],
+      ["stats", "a.npz", "--only", "q*"],
+      ["info", "a.npz", "--except", "*"],
+    ]) {
+      const { code, err } = await runWith(pair, args);
+      expect([code, err]).toEqual([2, expect.stringContaining("no tensor is chosen. There are a, b, c, d")]);
+    }
+    expect((await runWith(pair, ["diff", "a.npz", "b.npz", "--only", "e"])).out).toContain(
+      "only in the second",
+    );
+    const none = { "n.npz": { tensors: {} } };
+    expect((await runWith(none, ["diff", "n.npz", "n.npz"])).code).toBe(0);
   });
 });
 
@@ -395,7 +472,7 @@ describe("convert", () => {
       "--only",
       "ids",
     );
-    expect([code, out]).toEqual([0, "m.st → out.st: 2 tensors\n"]);
+    expect([code, out]).toEqual([0, "m.st → out.st: 2 tensors, 1 of them as f16\n"]);
     const { tensors, meta } = saved["out.st"] as {
       tensors: Record<string, { dtype: string }>;
       meta: unknown;
@@ -404,6 +481,28 @@ describe("convert", () => {
     expect(meta).toBe(model.meta);
     const all = await only("convert", "m.st", "out.st", "--dtype=f32", "--all", "--only=ids", "--json");
     expect(JSON.parse(all.out).entries).toEqual([{ name: "ids", dtype: "f32", shape: [3] }]);
+  });
+
+  it("a dtype that would change nothing is refused", async () => {
+    const mixed = {
+      "f.npz": { tensors: { f: () => arange(3), m: () => tensor([true, false]) } },
+      "i.npy": { tensors: { i: () => tensor([1n]) } },
+    };
+    const said = async (...args: string[]) => {
+      const { code, out, err } = await runWith(mixed, ["convert", ...args]);
+      return `${code} ${out}${err.split("\n")[0]}`;
+    };
+    expect(await said("f.npz", "o.npz", "--dtype", "u8", "--only", "f")).toBe(
+      "2 strided convert: --dtype u8 would change nothing: f is f32, and of floats it makes whole numbers with --all only.",
+    );
+    expect(await said("i.npy", "o.npz", "--dtype", "f16")).toContain(
+      "i is i64, and of whole numbers it makes floats with --all only.",
+    );
+    expect(await said("f.npz", "o.npz", "--dtype", "u8")).toBe(
+      "0 f.npz → o.npz: 2 tensors, 1 of them as u8\n",
+    );
+    expect(await said("f.npz", "o.npz", "--dtype", "u8", "--all")).toBe("0 f.npz → o.npz: 2 tensors\n");
+    expect(await said("f.npz", "o.npz", "--dtype", "f32", "--only", "f")).toBe("0 f.npz → o.npz: 1 tensor\n");
   });
 
   it("names of tensors are names, whatever they are", async () => {
@@ -469,7 +568,14 @@ describe("plot", () => {
     ]);
     expect((await only("plot", "x.npy", "--out", "p.jpg")).code).toBe(2);
     expect((await only("plot", "x.npy", "--out", "there.svg")).code).toBe(2);
-    expect((await only("plot", "x.npy", "--kind", "pie")).code).toBe(1);
+    for (const [flag, value, said] of [
+      ["--kind", "pie", '--kind is "pie".\n  Use one of line'],
+      ["--width", "0", "--width is 0.\n  Use a whole number"],
+      ["--color", "pink", '--color is "pink".'],
+    ]) {
+      const { code: wrong, err } = await only("plot", "x.npy", flag, value);
+      expect([wrong, err]).toEqual([2, expect.stringContaining(`strided plot: ${said}`)]);
+    }
   });
 });
 
@@ -576,7 +682,9 @@ describe("every command", () => {
       ["show", "x.npy", "x", "5"],
       ["show", "x.npy", "--digits"],
       ["show", "x.npy", "--digits", "many"],
+      ["show", "x.npy", "--digits", "-1"],
       ["diff", "-", "-"],
+      ["diff", "x.npy", "x.npy", "--rtol", "-1"],
       ["stats", "x.npy", "--json=yes"],
       ["info", "missing.npy"],
     ]) {
@@ -605,7 +713,11 @@ describe("every command", () => {
         strided show FILE [NAME] [SLICE] [--digits N] [--all] [--json]
       2 strided show: --digits is "many", not a number.
         strided show FILE [NAME] [SLICE] [--digits N] [--all] [--json]
+      2 strided show: --digits is -1: write a number from 1.
+        strided show FILE [NAME] [SLICE] [--digits N] [--all] [--json]
       2 strided diff: standard input can be one of the two files.
+        strided diff A B [--rtol R] [--atol A] [--only GLOB] [--json]
+      2 strided diff: --rtol is -1: write a number from 0.
         strided diff A B [--rtol R] [--atol A] [--only GLOB] [--json]
       2 strided stats: --json takes no value.
         strided stats FILE [NAME] [--only GLOB] [--json]

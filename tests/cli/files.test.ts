@@ -30,6 +30,8 @@ const folder = mkdtempSync(join(tmpdir(), "strided-cli-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 const at = (name: string) => join(folder, name);
 
+/** What went to standard output as it is. */
+let piped = new Uint8Array();
 async function strided(...args: string[]) {
   return withInput(new Uint8Array(), ...args);
 }
@@ -50,11 +52,57 @@ async function withInput(input: Uint8Array, ...args: string[]) {
     stdin: async () => input,
     exists: existsSync,
     write: (path, data) => writeFileSync(path, data),
+    async pipe(name, write) {
+      const path = at(`piped-${name}`);
+      await write(path);
+      piped = readFileSync(path);
+    },
   };
   const code = await run(args, host);
   expect(memory().tensors).toBe(before);
   return { code, out: out.replaceAll(folder, ""), err: err.replaceAll(folder, "") };
 }
+
+it("a sound keeps its rate: 8000 frames a second became 44100", async () => {
+  const t = scope(() => arange(20).div(20));
+  await wav.save(at("slow.wav"), t, { sampleRate: 8000 });
+  await npy.save(at("slow.npy"), t);
+  t.dispose();
+  const rate = async (name: string) => (await open(at(name))).meta.sampleRate;
+  expect((await strided("convert", at("slow.wav"), at("other.wav"), "--dtype", "f64")).code).toBe(0);
+  expect(await rate("other.wav")).toBe(8000);
+  await strided("convert", at("slow.wav"), at("slow.safetensors"));
+  await strided("convert", at("slow.safetensors"), at("back.wav"));
+  expect(await rate("back.wav")).toBe(8000);
+  await strided("convert", at("slow.npy"), at("said.wav"), "--rate", "16000");
+  expect(await rate("said.wav")).toBe(16000);
+  expect((await strided("convert", at("slow.npy"), at("said.npz"), "--rate", "16000")).err).toContain(
+    "--rate is for a .wav.",
+  );
+  expect((await strided("convert", at("slow.npy"), at("zero.wav"), "--rate", "0")).code).not.toBe(0);
+});
+
+it("an ending that no format has is told from a format of one tensor; an index takes several", async () => {
+  const [x, y] = [arange(4), arange(6)];
+  await npz.save(at("pair.npz"), { x, y });
+  for (const t of [x, y]) t.dispose();
+  expect((await strided("convert", at("pair.npz"), at("pair.parquet2"))).err).toContain(
+    'no format is written to "/pair.parquet2"',
+  );
+  const index = await strided("convert", at("pair.npz"), at("pair.safetensors.index.json"));
+  expect(index.err).toBe("");
+  expect((await strided("diff", at("pair.npz"), at("pair.safetensors.index.json"))).code).toBe(0);
+});
+
+it("block types are known as info writes them, and listed where a name is wrong", async () => {
+  const t = scope(() => arange(64).reshape(2, 32));
+  await npz.save(at("w.npz"), { w: t });
+  t.dispose();
+  expect((await strided("convert", at("w.npz"), at("w.gguf"), "--dtype", "Q8_0")).err).toBe("");
+  expect((await strided("info", at("w.gguf"))).out).toContain("Q8_0");
+  const wrong = await strided("convert", at("w.npz"), at("w2.gguf"), "--dtype", "q9");
+  expect(wrong.err).toContain("q4_K");
+});
 
 it("a sound is drawn as a line a channel, a column as a line", async () => {
   const [column, stereo] = scope(() => [arange(20).reshape(20, 1), arange(40).div(40).reshape(20, 2)]);
@@ -79,6 +127,44 @@ it("shards that are links are read where --links allows it, and refused with tha
   writeFileSync(index, JSON.stringify({ metadata: {}, weight_map: { t: "a.safetensors" } }));
   expect((await strided("info", index)).err).toContain("If you trust the folder: --links.");
   expect((await strided("show", index, "--links")).out).toContain("[0, 1, 2, 3]");
+});
+
+it("what is missing or wrong is named: the folder, and what a folder is read as", async () => {
+  const t = arange(4);
+  await npy.save(at("four.npy"), t);
+  t.dispose();
+  const folderSaid = '"/no/where/four.x": there is no folder "/no/where".\n  Make it first.';
+  for (const ending of ["npy", "csv", "png"]) {
+    const args = ending === "png" ? ["plot", at("four.npy"), "--out"] : ["convert", at("four.npy")];
+    const { code, err } = await strided(...args, at(`no/where/four.${ending}`));
+    expect([code, err]).toEqual([1, expect.stringContaining(folderSaid.replace(".x", `.${ending}`))]);
+  }
+  mkdirSync(at("plain"));
+  expect((await strided("info", at("plain"))).err).toContain("A folder is read as one of Zarr");
+  writeFileSync(at("texts.npy"), npyHeader("<U3", [1], false));
+  expect((await strided("show", at("texts.npy"))).err).not.toContain("raw");
+});
+
+it("a file goes to standard output in the format that --to says", async () => {
+  const t = scope(() => arange(6).reshape(2, 3));
+  await npy.save(at("six.npy"), t);
+  const done = await strided("convert", at("six.npy"), "-", "--to", "npz");
+  expect(done).toEqual({ code: 0, out: "", err: "" });
+  const { array, ...more } = await npz.load(piped);
+  scope(() => expect([array.toArray(), more]).toEqual([t.toArray(), {}]));
+  for (const [args, said] of [
+    [[], "say the format"],
+    [["--to", "zarr"], '--to is "zarr"'],
+    [["--to", "../npy"], '--to is "../npy"'],
+    [["--to", "npy", "--json"], "leave --json out"],
+  ] as const) {
+    const { code, err } = await strided("convert", at("six.npy"), "-", ...args);
+    expect([code, err]).toEqual([2, expect.stringContaining(said)]);
+  }
+  expect((await strided("convert", at("six.npy"), "-", "--to", "what")).err).toContain(
+    "no format is written",
+  );
+  for (const one of [t, array]) one.dispose();
 });
 
 it("a file that was cut is judged by the format of its name", async () => {
@@ -126,7 +212,13 @@ describe("tables in text", () => {
       "2 tensors",
     );
     writeFileSync(at("twice.csv"), "a,a\n1,x\n");
-    expect((await strided("show", at("twice.csv"))).err).toContain('row 2 is "x"');
+    expect((await strided("show", at("twice.csv"), "a.1")).err).toContain('row 2 is "x"');
+  });
+
+  it("keeps names of columns that are there twice", async () => {
+    writeFileSync(at("same.csv"), "a,b,a,a.1,a\n1,2,3,4,5\n");
+    expect((await strided("convert", at("same.csv"), at("same2.csv"))).code).toBe(0);
+    expect(readFileSync(at("same2.csv"), "utf8")).toBe("a,b,a.2,a.1,a.3\n1,2,3,4,5\n");
   });
 
   it("may have blanks between numbers, and end in .txt", async () => {
@@ -291,6 +383,16 @@ describe("in a shell", () => {
       });
     const x = tensor([1, 2, 3]);
     expect(call(["show", "-"], await parquet.encode({ x }))).toContain("[1, 2, 3]");
+    const bytes = execFileSync(
+      process.execPath,
+      ["--import", "tsx", main, "convert", "-", "-", "--to", "npy"],
+      {
+        input: await parquet.encode({ x }),
+      },
+    );
+    const back = await npy.load(bytes);
+    expect(back.toArray()).toEqual([1, 2, 3]);
+    back.dispose();
     expect(() => call(["show", "-"], new Uint8Array([0, 1, 2]))).toThrow(
       expect.objectContaining({ status: 1 }),
     );

@@ -1,5 +1,5 @@
 /** The command line and folders of Zarr: shown, compared and converted, block by block where they are large. */
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -9,8 +9,9 @@ import { files } from "../../src/cli/files.ts";
 import type { Host } from "../../src/cli/host.ts";
 import { differenceOf, joinDifferences, joinStatistics, statisticsOf } from "../../src/cli/statistics.ts";
 import { arange, memory, random, scope, tensor } from "../../src/index.ts";
+import { npyHeader } from "../../src/io/npy-header.ts";
 import { npy, npz, open, zarr } from "../../src/io.ts";
-import { hexOf } from "../io/fixtures.ts";
+import { hexOf, pathOf } from "../io/fixtures.ts";
 
 const root = mkdtempSync(join(tmpdir(), "strided-cli-zarr-"));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -33,6 +34,7 @@ async function ran(...args: string[]) {
     stdin: async () => new Uint8Array(),
     exists: existsSync,
     write() {},
+    pipe: (name, write) => write(name),
   };
   const code = await run(args, host);
   expect(memory().tensors, "tensors left behind").toBe(before);
@@ -87,6 +89,72 @@ describe("a folder of Zarr", () => {
     expect(one.code).toBe(0);
     expect((await zarr.open(at("one.zarr"))).kind).toBe("array");
     for (const t of [x, y]) t.dispose();
+  });
+
+  it("is converted in place: what is read stays until all is written", async () => {
+    const [v, w] = scope(() => [arange(21).add(1).reshape(7, 3), arange(5).add(1)]);
+    await npy.save(at("v.npy"), v);
+    await zarr.save(at("place.zarr"), v, { chunks: [7, 3] });
+    const same = async (...more: string[]) => {
+      const { code, err } = await ran("convert", at("place.zarr"), at("place.zarr"), "--force", ...more);
+      expect([code, err]).toEqual([0, ""]);
+      expect((await ran("diff", at("v.npy"), at("place.zarr"), "--rtol", "0")).code).toBe(0);
+    };
+    await same("--chunks", "10x10", "--compressor", "gzip");
+    await same("--dtype", "f16");
+    await zarr.save(at("pair.zarr"), { v, w });
+    expect((await ran("convert", at("pair.zarr/v"), at("pair.zarr"), "--force")).code).toBe(0);
+    expect((await ran("diff", at("v.npy"), at("pair.zarr"))).code).toBe(0);
+    expect(readdirSync(root).filter((name) => name.endsWith(".tmp"))).toEqual([]);
+    for (const t of [v, w]) t.dispose();
+  });
+
+  it("stays as it was where a conversion fails, and is not there where there was none", async () => {
+    const x = arange(4);
+    await zarr.save(at("kept.zarr"), x);
+    await npy.save(at("kept.npy"), x);
+    const broken = readFileSync(pathOf("rgb8.png"));
+    broken[broken.length - 20] ^= 255;
+    writeFileSync(at("broken.png"), broken);
+    writeFileSync(at("text.csv"), "x,name\n1,a\n");
+    for (const [from, said] of [
+      ["broken.png", "checksum"],
+      ["text.csv", 'Without it: --except "name".'],
+    ]) {
+      for (const to of ["kept.zarr", "fresh.zarr"]) {
+        const { code, err } = await ran("convert", at(from), at(to), "--force");
+        expect([code, err]).toEqual([1, expect.stringContaining(said)]);
+      }
+    }
+    expect((await ran("diff", at("kept.npy"), at("kept.zarr"))).code).toBe(0);
+    expect(readdirSync(root).filter((name) => /fresh|tmp$/.test(name))).toEqual([]);
+    x.dispose();
+  });
+
+  it("has chunks no larger than the tensor, and none of no elements", async () => {
+    const x = scope(() => arange(12).reshape(4, 3));
+    await npy.save(at("small.npy"), x);
+    const chunks = async (...args: string[]) => {
+      expect((await ran("convert", at("small.npy"), at("small.zarr"), "--force", ...args)).code).toBe(0);
+      const array = await zarr.openArray(at("small.zarr"));
+      return [array.chunks, array.shards];
+    };
+    expect(await chunks("--chunks", "99999999x2")).toEqual([[4, 2], null]);
+    expect(await chunks("--chunks", "3x2", "--shards", "999x4")).toEqual([
+      [3, 2],
+      [6, 4],
+    ]);
+    expect(await chunks("--chunks", "9x9", "--shards", "9x9")).toEqual([
+      [4, 3],
+      [4, 3],
+    ]);
+    expect(await chunks("--shards", "99x2")).toEqual([
+      [4, 2],
+      [4, 2],
+    ]);
+    writeFileSync(at("none.npy"), npyHeader("<f8", [0, 99999999999999], false));
+    expect((await ran("convert", at("none.npy"), at("none.zarr"))).code).toBe(0);
+    x.dispose();
   });
 
   it("wrong calls say what is wrong", async () => {
@@ -163,13 +231,14 @@ describe("blocks", () => {
     const blocks = blocksOfEntry({ ...small, chunks: [1 << 17] }, 3 << 20)!;
     expect(blocks.length).toBe(3);
     const source = await open(path);
-    const target = (await files.target!(at("long.zarr"), source, false, { overwrite: false }))!;
-    const sink = await target.add(null, "f64", [1 << 20]);
-    for (const { slice } of blocks) {
-      const part = await source.read("array", slice);
-      await sink.write(slice, part);
-      part.dispose();
-    }
+    await files.target!(at("long.zarr"), source, false, { overwrite: false }, async (target) => {
+      const sink = await target.add(null, "f64", [1 << 20]);
+      for (const { slice } of blocks) {
+        const part = await source.read("array", slice);
+        await sink.write(slice, part);
+        part.dispose();
+      }
+    });
     expect((await ran("diff", path, at("long.zarr"))).out).toBe("1 tensor, all the same\n");
     t.dispose();
   });

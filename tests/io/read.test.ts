@@ -214,3 +214,24 @@ describe("metadata", () => {
     expect((await open(pathOf("sharded.safetensors.index.json"))).meta).toMatchObject({ total_size: 84 });
   });
 });
+
+it("samples of PNM are shares of maxval, and comments may stand among them", async () => {
+  const bytes = (text: string) => Uint8Array.from(text, (c) => c.charCodeAt(0));
+  const read = async (text: string, slice?: readonly string[]) => {
+    const file = await open(bytes(text));
+    const t = await file.read("image", slice);
+    const said = [t.dtype, t.toArray(), file.meta.maxval];
+    t.dispose();
+    return said;
+  };
+  // What Pillow makes of them: the nearest, halves to even.
+  expect(await read("P5 2 1 100\n\x32d")).toEqual(["u8", [[128, 255]], 100]);
+  expect(await read("P2 4 1 100\n0 10 30 50")).toEqual(["u8", [[0, 26, 76, 128]], 100]);
+  expect(await read("P2 2 1 1000 1000 500")).toEqual(["u16", [[65535, 32768]], 1000]);
+  expect(await read("P5 2 1 1000\n\x03\xe8\x01\xf4")).toEqual(["u16", [[65535, 32768]], 1000]);
+  expect(await read("P5 3 1 3\n\x01\x02\x03", [":", "1:"])).toEqual(["u8", [[170, 255]], 3]);
+  const pam = "P7\nWIDTH 1\nHEIGHT 2\nDEPTH 1\nMAXVAL 1\nTUPLTYPE BLACKANDWHITE\nENDHDR\n\x00\x01";
+  expect(await read(pam)).toEqual(["u8", [[[0]], [[255]]], 1]);
+  expect(await read("P3 1 1 255\n1 # red\n2 # green\n3 # blue")).toEqual(["u8", [[[1, 2, 3]]], 255]);
+  expect(await read("P1 2 1 # bits\n0 #x\n1")).toEqual(["bool", [[true, false]], 1]);
+});

@@ -15,7 +15,8 @@ import {
   tensor,
   zeros,
 } from "../../src/index.ts";
-import { gguf, npy, npz, open, pnm, safetensors, save, wav } from "../../src/io.ts";
+import { Streamed } from "../../src/io/into-heap.ts";
+import { gguf, npy, npz, open, png, pnm, safetensors, save, wav } from "../../src/io.ts";
 import { randomOf } from "../fuzz/memory.ts";
 import { bytesOf, factOf } from "./fixtures.ts";
 
@@ -106,6 +107,11 @@ describe("sound and pictures", () => {
         expect(factOf(await pnm.load(await pnm.encode(t)))).toEqual(factOf(t));
       }
     }
+    const mask = tensor([[true, false, true]]);
+    for (const { encode, load } of [pnm, png]) {
+      const back = await load(await encode(mask));
+      expect([back.dtype, back.toArray()]).toEqual(["u8", [[255, 0, 255]]]);
+    }
     await expect(pnm.encode(zeros([2, 2]))).rejects.toThrow("PNM has no f32");
     await expect(pnm.encode(zeros([2], { dtype: "u8" }))).rejects.toThrow("is no picture");
   });
@@ -169,7 +175,7 @@ describe("files", () => {
     const t = arange(2);
     const before = memory().tensors;
     await expect(npy.save(at("none/x.npy"), t)).rejects.toThrow(
-      /npy\.save: ".*x\.npy": there is no such file\./,
+      /npy\.save: ".*x\.npy": there is no folder ".*none"\./,
     );
     await expect(npy.save(folder, t)).rejects.toMatchObject({ code: "file" });
     await expect(npy.save("https://host/x.npy", t)).rejects.toThrow("cannot write to");
@@ -225,6 +231,33 @@ describe("safetensors in shards", () => {
     const url = pathToFileURL(at("other one.safetensors.index.json"));
     await safetensors.save(url, tensors, { shardBytes: 1000 });
     expect(Object.keys(await safetensors.load(url)).sort()).toEqual(Object.keys(tensors));
+  });
+
+  it("a path of an index gets one, also by save", async () => {
+    const x = arange(3);
+    await save(at("plain.safetensors.index.json"), { x });
+    expect(JSON.parse(readFileSync(at("plain.safetensors.index.json"), "utf8")).weight_map).toEqual({
+      x: "plain-00001-of-00001.safetensors",
+    });
+    x.dispose();
+  });
+
+  it("that fail leave those that were there", async () => {
+    const x = arange(30);
+    const path = at("old.safetensors.index.json");
+    await safetensors.save(path, { a: x, b: x }, { shardBytes: 100 });
+    const before = readdirSync(folder);
+    // The second shard cannot be written.
+    const late = new Streamed("f32", [30], async function* () {
+      yield* [];
+      throw new Error("no more");
+    }) as unknown as Tensor;
+    const y = x.add(1);
+    await expect(safetensors.save(path, { a: y, b: late }, { shardBytes: 100 })).rejects.toThrow("no more");
+    expect(readdirSync(folder)).toEqual(before);
+    const { a } = await safetensors.load(path);
+    expect(a.get(0)).toBe(0);
+    for (const t of [x, y]) t.dispose();
   });
 });
 

@@ -1,5 +1,14 @@
 /** Zarr: what is written is read again, whatever the dtype, order, codec and version; slices are those of a tensor. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -759,5 +768,72 @@ describe("rows of chunks that lie as they are", () => {
     await zarr.save(packed, x, { chunks: [8, 10, 6], compressor: "gzip" });
     expect((await zarr.openArray(packed)).isPlain).toBe(false);
     x.dispose();
+  });
+});
+
+describe("save", () => {
+  const all = (path: string) => (readdirSync(path, { recursive: true }) as string[]).sort();
+
+  it("that fails has changed nothing, in a folder and in memory", async () => {
+    const [x, y] = scope(() => [arange(6).reshape(2, 3), arange(4)]);
+    const options = { chunks: [1, 3], overwrite: true };
+    const path = folder();
+    for (const store of [path, new Map<string, Uint8Array>()]) {
+      // The second has another rank: it fails when the first is written.
+      await expect(zarr.save(store, { x, y }, { chunks: [1, 3] })).rejects.toThrow("chunks are [1, 3]");
+      await expect(zarr.open(store)).rejects.toThrow("nothing of Zarr");
+      await zarr.save(store, { old: y });
+      await expect(zarr.save(store, { x, y }, options)).rejects.toThrow("chunks are [1, 3]");
+      const { old, ...more } = await zarr.load(store);
+      expect([old.toArray(), more]).toEqual([[0, 1, 2, 3], {}]);
+      await zarr.save(store, { x }, options);
+      expect(await (await zarr.openGroup(store)).members()).toEqual([{ name: "x", kind: "array" }]);
+      old.dispose();
+    }
+    expect(all(root).filter((name) => name.includes(".tmp"))).toEqual([]);
+    await expect(zarr.save(join(root, "no", "t.zarr"), { x, y }, options)).rejects.toThrow();
+    expect(all(root)).not.toContain("no");
+    for (const t of [x, y]) t.dispose();
+  });
+
+  it("below a path leaves what lies beside it, and links as they are", async () => {
+    const path = folder();
+    const [x, y] = [arange(3), arange(2)];
+    await zarr.save(path, x, { path: "a/b" });
+    await zarr.save(path, y, { path: "a/c" });
+    await zarr.save(path, y, { path: "a/b", overwrite: true });
+    const link = folder();
+    symlinkSync(path, link);
+    await zarr.save(link, x, { path: "a/c", overwrite: true });
+    await zarr.save(link, { x }, { path: "d" });
+    const found = await zarr.load(path);
+    const said = Object.entries(found).map(([name, t]) => `${name} ${t.toArray()}`);
+    expect(said).toEqual(["a/b 0,1", "a/c 0,1,2", "d/x 0,1,2"]);
+    await zarr.save(link, x, { overwrite: true });
+    expect([(await zarr.open(path)).kind, lstatSync(link).isSymbolicLink()]).toEqual(["array", true]);
+    for (const t of [x, y, ...Object.values(found)]) t.dispose();
+  });
+
+  it("leaves what is no Zarr, and replaces no file", async () => {
+    const [path, file] = [folder(), folder()];
+    const x = arange(3);
+    mkdirSync(path);
+    writeFileSync(join(path, "notes.txt"), "mine");
+    await zarr.save(path, { x });
+    expect(all(path)).toEqual(["notes.txt", "x", "x/c", "x/c/0", "x/zarr.json", "zarr.json"]);
+    writeFileSync(file, "mine");
+    await expect(zarr.save(file, x, { overwrite: true })).rejects.toThrow("no folder");
+    expect(readFileSync(file, "utf8")).toBe("mine");
+    x.dispose();
+  });
+
+  it("of no elements is made at once, however long another axis is", async () => {
+    const path = folder();
+    const array = await zarr.create(path, { shape: [0, 1e14], dtype: "u8", chunks: [1, 1000] });
+    const none = zeros([0, 1], { dtype: "u8" });
+    await array.write(null, none);
+    const back = await array.read();
+    expect(back.shape).toEqual([0, 1e14]);
+    for (const t of [none, back]) t.dispose();
   });
 });

@@ -259,6 +259,25 @@ describe("colours", () => {
     });
   });
 
+  it("a mask is resized as it is, and so are whole numbers of 64 bits", () => {
+    scope(() => {
+      const mask = tensor([[true, false]]);
+      const large = image.resize(mask, [2, 4], { method: "nearest" });
+      expect([large.dtype, large.toArray()]).toEqual([
+        "bool",
+        [
+          [true, true, false, false],
+          [true, true, false, false],
+        ],
+      ]);
+      const labels = tensor([[2n ** 60n + 1n]]);
+      expect(image.resize(labels, [1, 2], { method: "nearest" }).toArray()).toEqual([
+        [2n ** 60n + 1n, 2n ** 60n + 1n],
+      ]);
+      expect(refusal(() => image.resize(mask, [1, 1]))).toContain('{ method: "nearest" }');
+    });
+  });
+
   it("what is no picture is told", () => {
     scope(() => {
       const t = arange(12).reshape(2, 2, 3);
@@ -278,6 +297,8 @@ describe("colours", () => {
         () => image.fromRGBA(new Uint8Array(9), { width: 2 }),
         () => image.fromRGBA(new Float32Array(8) as never, { width: 2 }),
         () => image.fromRGBA(new Uint8Array(8), { width: 2, height: 3 }),
+        () => image.fromRGBA(new Uint8Array(80), { width: 7 }),
+        () => image.fromRGBA([1, 2, 3, 4] as never, { width: 1 }),
         () => image.rgbToGray(t, { standard: "x" as never }),
       ];
       expect(texts.map(refusal).join("\n")).toMatchInlineSnapshot(`
@@ -293,8 +314,8 @@ describe("colours", () => {
           It is [height, width], [height, width, channels] or [batch, height, width, channels].
         image.resize: [0, 2, 3] is no picture.
           It is [height, width], [height, width, channels] or [batch, height, width, channels].
-        image.resize: not defined on i64.
-          Convert it first: t.to("f32").
+        image.resize: bilinear is not defined on i64.
+          Convert it first: t.to("f32"), or take pixels as they are: { method: "nearest" }.
         image.rgbToHsv: [3, 2] has no colours.
           The last axis has three channels, or four with alpha.
         image.rgbToHsv: a picture of i32 has no range.
@@ -305,12 +326,16 @@ describe("colours", () => {
           It is [height, width], or [height, width, 1 to 4].
         image.fromRGBA: the width is missing.
           Say it: { width: 640 }.
-        image.fromRGBA: size 1.125 of axis 0 in [1.125, 2] is not a size.
-          Sizes are integers from 0.
+        image.fromRGBA: 9 bytes are no rows of 2 pixels.
+          A pixel of RGBA has 4 bytes.
         image.fromRGBA: expected bytes, got a typed array of f32.
           Give ImageData, a Uint8ClampedArray or a Uint8Array of RGBA.
         image.fromRGBA: 8 bytes are no picture of 2 by 3.
           RGBA has 4 · width · height bytes.
+        image.fromRGBA: 80 bytes are no rows of 7 pixels.
+          A pixel of RGBA has 4 bytes.
+        image.fromRGBA: expected bytes, got an array.
+          Give ImageData, a Uint8ClampedArray or a Uint8Array of RGBA.
         image.rgbToGray: standard is the string "x".
           Use one of bt601 bt709."
       `);

@@ -1,6 +1,7 @@
 /** `strided convert`: tensors of one file into another, a piece at a time where the formats allow it. */
+import { full, mapReduce, scope } from "../../api.ts";
 import { type DType, dtypeNames, dtypes, isFloat } from "../../dtype.ts";
-import { TensorError, unreachable } from "../../errors.ts";
+import { counted, TensorError, unreachable } from "../../errors.ts";
 import { cutsOf } from "../../io/cuts.ts";
 import { plainText } from "../../plot/text.ts";
 import { type Quantised, quantise } from "../../quantised/quantised.ts";
@@ -16,7 +17,7 @@ import type { Archive, ChunkSettings, Entry, Lazy, Target } from "../archive-typ
 import type { Parsed } from "../args.ts";
 import { BLOCK, blocksOfEntry } from "../blocks.ts";
 import { type Command, except, given, help, json, links, only } from "../command.ts";
-import { chosen, dtypeOf, nameOf, readAs, tensors, typeOf, using, withArchive } from "../entries.ts";
+import { chosen, dtypeOf, nameOf, readAs, tensors, using, withArchive } from "../entries.ts";
 import { type Host, jsonText, Progress, Usage } from "../host.ts";
 
 /** Bytes of a tensor that are in memory at a time, where it is written as it is read. */
@@ -27,21 +28,25 @@ export const convert: Command = {
   says: "tensors of one file into another, in the format its name ends in",
   more:
     `DTYPE is one of ${dtypeNames.join(" ")}.\n` +
-    "Of floats only floats are made, so that indices stay whole: --all converts everything.\n" +
+    "It makes floats of floats, or whole numbers of whole numbers, so that indices stay whole: --all converts everything.\n" +
     `Or, for a file of GGUF, a block type: ${encodedNames.join(" ")}.\n` +
     "Then matrices of floats whose rows are whole blocks are quantised, and the rest stays as it is; with --all vectors are\n" +
     "quantised too. What is quantised is held in memory until the file is written; other tensors are read while they are\n" +
     "written, a few megabytes at a time, so a file may be larger than memory; what is deflated, packed or in text is read one\n" +
-    "tensor at a time. The new file appears when it is complete; OUT.zarr is a folder that is filled chunk by chunk.",
+    "tensor at a time. The new file, or the folder OUT.zarr, appears when it is complete.",
   flags: {
-    dtype: { kind: "text", value: "DTYPE", says: "what floats become" },
-    all: { kind: "flag", says: "with --dtype: tensors of whole numbers too" },
+    dtype: {
+      kind: "text",
+      value: "DTYPE",
+      says: "what floats become, or, if it is none of floats, whole numbers and bools",
+    },
+    all: { kind: "flag", says: "with --dtype: every tensor" },
     only,
     except,
     chunks: {
       kind: "text",
       value: "AxB",
-      says: "of a .zarr: sizes of a chunk; default such that it has about 1 MiB",
+      says: "of a .zarr: sizes of a chunk, at most the tensor's; default such that it has about 1 MiB",
     },
     shards: { kind: "text", value: "AxB", says: "of a .zarr: several chunks to a file, sizes of these" },
     compressor: {
@@ -50,6 +55,8 @@ export const convert: Command = {
       says: "of a .zarr: gzip, zlib, zstd, blosc or lz4; default none",
     },
     zarr: { kind: "number", value: "2|3", says: "of a .zarr: its version; default 3" },
+    rate: { kind: "number", value: "HZ", says: "of a .wav: frames a second; default those of IN, or 44100" },
+    to: { kind: "text", value: "ENDING", says: "where OUT is -, standard output: the format, as npy" },
     force: { kind: "flag", says: "write over a file that is there" },
     json,
     links,
@@ -62,60 +69,96 @@ export const convert: Command = {
     "strided convert model.gguf embedding.npy --only token_embd.weight",
     "strided convert model.safetensors model.gguf --dtype q4_K",
     "strided convert prices.csv prices.parquet",
+    "strided convert samples.npy samples.wav --rate 8000",
+    "strided convert photo.ppm - --to png",
   ],
   words: [2, 2],
   run: (args, host) => {
-    const [from, to] = args.words;
+    const [from, out] = args.words;
+    const piped = pipedAs(args, out);
+    const to = piped ?? out;
     const isGguf = to.toLowerCase().endsWith(".gguf");
     const dtype = anyDTypeOf(args.text("dtype"), isGguf);
-    if (!args.flag("force") && host.exists(to))
+    const rate = rateOf(args, to);
+    if (piped === null && !args.flag("force") && host.exists(to))
       throw new Usage(`${plainText(to)} is there already: --force writes over it.`);
     return withArchive(host, args, from, async (archive) => {
       const entries = chosen(archive.entries, args);
-      if (entries.length === 0) throw new Usage("no tensor is chosen.");
+      if (entries.length === 0) throw new Usage("the file has no tensors.");
+      const tell = (written: readonly Pick<Lazy, "name" | "dtype" | "shape">[]) => {
+        if (piped !== null) return;
+        if (args.flag("json")) return host.out(jsonText({ file: to, entries: written }));
+        const count = written.filter((t) => t.dtype === dtype).length;
+        const isTold = dtype !== undefined && (count < written.length || blockTypeOf(dtype) !== null);
+        const more = isTold ? `, ${count} of them as ${dtype}` : "";
+        host.out(`${nameOf(from)} → ${plainText(to)}: ${tensors(written.length)}${more}`);
+      };
       const settings = chunkSettings(args);
-      const target = await host.files.target?.(to, archive, entries.length > 1, settings);
-      if (target !== null && target !== undefined) {
-        const written = await convertInBlocks(
-          host,
-          archive,
-          entries,
-          target,
-          dtype as DType | undefined,
-          args.flag("all"),
-        );
-        if (args.flag("json")) host.out(jsonText({ file: to, entries: written }));
-        else host.out(`${nameOf(from)} → ${plainText(to)}: ${tensors(written.length)}`);
+      // Those that cannot be read say so before anything is written.
+      for (const entry of entries) if (readAs(entry) === null) await refused(archive, entry);
+      checkChange(entries, dtype, args.flag("all"));
+      const filled = host.files.target?.(to, archive, entries.length > 1, settings, (target) =>
+        convertInBlocks(host, archive, entries, target, dtype as DType | undefined, args.flag("all")),
+      );
+      if (filled !== null && filled !== undefined) {
+        const written = await filled;
+        tell(written);
         return 0;
       }
       for (const name of chunkFlags) {
         if (args.text(name) !== undefined) throw new Usage(`--${name} is for a .zarr.`);
       }
+      const about =
+        rate === undefined ? archive : { ...archive, meta: { ...archive.meta, sampleRate: rate } };
       const progress = new Progress(host, entries.length);
       const begun = new Set<string>();
       const begin = (name: string) => {
         if (!begun.has(name)) progress.step(name);
         begun.add(name);
       };
-      const made = entries.map((entry) => lazyOf(archive, entry, dtype, args.flag("all"), isGguf, begin));
+      const lost: string[] = [];
+      const made = entries.map((entry) =>
+        lazyOf(archive, entry, dtype, args.flag("all"), isGguf, begin, lost),
+      );
       try {
-        // Those that cannot be read say so before anything is written.
-        for (const entry of entries) if (readAs(entry) === null) await refused(archive, entry);
-        await host.files.save(to, made, archive);
+        if (piped !== null) await host.pipe(piped, (path) => host.files.save(path, made, about));
+        else await host.files.save(to, made, about);
       } finally {
         progress.end();
+        for (const line of lost) host.err(`strided convert: ${line}\n`);
       }
-      const written = made.map(({ name, dtype: d, shape }) => ({ name, dtype: d, shape }));
-      if (args.flag("json")) host.out(jsonText({ file: to, entries: written }));
-      else {
-        const packed = made.filter((t) => t.blocks !== undefined && t.dtype === dtype).length;
-        const more = blockTypeOf(dtype) === null ? "" : `, ${packed} of them as ${dtype}`;
-        host.out(`${nameOf(from)} → ${plainText(to)}: ${tensors(written.length)}${more}`);
-      }
+      tell(made.map(({ name, dtype: d, shape }) => ({ name, dtype: d, shape })));
       return 0;
     });
   },
 };
+
+/** The name of a file that goes to standard output; null: it does not. */
+function pipedAs(args: Parsed, out: string): string | null {
+  const ending = args.text("to");
+  if (out !== "-") {
+    if (ending === undefined) return null;
+    throw new Usage("--to goes with - for OUT.");
+  }
+  if (ending === undefined) throw new Usage("- is standard output: say the format, as --to npy.");
+  if (args.flag("json")) throw new Usage("standard output is the file's: leave --json out.");
+  const name = `out.${ending.replace(/^\./, "")}`;
+  if (/[/\\\0]/.test(name) || /\.(zarr|index\.json)$/i.test(name))
+    throw new Usage(
+      `--to is ${JSON.stringify(ending)}: give the ending of a format of one file, as --to npy.`,
+    );
+  return name;
+}
+
+/** Frames a second of a sound. */
+function rateOf(args: Parsed, to: string): number | undefined {
+  const rate = args.number("rate");
+  if (rate === undefined) return undefined;
+  if (!/\.wav$/i.test(to)) throw new Usage("--rate is for a .wav.");
+  if (!(Number.isInteger(rate) && rate > 0))
+    throw new Usage(`--rate is ${rate}: write frames a second, such as 44100.`);
+  return rate;
+}
 
 /** Why it cannot be read, and how to go on without it. */
 async function refused(archive: Archive, { name }: Entry): Promise<never> {
@@ -130,8 +173,9 @@ async function refused(archive: Archive, { name }: Entry): Promise<never> {
 
 /** The same, or a block type where the new file can hold it. */
 function anyDTypeOf(name: string | undefined, isGguf: boolean): DType | EncodedDType | undefined {
-  const block = encodedNames.find((made) => made === name);
-  if (block === undefined) return dtypeOf(name);
+  // As `info` writes them, Q4_K, and as the library does.
+  const block = encodedNames.find((made) => made.toLowerCase() === name?.toLowerCase());
+  if (block === undefined) return dtypeOf(name, isGguf ? encodedNames : []);
   if (isGguf) return block;
   throw new Usage(
     `${block} is a block type: only files of GGUF hold it, and the new one does not end in .gguf.`,
@@ -142,6 +186,19 @@ function anyDTypeOf(name: string | undefined, isGguf: boolean): DType | EncodedD
 const becomes = (from: DType, dtype: DType | undefined, all: boolean): DType =>
   dtype === undefined || (!all && isFloat(dtype) !== isFloat(from)) ? from : dtype;
 
+/** Throws where --dtype would be without any effect. */
+function checkChange(entries: readonly Entry[], dtype: DType | EncodedDType | undefined, all: boolean): void {
+  if (dtype === undefined || blockTypeOf(dtype) !== null) return;
+  const to = dtype as DType;
+  const kept = entries.find((entry) => becomes(readAs(entry) as DType, to, all) !== to);
+  if (kept === undefined || entries.some((entry) => becomes(readAs(entry) as DType, to, all) === to)) return;
+  const [whole, floats] = ["whole numbers", "floats"];
+  const [given, made] = isFloat(to) ? [whole, floats] : [floats, whole];
+  throw new Usage(
+    `--dtype ${to} would change nothing: ${plainText(kept.name)} is ${kept.dtype}, and of ${given} it makes ${made} with --all only.`,
+  );
+}
+
 /** A tensor of the file as it will be written, in pieces where a slice of it can be read alone. */
 function lazyOf(
   archive: Archive,
@@ -150,6 +207,7 @@ function lazyOf(
   all: boolean,
   isGguf: boolean,
   begin: (name: string) => void,
+  lost: string[],
 ): Lazy {
   const { name, shape } = entry;
   const from = readAs(entry) ?? "u8";
@@ -173,7 +231,11 @@ function lazyOf(
   const blocks = async (): Promise<Quantised> => {
     begin(name);
     if (isKept) return (await archive.keep!(name)) as Quantised;
-    return using(await archive.read(name), (t) => quantise(t, block as EncodedDType));
+    return using(await archive.read(name), (t) => {
+      const why = lostIn(t, block as EncodedDType);
+      if (why !== null) lost.push(`${plainText(name)}: ${why}`);
+      return quantise(t, block as EncodedDType);
+    });
   };
   const isCut = entry.whole !== true && entry.decoded === undefined && isRowMajor(entry);
   return {
@@ -194,6 +256,19 @@ function lazyOf(
       for (const items of cutsOf(shape, itemBytes, PIECE)) yield converted(await archive.read(name, items));
     },
   };
+}
+
+/** Which elements no block of a type holds, as a line; null: there are none. */
+function lostIn(t: Tensor, type: EncodedDType): string | null {
+  return scope(() => {
+    const odd = Number(mapReduce([t], (x) => (Math.abs(x) < Infinity ? 0 : 1), { dtype: "f64" }).item());
+    const rest = "and others of their blocks are lost with them.";
+    if (odd > 0) return `${counted(odd, "element")} NaN or infinite: ${type} holds neither, ${rest}`;
+    const most = Number(mapReduce([t], (x) => Math.abs(x), { reduce: "max", init: 0, dtype: "f64" }).item());
+    const back = quantise(full([blockTypes[type].block], most, { dtype: "f64" }), type).dequantise();
+    const isHeld = most === 0 || Math.abs(Number(back.get(0)) / most - 1) < 0.5;
+    return isHeld ? null : `elements up to ${Number(most.toPrecision(3))} are too large for ${type}, ${rest}`;
+  });
 }
 
 /** Rows that follow each other follow each other in the file. Without strides they lie in pieces, each of them so. */
@@ -243,9 +318,7 @@ async function convertInBlocks(
   );
   try {
     for (const entry of entries) {
-      const from = readAs(entry);
-      if (from === null) throw new Usage(`${plainText(entry.name)}: no dtype holds ${typeOf(entry)}.`);
-      const to = becomes(from, dtype, all);
+      const to = becomes(readAs(entry) as DType, dtype, all);
       const sink = await target.add(entries.length > 1 ? entry.name : null, to, entry.shape);
       const blocks = blocksOfEntry({ ...entry, chunks: sink.chunks }) ?? [undefined];
       for (const block of blocks) {

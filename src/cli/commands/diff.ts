@@ -6,7 +6,7 @@ import type { Archive, Entry } from "../archive-types.ts";
 import type { Parsed } from "../args.ts";
 import { type Block, blocksOfEntry } from "../blocks.ts";
 import { type Command, except, help, json, links, only } from "../command.ts";
-import { chosen, readAs, tensors, typeOf, using, withArchive } from "../entries.ts";
+import { chosen, fitting, readAs, tensors, typeOf, using, withArchive } from "../entries.ts";
 import { type Host, jsonText, Progress, Usage } from "../host.ts";
 import { type Difference, differenceOf, joinDifferences } from "../statistics.ts";
 import { columns } from "../table.ts";
@@ -41,7 +41,7 @@ export const diff: Command = {
   run: (args, host) => {
     if (args.words[0] === "-" && args.words[1] === "-")
       throw new Usage("standard input can be one of the two files.");
-    const [rtol, atol] = [args.number("rtol"), args.number("atol")];
+    const [rtol, atol] = [args.number("rtol", 0), args.number("atol", 0)];
     const isLoose = rtol !== undefined || atol !== undefined;
     const tolerance = { rtol: rtol ?? 0, atol: atol ?? 0 };
     return withArchive(host, args, args.words[0], (a) =>
@@ -81,7 +81,9 @@ async function compare(
   tolerance: { rtol: number; atol: number },
   isLoose: boolean,
 ): Promise<Finding[]> {
-  let [first, second] = [chosen(a.entries, args), chosen(b.entries, args)];
+  let [first, second] = [fitting(a.entries, args), fitting(b.entries, args)];
+  // What fits no name of either file has been misspelt.
+  if (first.length + second.length === 0) chosen([...a.entries, ...b.entries], args);
   // Where one file has a single tensor and one is chosen of the other, they are meant, whatever they are called.
   if (first.length === 1 && b.entries.length === 1) second = b.entries;
   else if (second.length === 1 && a.entries.length === 1) first = a.entries;
@@ -166,7 +168,7 @@ function differenceText(d: Difference, size: number, isClose: boolean): string {
   const parts = [
     `${d.different} of ${size} differ`,
     error,
-    ...(d.maxUlp === null ? [] : [`${short(d.maxUlp)} ulp`]),
+    ...(d.maxUlp === null || Number.isNaN(d.maxUlp) ? [] : [`${short(d.maxUlp)} ulp`]),
     ...(d.at === null ? [] : [`at ${list(d.at)}: ${d.values?.join(" and ")}`]),
   ];
   return `${parts.join(", ")}${isClose ? " (close enough)" : ""}`;

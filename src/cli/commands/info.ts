@@ -95,7 +95,7 @@ async function sparklineIn(
   ascii: boolean,
 ): Promise<string> {
   if (min === null || max === null) return "";
-  const range = { low: min, high: max };
+  const range = { low: Number(min), high: Number(max) };
   const add = (a: readonly number[], b: readonly number[]) => a.map((n, i) => n + b[i]);
   return lineOf(await foldEntry(archive, entry, (t) => countsOf(t, LETTERS, range), add), ascii);
 }

@@ -1,4 +1,5 @@
 /** `strided plot`: a picture of a tensor, in the terminal or in a file. */
+import { TensorError } from "../../errors.ts";
 import type { PlotColor, PlotKind } from "../../plot/options.ts";
 import { plainText } from "../../plot/text.ts";
 import { plot as draw } from "../../plot.ts";
@@ -36,7 +37,7 @@ export const plot: Command = {
   words: [1, 3],
   run: (args, host) =>
     withArchive(host, args, args.words[0], async (archive) => {
-      let picture: Tensor | undefined;
+      let [picture, drawing]: [Tensor | undefined, string | undefined] = [undefined, undefined];
       const code = await withTensor(archive, args.words.slice(1), (t, { name }) => {
         const out = args.text("out");
         // Channels of a sound are lines.
@@ -58,16 +59,26 @@ export const plot: Command = {
           throw new Usage(`${plainText(out)}: pictures are written as .svg or .png.`);
         if (!args.flag("force") && host.exists(out))
           throw new Usage(`${plainText(out)} is there already: --force writes over it.`);
-        if (/\.svg$/i.test(out)) host.write(out, draw.svg(t, options));
+        if (/\.svg$/i.test(out)) drawing = draw.svg(t, options);
         else picture = draw.image(t, options);
         return 0;
+      }).catch((error) => {
+        throw inFlags(error);
       });
       const out = args.text("out");
+      if (drawing !== undefined) await host.write(out as string, drawing);
       if (picture !== undefined) await savePicture(host, out as string, picture);
       if (out !== undefined) host.out(`${nameOf(args.words[0])} → ${plainText(out)}`);
       return code;
     }),
 };
+
+/** What is wrong with an option is wrong with a flag here. */
+function inFlags(error: unknown): unknown {
+  const said = error instanceof TensorError ? error.message : "";
+  const flag = /^plot\.\w+: (kind|bins|width|height|color) is (?:the \w+ )?([\s\S]*)$/.exec(said);
+  return flag === null ? error : new Usage(`--${flag[1]} is ${flag[2]}`);
+}
 
 async function savePicture(host: Host, path: string, t: Tensor): Promise<void> {
   try {

@@ -6,6 +6,7 @@ import { showBytes } from "../../chunked/memory.ts";
 import { type ProgressLine, progressPrinter } from "../../chunked/progress.ts";
 import { runBound } from "../../chunked/run.ts";
 import type { Executor, Plan } from "../../chunked/types.ts";
+import { TensorError } from "../../errors.ts";
 import type { Parsed } from "../args.ts";
 import { type Command, given, help, json } from "../command.ts";
 import { jsonText, Usage } from "../host.ts";
@@ -82,7 +83,7 @@ export const run: Command = {
       return 0;
     } catch (error) {
       line?.end();
-      if (signal?.aborted !== true) throw error;
+      if (signal?.aborted !== true) throw inFlags(error);
       host.err(`strided run: stopped. What is there stays: go on with --resume.\n`);
       return 130;
     } finally {
@@ -90,6 +91,18 @@ export const run: Command = {
     }
   },
 };
+
+/** The same error with remedies that are flags here. */
+function inFlags(error: unknown): unknown {
+  if (!(error instanceof TensorError)) return error;
+  const message = error.message
+    .replaceAll("{ resume: true }", "--resume")
+    .replaceAll("{ overwrite: true }", "--overwrite")
+    .replaceAll("give another { to }", "make a plan for another folder")
+    .replaceAll("Give another { to }", "Make a plan for another folder")
+    .replaceAll("Give another { work }", "Make a plan with another { work }");
+  return new TensorError(error.code, message);
+}
 
 function executorOf(args: Parsed, plan: Plan): Executor {
   const pool = given({

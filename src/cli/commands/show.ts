@@ -22,7 +22,7 @@ export const show: Command = {
   run: (args, host) =>
     withArchive(host, args, args.words[0], (archive) =>
       withTensor(archive, args.words.slice(1), (t) => {
-        const digits = args.number("digits");
+        const digits = args.number("digits", 1);
         const options = {
           lineWidth: host.terminal.columns,
           ...(digits === undefined ? {} : { digits }),
