@@ -1,10 +1,20 @@
 /**
- * Rows of q8_0 and q4_0 times a vector: forms of the inner loop, each checked against a plain sum, then timed in turns by
- * processor time, beside the same sum of floats. Old TurboFan lays the pure operations of a basic block out breadth first,
- * so a wide block keeps everything alive at once and spills; forms differ in what they put into one block.
+ * Rows of blocks times a vector: forms of the inner loop, each checked against a plain sum, then timed in turns by
+ * processor time, on one thread. Forms of floats widen four elements at a time, for q8_0 and q4_0 only; forms of whole
+ * numbers are the library's own code (src/quantised/routines.ts), by how many blocks go on together. Beside them the
+ * same sum of a matrix of floats.
  *
- *     npx tsx bench/lab/quantised.ts [rounds] [rows]
+ * Rows decide where blocks come from: 128 stay in the cache, 4096 do not. Four rows at once, which share what is loaded of
+ * x, were faster by a fifth from the cache and slower by a tenth from memory, being four streams. Borders between basic
+ * blocks, and touching the next rows ahead, gained nothing.
+ *
+ *     npx tsx bench/lab/quantised.ts [rounds] [rows] [types]
  */
+import { random, scope } from "../../src/index.ts";
+import { productRoutine, productWords, vectorForm } from "../../src/quantised/routines.ts";
+import { blockTypes } from "../../src/quantised/types.ts";
+import { vectorBytes, writeVector } from "../../src/quantised/vector.ts";
+import { type EncodedDType, quantise } from "../../src/quantised.ts";
 import {
   type FuncBuilder,
   f32x4,
@@ -17,15 +27,15 @@ import {
 
 const rounds = Number(process.argv[2] ?? 15);
 const n = Number(process.argv[3] ?? 1024);
-const fma = process.argv[4] === "fma";
+const types = (process.argv[4] ?? "q8_0,q4_0").split(",") as EncodedDType[];
 const k = 4096;
-
 const topBytes = [0, 4, 8, 12].map((from) =>
   i8x16(...Array.from({ length: 16 }, (_, b) => (b % 4 === 3 ? from + (b >> 2) : -1))),
 );
 const splat8 = (v: number) => i8x16(...new Array<number>(16).fill((v << 24) >> 24));
 
 type Type = "q8_0" | "q4_0";
+const isOld = (type: EncodedDType): type is Type => type === "q8_0" || type === "q4_0";
 const bytesOf = { q8_0: 34, q4_0: 18 };
 
 interface Rows {
@@ -102,10 +112,6 @@ function sumGroup(
       push();
       some();
       f.op("f32x4.mul").set(sum);
-    } else if (fma) {
-      push();
-      some();
-      f.get(sum).op("f32x4.relaxed_madd").set(sum);
     } else {
       f.get(sum);
       push();
@@ -117,12 +123,6 @@ function sumGroup(
 }
 
 function scaled({ f, totals }: Rows, r: number, sum: Local, scale: () => void): void {
-  if (fma) {
-    f.get(sum);
-    scale();
-    f.get(totals[r]).op("f32x4.relaxed_madd").set(totals[r]);
-    return;
-  }
   f.get(totals[r]).get(sum);
   scale();
   f.op("f32x4.mul").op("f32x4.add").set(totals[r]);
@@ -133,100 +133,32 @@ const border = ({ f, left }: Rows, out: Label) => f.get(left).op("i32.eqz").brIf
 
 type Form = (o: Rows, out: Label) => void;
 
-/** A group's sum is scaled; all rows of a group in turn. */
-const oneBlock: Form = (o) => {
-  const { f, rows } = o;
-  const [four, sum] = [f.local("v128"), f.local("v128")];
-  halves(o, rows, four);
-  for (let g = 0; g < 2; g++)
-    rows.forEach((row, r) => {
-      sumGroup(o, row, g, sum, true);
-      scaled(o, r, sum, () => lane(f, four, r));
-    });
-};
-
-/** The same, with a border after each row's group. */
-const borders =
-  (each: "group" | "row" | "none", perBlock = false): Form =>
+/** A block of each row, maybe with a border between rows. */
+const abreast =
+  (hasBorders: boolean): Form =>
   (o, out) => {
     const { f, rows } = o;
     const [four, sum] = [f.local("v128"), f.local("v128")];
     halves(o, rows, four);
-    if (each !== "none") border(o, out);
     rows.forEach((row, r) => {
-      for (let g = 0; g < 2; g++) {
-        sumGroup(o, row, g, sum, g === 0 || !perBlock);
-        if (!perBlock || g === 1) scaled(o, r, sum, () => lane(f, four, r));
-        if (each === "group" && !(r === rows.length - 1 && g === 1)) border(o, out);
-      }
-      if (each === "row" && r < rows.length - 1) border(o, out);
+      if (hasBorders) border(o, out);
+      for (let g = 0; g < 2; g++) sumGroup(o, row, g, sum, g === 0);
+      scaled(o, r, sum, () => lane(f, four, r));
     });
-  };
-
-/** Four elements of x meet all rows, then a border; scaled once a block. */
-const quads =
-  (every: number, perGroup = false): Form =>
-  (o, out) => {
-    const { f, rows, x, masks } = o;
-    const sums = rows.map(() => f.local("v128"));
-    const bytes = rows.map(() => f.local("v128"));
-    const some = f.local("v128");
-    const four = f.local("v128");
-    if (perGroup) {
-      halves(o, rows, four);
-      border(o, out);
-    }
-    for (let g = 0; g < 2; g++) {
-      rows.forEach((row, r) => {
-        group(o, row, g);
-        f.set(bytes[r]);
-      });
-      for (let i = 0; i < 4; i++) {
-        f.get(x)
-          .load("v128.load", 64 * g + 16 * i, 1)
-          .set(some);
-        rows.forEach((_, r) => {
-          const push = () =>
-            f.get(bytes[r]).get(masks[i]).op("i8x16.swizzle").op("f32x4.convert_i32x4_s").get(some);
-          if (i === 0 && (g === 0 || perGroup)) {
-            push();
-            f.op("f32x4.mul").set(sums[r]);
-          } else if (fma) {
-            push();
-            f.get(sums[r]).op("f32x4.relaxed_madd").set(sums[r]);
-          } else {
-            f.get(sums[r]);
-            push();
-            f.op("f32x4.mul").op("f32x4.add").set(sums[r]);
-          }
-        });
-        if (i % every === every - 1) border(o, out);
-      }
-      if (perGroup) for (const r of rows.keys()) scaled(o, r, sums[r], () => lane(f, four, r));
-    }
-    if (!perGroup) {
-      halves(o, rows, four);
-      for (const r of rows.keys()) scaled(o, r, sums[r], () => lane(f, four, r));
-    }
   };
 
 /** So many blocks of one row: their scales are widened at once. */
 const along =
-  (blocks: number, borders: boolean, twice = false): Form =>
-  (o, out) => {
+  (blocks: number): Form =>
+  (o) => {
     const { f, rows, x, left, type } = o;
-    const [four, sum, other] = [f.local("v128"), f.local("v128"), f.local("v128")];
+    const [four, sum] = [f.local("v128"), f.local("v128")];
     const [row] = rows;
-    const at = Array.from({ length: blocks }, () => row);
-    halves(o, at, four, bytesOf[type]);
-    if (borders) border(o, out);
+    halves(o, new Array<Local>(blocks).fill(row), four, bytesOf[type]);
     for (let b = 0; b < blocks; b++) {
       const offset = b * bytesOf[type];
-      sumGroup(o, row, 0, sum, true, offset, 128 * b);
-      sumGroup(o, row, 1, twice ? other : sum, twice, offset, 128 * b);
-      if (twice) f.get(sum).get(other).op("f32x4.add").set(sum);
+      for (let g = 0; g < 2; g++) sumGroup(o, row, g, sum, g === 0, offset, 128 * b);
       scaled(o, 0, sum, () => lane(f, four, b));
-      if (borders && b < blocks - 1) border(o, out);
     }
     move(f, row, (blocks - 1) * bytesOf[type]);
     move(f, x, (blocks - 1) * 128);
@@ -236,38 +168,100 @@ const along =
       .set(left);
   };
 
-const forms: Record<string, { count: number; form: Form }> = {
-  "2 rows, one basic block": { count: 2, form: oneBlock },
-  "1 row, one basic block": { count: 1, form: oneBlock },
-  "2 rows, border a row": { count: 2, form: borders("row") },
-  "2 rows, border a group": { count: 2, form: borders("group") },
-  "4 rows, border a group": { count: 4, form: borders("group") },
-  "4 rows, border a row": { count: 4, form: borders("row") },
-  "4 rows, border a row, scaled a block": { count: 4, form: borders("row", true) },
-  "4 rows, border a group, scaled a block": { count: 4, form: borders("group", true) },
-  "2 rows, border 4 elements": { count: 2, form: quads(1) },
-  "2 rows, border 8 elements": { count: 2, form: quads(2) },
-  "2 rows, border 16 elements": { count: 2, form: quads(4) },
-  "3 rows, border 4 elements": { count: 3, form: quads(1) },
-  "4 rows, border 4 elements": { count: 4, form: quads(1) },
-  "4 rows, border 8 elements": { count: 4, form: quads(2) },
-  "4 rows, border 4 elements, scaled a group": { count: 4, form: quads(1, true) },
-  "1 row, 4 blocks": { count: 1, form: along(4, false) },
-  "1 row, 4 blocks, borders": { count: 1, form: along(4, true) },
-  "1 row, 4 blocks, borders, two sums": { count: 1, form: along(4, true, true) },
-  "1 row, 2 blocks": { count: 1, form: along(2, false) },
-  "1 row, 2 blocks, borders": { count: 1, form: along(2, true) },
-  "1 row, scaled a block": { count: 1, form: borders("none", true) },
+const floatForms: Record<string, { count: number; form: Form }> = {
+  "floats, 1 row": { count: 1, form: abreast(false) },
+  "floats, 1 row, 2 blocks": { count: 1, form: along(2) },
+  "floats, 2 rows": { count: 2, form: abreast(false) },
+  "floats, 4 rows, border a row": { count: 4, form: abreast(true) },
 };
 
 const memory = new WebAssembly.Memory({ initial: 2048, maximum: 2048, shared: true });
+const instance = (bytes: Uint8Array) =>
+  new WebAssembly.Instance(new WebAssembly.Module(bytes as BufferSource), { e: { m: memory } }).exports;
+const heap = () => new ModuleBuilder().importMemory("e", "m", { min: 2, max: 65536, shared: true });
+type Run = () => void;
+
+const [TASK, TO, X, FROM] = [1 << 10, 1 << 16, 1 << 17, 1 << 20];
+
+/** Rows of floats: eight at a time. */
+function floats(): Run {
+  const m = heap();
+  const f = m.func("run", { from: "i32", to: "i32", n: "i32" }, [], { export: true });
+  const [from, to, left] = f.params;
+  const [x, i, a, b] = [f.local("i32"), f.local("i32"), f.local("v128"), f.local("v128")];
+  f.loop((nextRow) => {
+    f.i32(X)
+      .set(x)
+      .i32(k / 8)
+      .set(i)
+      .v128(f32x4(0))
+      .tee(a)
+      .set(b);
+    f.loop((next) => {
+      for (const [s, at] of [
+        [a, 0],
+        [b, 16],
+      ] as const) {
+        f.get(s).get(from).load("v128.load", at, 4).get(x).load("v128.load", at, 4);
+        f.op("f32x4.mul").op("f32x4.add").set(s);
+      }
+      move(f, from, 32);
+      move(f, x, 32);
+      f.get(i).i32(1).op("i32.sub").tee(i).brIf(next);
+    });
+    f.get(to);
+    f.get(a).get(b).op("f32x4.add").set(a);
+    for (const l of [0, 1, 2, 3]) {
+      f.get(a).lane("f32x4.extract_lane", l);
+      if (l > 0) f.op("f32.add");
+    }
+    f.store("f32.store", 0, 4);
+    move(f, to, 4);
+    f.get(left).i32(1).op("i32.sub").tee(left).brIf(nextRow);
+  });
+  const run = instance(m.toBytes()).run as (from: number, to: number, n: number) => void;
+  return () => run(FROM, TO, n);
+}
+
+/** The library's own code; x is where no other form has its own. */
+function wholes(type: EncodedDType, blocks: number, x: number): Run {
+  const run = instance(productRoutine(type, blocks).emit({ shared: true, simd: true, fma: false }).toBytes())
+    .run as (task: number) => void;
+  const form = vectorForm(type, blocks);
+  const { mains, tails } = writeVector(new Float32Array(memory.buffer, put(xs, x), k), form, x + 4 * k) ?? {
+    mains: 0,
+    tails: 0,
+  };
+  const { block, bytes } = blockTypes[type];
+  const task = {
+    rows: n,
+    portions: mains,
+    tails,
+    from: FROM,
+    to: TO,
+    fromStride: (k / block) * bytes,
+    toStride: 4,
+    step: bytes,
+    grid: 0,
+    x: x + 4 * k,
+  };
+  return () => {
+    new Int32Array(memory.buffer, TASK, productWords.length).set(productWords.map((name) => task[name]));
+    run(TASK);
+  };
+}
+
+function put(values: Float32Array | Uint8Array, at: number): number {
+  new Uint8Array(memory.buffer).set(new Uint8Array(values.buffer, values.byteOffset, values.byteLength), at);
+  return at;
+}
 
 function compile(
   type: Type,
   count: number,
   form: Form,
 ): (from: number, to: number, x: number, n: number) => void {
-  const m = new ModuleBuilder().importMemory("e", "m", { min: 2, max: 65536, shared: true });
+  const m = heap();
   const f = m.func("rows", { from: "i32", to: "i32", x: "i32" }, []);
   const [from, to, x0] = f.params;
   const stride = (k / 32) * bytesOf[type];
@@ -323,68 +317,71 @@ function compile(
     g.get(left2).i32(count).op("i32.sub").tee(left2).i32(0).op("i32.gt_s").brIf(next);
   });
   const bytes = m.toBytes();
-  return new WebAssembly.Instance(new WebAssembly.Module(bytes), { e: { m: memory } }).exports.run as never;
+  return instance(bytes).run as never;
 }
 
-const half = (bits: number) => {
-  const e = (bits >> 10) & 31;
-  const v = e === 0 ? (bits & 1023) * 2 ** -24 : (1 + (bits & 1023) / 1024) * 2 ** (e - 15);
-  return bits & 0x8000 ? -v : v;
-};
-
-const u8 = new Uint8Array(memory.buffer);
+const rng = random.generator(1);
+const xs = Float32Array.from(rng.normal([k]).data);
 const f32 = new Float32Array(memory.buffer);
-const [X, TO, FROM] = [1 << 16, 1 << 17, 1 << 18];
-let seed = 1;
-const random = () => {
-  seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
-  return seed >>> 8;
-};
-const xs = Float32Array.from({ length: k }, () => random() / 2 ** 23 - 1);
-for (let i = 0; i < k; i++) f32[X / 4 + i] = xs[i] * 2 ** -24;
 
-for (const type of ["q8_0", "q4_0"] as const) {
-  const b = bytesOf[type];
-  for (let at = FROM; at < FROM + n * (k / 32) * b; at += b) {
-    for (let i = 0; i < b; i++) u8[at + i] = random();
-    u8[at + 1] = 0x20 | (u8[at + 1] & 0x8f);
-  }
-  const want = Array.from({ length: 8 }, (_, row) => {
-    let sum = 0;
-    for (let i = 0; i < k; i++) {
-      const at = FROM + row * (k / 32) * b + (i >> 5) * b;
-      const d = half(u8[at] | (u8[at + 1] << 8));
-      const j = i & 31;
-      const q =
-        type === "q8_0"
-          ? (u8[at + 2 + j] << 24) >> 24
-          : ((u8[at + 2 + (j & 15)] >> (j < 16 ? 0 : 4)) & 15) - 8;
-      sum += d * q * xs[i];
-    }
-    return sum;
-  });
-  const runs = Object.entries(forms).map(([name, { count, form }]) => ({
-    name,
-    run: compile(type, count, form),
-  }));
+/** Each in turn, the best of some rounds. */
+function race(title: string, runs: { name: string; run: Run }[], want: ArrayLike<number>): void {
   for (const { name, run } of runs) {
     f32.fill(0, TO / 4, TO / 4 + n);
-    run(FROM, TO, X, n);
-    want.forEach((w, r) => {
-      if (!(Math.abs(f32[TO / 4 + r] - w) < 1e-3 * Math.max(1, Math.abs(w))))
-        throw new Error(`${type}, ${name}: ${f32[TO / 4 + r]}, not ${w}`);
-    });
-    for (let i = 0; i < 10; i++) run(FROM, TO, X, n);
+    run();
+    for (let r = 0; r < n; r++) {
+      const got = f32[TO / 4 + r];
+      if (!(Math.abs(got - want[r]) < 1e-3 * Math.max(1, Math.abs(want[r]))))
+        throw new Error(`${title}, ${name}, row ${r}: ${got}, not ${want[r]}`);
+    }
+    for (let i = 0; i < 10; i++) run();
   }
   const best = runs.map(() => Infinity);
   for (let round = 0; round < rounds; round++)
     runs.forEach(({ run }, c) => {
       const start = process.cpuUsage();
-      for (let i = 0; i < 4; i++) run(FROM, TO, X, n);
+      for (let i = 0; i < 4; i++) run();
       const { user, system } = process.cpuUsage(start);
       best[c] = Math.min(best[c], (user + system) / 4);
     });
   for (const [c, { name }] of runs.entries()) {
-    console.log(type, name.padEnd(42), `${((n * k) / best[c] / 1000).toFixed(2)} elements/ns`);
+    console.log(title, name.padEnd(36), `${((n * k) / best[c] / 1000).toFixed(2)} elements/ns`);
+  }
+}
+
+for (const type of types) {
+  scope(() => {
+    const q = quantise(rng.normal([n, k]), type);
+    const x = random.generator(1).normal([k]).to("f64");
+    const want = q.dequantise({ dtype: "f64" }).matmul(x).toTypedArray() as Float64Array;
+    put(q.blocks.toTypedArray(), FROM);
+    put(
+      xs.map((v) => v * 2 ** -24),
+      X,
+    );
+    const byFloats = isOld(type)
+      ? Object.entries(floatForms).map(([name, { count, form }]) => {
+          const run = compile(type, count, form);
+          return { name, run: () => run(FROM, TO, X, n) };
+        })
+      : [];
+    const counts = blockTypes[type].block <= 64 ? [1, 2, 4] : [1];
+    let at = X + 4 * k;
+    const byWholes = counts.map((blocks) => {
+      const run = wholes(type, blocks, at);
+      at += 4 * k + vectorBytes(vectorForm(type, blocks), k);
+      return { name: `whole numbers, ${blocks} blocks`, run };
+    });
+    race(type, [...byFloats, ...byWholes], want);
+  });
+}
+{
+  // A matrix of floats that the cache holds again and again: what arithmetic alone costs there.
+  put(xs, X);
+  const row = rng.normal([n, k]);
+  if (FROM + 4 * n * k < memory.buffer.byteLength) {
+    put(row.toTypedArray() as Float32Array, FROM);
+    const x = random.generator(1).normal([k]).to("f64");
+    race("f32", [{ name: "1 row", run: floats() }], row.to("f64").matmul(x).toTypedArray() as Float64Array);
   }
 }

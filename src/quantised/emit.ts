@@ -34,14 +34,21 @@ const splat8 = (value: number): Uint8Array => i8x16(...new Array<number>(16).fil
 /** Byte k of the first register 8 times, then byte k + 1. */
 const twoBytes = i8x16(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
 const bitOfLane = i8x16(1, 2, 4, 8, 16, 32, 64, -128, 1, 2, 4, 8, 16, 32, 64, -128);
-/** Bytes 4r … 4r + 3 at the top of the four lanes, and nothing below. */
-const topBytes = [0, 4, 8, 12].map((from) =>
-  i8x16(...Array.from({ length: 16 }, (_, k) => (k % 4 === 3 ? from + (k >> 2) : -1))),
-);
 const halves = [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23];
 const fours = [0, 1, 2, 3, 16, 17, 18, 19, 0, 0, 0, 0, 0, 0, 0, 0];
 const inTurn = [0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23];
 const pairsInTurn = [0, 1, 16, 17, 2, 3, 18, 19, 4, 5, 20, 21, 6, 7, 22, 23];
+
+/** Bytes that lie in memory as they are wanted are widened as they are loaded, eight and eight; all others in pairs. */
+export const isPlain = (q: Bytes): q is Extract<Bytes, { op: "load" }> => q.op === "load" && q.bytes === 16;
+
+/** Four bits of each byte, from a bit on, as they are or less 8; null: q is something else. */
+function nibbleOf(q: Bytes): { readonly of: Bytes; readonly from: 0 | 4; readonly isSigned: boolean } | null {
+  const isSigned = q.op === "minus" && q.by === 8;
+  const x = isSigned ? q.x : q;
+  if (x.op === "and" && x.by === 15 && x.x.op === "load") return { of: x.x, from: 0, isSigned };
+  return x.op === "shr" && x.by === 4 ? { of: x.x, from: 4, isSigned } : null;
+}
 
 /**
  * Vectors that loops need, in locals that are set before them: made anew in every turn they cost more than the rest. Which
@@ -263,17 +270,22 @@ export class BlockCode {
           break;
         }
         case "and":
-          this.bytes(node.x);
-          this.#constant(splat8(node.by)).op("v128.and");
+          if (node.x.op === "shr") this.#shifted(node.x, node.by);
+          else {
+            this.bytes(node.x);
+            this.#constant(splat8(node.by)).op("v128.and");
+          }
+          break;
+        case "shr":
+          this.#shifted(node, 255);
           break;
         case "minus":
           this.bytes(node.x);
           this.#constant(splat8(node.by)).op("i8x16.sub");
           break;
-        case "shr":
         case "shl":
           this.bytes(node.x);
-          f.i32(node.by).op(node.op === "shr" ? "i8x16.shr_u" : "i8x16.shl");
+          f.i32(node.by).op("i8x16.shl");
           break;
         case "or":
         case "add":
@@ -348,6 +360,13 @@ export class BlockCode {
     });
   }
 
+  /** Shifted as lanes of 16 bits, as hosts have no shift of bytes, and cut. */
+  #shifted({ x, by }: { readonly x: Bytes; readonly by: number }, mask: number): void {
+    this.bytes(x);
+    this.#f.i32(by).op("i16x8.shr_u");
+    this.#constant(splat8(mask & (255 >> by))).op("v128.and");
+  }
+
   #gridAddress(row: Whole): void {
     this.whole(row);
     this.#f
@@ -364,6 +383,42 @@ export class BlockCode {
     this.#constant(twoBytes).op("i8x16.swizzle");
     this.#constant(bitOfLane).op("v128.and");
     this.#constant(bitOfLane).op("i8x16.eq");
+  }
+
+  /**
+   * What `each` gets pushes q in lanes of 16 bits: the even ones, then the odd ones; or, where isPlain(q), the first
+   * eight, then the others.
+   */
+  words({ q }: Group, each: (part: number, push: () => void) => void): void {
+    const f = this.#f;
+    if (isPlain(q)) {
+      for (const part of [0, 1]) {
+        each(part, () => f.get(this.#at).load("v128.load8x8_s", q.at + 8 * part, 1));
+      }
+      return;
+    }
+    const all = f.temp("v128");
+    const four = nibbleOf(q);
+    const size = four === null ? 8 : 4;
+    const isSigned = four?.isSigned ?? true;
+    this.bytes(four?.of ?? q);
+    if (four?.isSigned) this.#constant(splat8(0x88)).op("v128.xor");
+    f.set(all);
+    for (const part of [0, 1]) {
+      const from = 8 * part + (four?.from ?? 0);
+      const above = 16 - size - from;
+      each(part, () => {
+        f.get(all);
+        if (isSigned) {
+          if (above > 0) f.i32(above).op("i16x8.shl");
+          f.i32(16 - size).op("i16x8.shr_s");
+        } else {
+          if (from > 0) f.i32(from).op("i16x8.shr_u");
+          if (above > 0) this.#constant(i32x4(0x000f000f)).op("v128.and");
+        }
+      });
+    }
+    f.release(all);
   }
 
   /** What `each` gets pushes elements 4r … 4r + 3 of q, as f32, unscaled. */
@@ -574,30 +629,24 @@ export function halfLanes(
   offset: number,
   into: Local,
 ): void {
-  const moved = f.temp("v128");
-  const all = (bits: number) => constants.push(f, i32x4(bits, bits, bits, bits));
+  const all = (bits: number) => constants.push(f, i32x4(bits));
   all(0).set(into);
   at.forEach((address, k) => {
     f.get(address)
       .get(into)
-      .loadLane("v128.load16_lane", 2 * k, offset, 1)
+      .loadLane("v128.load16_lane", 2 * k + 1, offset, 1)
       .set(into);
   });
-  f.get(into);
-  all(0x7fff).op("v128.and").i32(13).op("i32x4.shl").set(moved);
-  // As halfToFloat, in lanes.
+  // As halfToFloat, in lanes. The sign stays at the top; what the shift makes of it is cut off.
+  const moved = f.temp("v128");
+  f.get(into).i32(3).op("i32x4.shr_s");
+  all(0x8fffe000 | 0)
+    .op("v128.and")
+    .set(moved);
   f.get(moved);
-  all(0x7f800000).op("v128.or").get(moved);
   all(0x77800000).op("f32x4.mul").get(moved);
-  all(0x0f7fffff).op("i32x4.gt_s").op("v128.bitselect");
-  f.get(into);
-  all(0x8000).op("v128.and").i32(16).op("i32x4.shl").op("v128.or").set(into);
+  all(0x0f800000).op("v128.and");
+  all(0x0f800000).op("i32x4.eq");
+  all(0x7f800000).op("v128.and").op("v128.or").set(into);
   f.release(moved);
 }
-
-/**
- * Pushes bytes 4r … 4r + 3 of a register as f32, 2^24 times as large: a byte becomes the top of a lane, which widens it in
- * one step.
- */
-export const raised = (f: FuncBuilder, constants: Constants, bytes: Local, r: number): FuncBuilder =>
-  constants.push(f.get(bytes), topBytes[r]).op("i8x16.swizzle").op("f32x4.convert_i32x4_s");

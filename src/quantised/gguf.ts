@@ -3,7 +3,6 @@ import { fail } from "../errors.ts";
 import type { Archive } from "../io/archive.ts";
 import { readNames } from "../io/archive.ts";
 import { type GgufArchive, type LoadOptions, open } from "../io/gguf.ts";
-import { quoted } from "../io/names.ts";
 import type { ReadOptions, Source } from "../io/source.ts";
 import { readOptions } from "../ops/arguments.ts";
 import type { Tensor } from "../tensor.ts";
@@ -60,6 +59,7 @@ export async function readGguf(
  * @param source a path, a URL or bytes
  * @param options `names`: only these; `signal`, `headers`
  * @returns a promise of blocks and tensors by name
+ * @throws TensorError where the file has no tensor of one of the names
  * @example
  * const bytes = await gguf.encode({ w: quantise(ones([32]), "q8_0") });
  * (await loadGguf(bytes)).w.dtype; // → q8_0
@@ -75,9 +75,9 @@ export async function loadGguf(
   // A name out of a file may be anything, __proto__ too.
   const all = Object.create(null) as Record<string, Tensor | Quantised>;
   const again = rest.signal === undefined ? undefined : { signal: rest.signal };
+  // One that is not there is told, with those that are, before anything is read.
   const missing = names?.find((name) => archive.entries.every((e) => e.name !== name));
-  if (missing !== undefined)
-    fail("value", operation, `the file has no tensor ${quoted(missing)}.`, "See entries of gguf.open(…).");
+  if (missing !== undefined) await archive.read(missing);
   try {
     for (const name of names ?? archive.entries.map((e) => e.name)) {
       if (!(name in all)) all[name] = await readGguf(archive, name, again);

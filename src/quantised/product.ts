@@ -17,9 +17,9 @@ import { withGrid } from "./grids.ts";
 import { type Blocks, decode, elementShape } from "./move.ts";
 import { insideOf, isQuantised, type Quantised } from "./quantised.ts";
 import { recipeOf } from "./recipes.ts";
-import { type ProductTask, productRoutine, productWords } from "./routines.ts";
+import { type ProductTask, productRoutine, productWords, vectorForm } from "./routines.ts";
 import { hasLanes, runRoutine } from "./run.ts";
-import { blockTypes } from "./types.ts";
+import { type Portions, vectorBytes, writeVector } from "./vector.ts";
 
 /** As many columns are multiplied one by one. */
 const FEW = 4;
@@ -38,7 +38,7 @@ export interface QuantisedProductOptions {
 /**
  * The product of a matrix in blocks, [n, k], with a vector [k] or a matrix [k, m] of floats; f32, the same bits for any
  * number of threads. It differs from `q.dequantise().matmul(x)` by rounding alone: no element by more than
- * k · 2^-22 · Σ |w·x|.
+ * k · 2^-22 · Σ |w·x|, where |w| is |scale · q| + |minimum| for types with minima.
  *
  *     const up = await readGguf(model, "blk.0.ffn_up.weight");
  *     matmul(up, hidden);
@@ -114,69 +114,71 @@ function product(operation: string, out: Strided<"f32">, a: Blocks, b: Strided):
   const [n, k] = elementShape(a);
   const columns = b.frame.shape[1] ?? 1;
   if (n === 0 || columns === 0) return;
-  if (k === 0 || columns > FEW || !hasLanes()) {
-    byPanels(operation, out, a, b);
-    return;
-  }
-  const { heap } = out.storage;
-  const room = allocate(operation, "f32", [columns, k + k / 4]);
-  withTemporary(room, () => {
-    const rows = { ...room, frame: { ...room.frame, shape: [columns, k] } };
+  const isFew = k > 0 && columns <= FEW && hasLanes();
+  if (!isFew || !byVectors(operation, out, a, b, columns)) byPanels(operation, out, a, b);
+}
+
+/** false: x is out of reach of whole numbers, and nothing is done. */
+function byVectors(operation: string, out: Strided<"f32">, a: Blocks, b: Strided, columns: number): boolean {
+  const [, k] = elementShape(a);
+  const form = vectorForm(a.dtype);
+  // Each column, and behind it the same as whole numbers.
+  const room = allocate(operation, "f32", [columns, k + vectorBytes(form, k) / 4]);
+  return withTemporary(room, () => {
     const [height, width] = b.frame.strides;
-    assign(operation, rows, {
-      ...b,
-      frame: { ...b.frame, shape: [columns, k], strides: [width ?? 0, height] },
-    });
+    assign(
+      operation,
+      { ...room, frame: { ...room.frame, shape: [columns, k] } },
+      { ...b, frame: { ...b.frame, shape: [columns, k], strides: [width ?? 0, height] } },
+    );
+    const vectors: Vector[] = [];
     for (let c = 0; c < columns; c++) {
-      prepare(new Float32Array(heap.buffer, addressOf(room) + 5 * c * k, k + k / 4), k);
+      const at = addressOf(room) + c * room.frame.strides[0];
+      const x = at + 4 * k;
+      const portions = writeVector(new Float32Array(room.storage.heap.buffer, at, k), form, x);
+      if (portions === null) return false;
+      vectors.push({ x, ...portions });
     }
-    byVectors(operation, out, a, b, addressOf(room), columns);
+    runProducts(operation, out, a, b, vectors);
+    return true;
   });
 }
 
-/** Sums of 16 elements, four by four, behind the elements; and the elements as they are wanted. */
-function prepare(x: Float32Array, k: number): void {
-  for (let g = 0; g < k; g += 16) {
-    for (let l = 0; l < 4; l++) {
-      const [p, q] = [x[g + l] + x[g + 4 + l], x[g + 8 + l] + x[g + 12 + l]];
-      x[k + g / 4 + l] = p + q;
-    }
-  }
-  for (let i = 0; i < k; i++) x[i] *= 2 ** -24;
+/** Where a column lies as whole numbers. */
+interface Vector extends Portions {
+  readonly x: number;
 }
 
-function byVectors(
+function runProducts(
   operation: string,
   out: Strided<"f32">,
   a: Blocks,
   b: Strided,
-  x: number,
-  columns: number,
+  vectors: readonly Vector[],
 ): void {
-  const { shape, strides } = a.of.frame;
-  const [n, blocks] = shape;
-  const k = blocks * blockTypes[a.dtype].block;
+  const [n, k] = elementShape(a);
+  const { strides } = a.of.frame;
   const most = Math.max(1, Math.floor(TASK / k));
   const [down, across] = out.frame.strides;
   withGrid(operation, recipeOf(a.dtype).grid, (grid) => {
     const tasks: ProductTask[] = [];
-    for (let c = 0; c < columns; c++) {
+    vectors.forEach(({ x, mains, tails }, c) => {
       for (let r = 0; r < n; r += most) {
         tasks.push({
           rows: Math.min(most, n - r),
-          blocks,
+          portions: mains,
+          tails,
           from: addressOf(a.of) + r * strides[0],
           to: addressOf(out) + r * down + c * (across ?? 0),
           fromStride: strides[0],
           toStride: down,
           step: strides[1],
           grid,
-          x: x + 5 * c * k,
-          sums: x + 5 * c * k + 4 * k,
+          x,
         });
       }
-    }
-    runRoutine(productRoutine(a.dtype), productWords, tasks, NANOSECONDS * n * k * columns, {
+    });
+    runRoutine(productRoutine(a.dtype), productWords, tasks, NANOSECONDS * n * k * vectors.length, {
       operation,
       inputs: [{ dtype: "u8", frame: a.of.frame }, b],
       out,

@@ -202,6 +202,11 @@ export class Quantised<out Q extends QuantisedDType = QuantisedDType> {
     return make(this.#dtype, wrap(copyTo("clone", of, "u8")));
   }
 
+  /** What JSON.stringify shows: what it is, and how many bytes it has, not the bytes. For those: `q.blocks`. */
+  toJSON(): { dtype: Q; shape: readonly number[]; bytes: number } {
+    const { dtype, shape, bytes } = this;
+    return { dtype, shape, bytes };
+  }
   /** The type, the shape and the elements as text. */
   toString(options?: FormatOptions): string {
     return printed(this, options);
@@ -387,7 +392,8 @@ function checkEncodes(operation: string, dtype: QuantisedDType): EncodedDType {
 
 /**
  * A tensor in blocks of this type, chosen as ggml's reference functions choose them, bit for bit. The last size is a multiple
- * of the block's.
+ * of the block's. No block holds NaN or infinities, nor what is too large for its scale: where there is one, others of its block
+ * are lost, too, without an error.
  *
  *     const q = quantise(random.normal([64, 256]), "q4_K");
  *     q.bytes; // 9216, of 65536

@@ -11,9 +11,10 @@ import {
 } from "../wasm/assembler/assembler.ts";
 import { countedLoop, heapModule, loadWord } from "../wasm/kit.ts";
 import type { RoutineOptions } from "../wasm/routines/routine.ts";
-import { BlockCode, type Constants, emitTwice, halfLanes, plainHalves, raised } from "./emit.ts";
+import { BlockCode, type Constants, emitTwice, halfLanes, isPlain, plainHalves } from "./emit.ts";
 import { type Float, type Group, recipeOf } from "./recipes.ts";
 import { blockTypes, type QuantisedDType } from "./types.ts";
+import { portionOf, type VectorForm } from "./vector.ts";
 
 /** Code by hand: two of one name are the same code. */
 export interface Routine {
@@ -34,13 +35,11 @@ export const decodeWords = [
 ] as const;
 export type DecodeTask = Readonly<Record<(typeof decodeWords)[number], number>>;
 
-/**
- * As above; a row's sum goes to `to`. x is a dense vector of f32, each element divided by 2^24; `sums` has for each 16 of
- * them what they come to, four by four: lane l is Σ x[4i + l].
- */
+/** As above; a row's sum goes to `to`. x is a vector as vector.ts writes it: so many portions, and then tails. */
 export const productWords = [
   "rows",
-  "blocks",
+  "portions",
+  "tails",
   "from",
   "to",
   "fromStride",
@@ -48,7 +47,6 @@ export const productWords = [
   "step",
   "grid",
   "x",
-  "sums",
 ] as const;
 export type ProductTask = Readonly<Record<(typeof productWords)[number], number>>;
 
@@ -157,24 +155,33 @@ function storeOneByOne(
 
 /* Products --------------------------------------------------------------------------------------------------- */
 
-/** Does a product need the sums of x? */
-export const usesSums = (dtype: QuantisedDType): boolean =>
-  recipeOf(dtype).groups.some(({ shift, plus, less }) => (shift ?? plus ?? less) !== undefined);
+/** Blocks of a row that go on together. Scales of small ones are widened at once, where loads of elements leave room. */
+const together = (dtype: QuantisedDType): number =>
+  blockTypes[dtype].block > 64 || recipeOf(dtype).groups.every(({ q }) => isPlain(q)) ? 1 : 2;
 
-/** Blocks of a row that go on together, where they are small: their scales are widened at once. */
-const TOGETHER = 2;
+/** As products want x. */
+export function vectorForm(dtype: QuantisedDType, blocks = together(dtype)): VectorForm {
+  const { groups } = recipeOf(dtype);
+  const { block } = blockTypes[dtype];
+  return {
+    most: blocks * block,
+    block,
+    isPaired: !groups.every(({ q }) => isPlain(q)),
+    hasSums: groups.some(({ shift, plus, less }) => (shift ?? plus ?? less) !== undefined),
+  };
+}
 
 /**
  * Blocks times a vector, row after row: memory is read as it lies. The whole numbers of groups that have one scale are
- * multiplied with their elements of x and summed, 32 at the most, then scaled once: scale · Σ q·x + plus · Σ x. What is
- * summed together depends on the type alone, not on tasks or threads. SIMD only.
+ * multiplied with those of x and summed, 32 at the most, which is exact, then scaled once: scale · Σ q·x + plus · Σ x.
+ * What is summed together depends on the type and on x, not on tasks or threads. SIMD only.
  */
-export const productRoutine = (dtype: QuantisedDType): Routine => ({
+export const productRoutine = (dtype: QuantisedDType, blocks = together(dtype)): Routine => ({
   name: `quantised product ${dtype}`,
-  emit: ({ shared, fma }) =>
+  emit: ({ shared }) =>
     emitTwice((constants) => {
       const module = heapModule(shared);
-      const row = emitRow(module, constants, dtype, fma);
+      const row = emitRow(module, constants, dtype, blocks);
       const f = module.func("run", { task: "i32" }, [], { export: true });
       const w = words(f, productWords);
       repeat(f, w.rows, () => {
@@ -187,7 +194,7 @@ export const productRoutine = (dtype: QuantisedDType): Routine => ({
     }),
 });
 
-const rowArguments = ["blocks", "from", "to", "step", "grid", "x", "sums"] as const;
+const rowArguments = ["portions", "tails", "from", "to", "step", "grid", "x"] as const;
 
 /** Groups of a block, one after the other, that have the same scale and are summed before it is applied. */
 function runsOf(groups: readonly Group[]): readonly (readonly [first: number, count: number])[] {
@@ -204,8 +211,8 @@ function runsOf(groups: readonly Group[]): readonly (readonly [first: number, co
   return runs;
 }
 
-/** The sum of a row. */
-function emitRow(module: ModuleBuilder, constants: Constants, dtype: QuantisedDType, fma: boolean): Callable {
+/** The sum of a row, so many blocks in a turn. */
+function emitRow(module: ModuleBuilder, constants: Constants, dtype: QuantisedDType, most: number): Callable {
   const parameters = Object.fromEntries(rowArguments.map((name) => [name, "i32" as const]));
   const f = module.func("row", parameters);
   constants.set(f);
@@ -213,46 +220,31 @@ function emitRow(module: ModuleBuilder, constants: Constants, dtype: QuantisedDT
     (typeof rowArguments)[number],
     Local
   >;
-  const recipe = recipeOf(dtype);
-  const { block } = blockTypes[dtype];
-  const total = f.local("v128", "total");
+  const form = vectorForm(dtype, most);
+  const { groups } = recipeOf(dtype);
+  const [total, high, low] = [f.local("v128"), f.local("v128"), f.local("v128")];
   f.v128(f32x4(0)).set(total);
-  const by = (count: number) => {
-    const places = [w.from, ...Array.from({ length: count - 1 }, (_, k) => f.local("i32", `block${k + 1}`))];
-    countedLoop(f, w.blocks, count, () => {
-      for (let k = 1; k < count; k++) {
-        f.get(places[k - 1])
-          .get(w.step)
-          .op("i32.add")
-          .set(places[k]);
-      }
-      const codes = places.map((place) => new BlockCode(f, constants, recipe, place, w.grid));
-      if (count > 1) {
-        for (const { node, at } of plainHalves(recipe)) {
-          const four = f.temp("v128");
-          halfLanes(f, constants, places, at, four);
-          codes.forEach((code, k) => {
-            code.preset(node, four, k);
-          });
-          f.release(four);
-        }
-      }
-      codes.forEach((code, k) => {
-        for (const [first, groups] of runsOf(recipe.groups)) {
-          const run = recipe.groups.slice(first, first + groups);
-          addRun(f, constants, code, run, w.x, w.sums, 4 * (block * k + 16 * first), total, fma);
+  const turns = (left: Local, blocks: number) => {
+    const offsets = portionOf(form, blocks * form.block);
+    countedLoop(f, left, 1, () => {
+      f.get(w.x).load("v128.load32_splat", offsets.high, 1).set(high);
+      f.get(w.x).load("v128.load32_splat", offsets.low, 1).set(low);
+      blockCodes(f, constants, dtype, blocks, w.from, w.step, w.grid).forEach((code, b) => {
+        for (const [first, count] of runsOf(groups)) {
+          const run = groups.slice(first, first + count);
+          const element = b * form.block + 16 * first;
+          const parts = sumParts(f, code, run, w.x, 4 * element);
+          addScaled(f, code, run, parts, [high, low], w.x, offsets.sums + element, total);
+          for (const part of parts) f.release(part);
         }
       });
-      f.get(places[count - 1])
-        .get(w.step)
-        .op("i32.add")
-        .set(w.from);
-      move(f, w.x, 4 * block * count);
-      if (usesSums(dtype)) move(f, w.sums, block * count);
+      f.get(w.x).load("i32.load", offsets.advance, 1).get(w.step).op("i32.mul");
+      f.get(w.from).op("i32.add").set(w.from);
+      move(f, w.x, offsets.bytes);
     });
   };
-  if (block <= 64) by(TOGETHER);
-  by(1);
+  if (most > 1) turns(w.portions, most);
+  turns(most > 1 ? w.tails : w.portions, 1);
   f.get(w.to);
   const lane = (k: number) => f.get(total).lane("f32x4.extract_lane", k);
   lane(0);
@@ -262,79 +254,103 @@ function emitRow(module: ModuleBuilder, constants: Constants, dtype: QuantisedDT
   return f;
 }
 
-/** c ± a·b, each pushed by its owner. */
-function madd(
-  f: FuncBuilder,
-  fma: boolean,
-  c: () => void,
-  a: () => void,
-  b: () => void,
-  sign: "+" | "-" = "+",
-): void {
-  if (fma) {
-    a();
-    b();
-    c();
-    f.op(sign === "+" ? "f32x4.relaxed_madd" : "f32x4.relaxed_nmadd");
-    return;
-  }
-  c();
-  a();
-  b();
-  f.op("f32x4.mul").op(sign === "+" ? "f32x4.add" : "f32x4.sub");
-}
-
-/** total += the elements of groups that share a scale, times x. */
-function addRun(
+/** Code for so many blocks, one step after the other. Of several, up to four, half floats are widened at once. */
+function blockCodes(
   f: FuncBuilder,
   constants: Constants,
+  dtype: QuantisedDType,
+  count: number,
+  first: Local,
+  step: Local,
+  grid: Local,
+): readonly BlockCode[] {
+  const recipe = recipeOf(dtype);
+  const places = [first];
+  while (places.length < count) {
+    const next = f.local("i32");
+    f.get(places[places.length - 1])
+      .get(step)
+      .op("i32.add")
+      .set(next);
+    places.push(next);
+  }
+  const codes = places.map((at) => new BlockCode(f, constants, recipe, at, grid));
+  if (count === 1) return codes;
+  for (const { node, at } of plainHalves(recipe)) {
+    const four = f.temp("v128");
+    halfLanes(f, constants, places, at, four);
+    codes.forEach((code, k) => {
+      code.preset(node, four, k);
+    });
+    f.release(four);
+  }
+  return codes;
+}
+
+/** Σ q·x of groups that share a scale, with the high parts of x and with the low ones: exact, as 30 bits are not reached. */
+function sumParts(
+  f: FuncBuilder,
   code: BlockCode,
   run: readonly Group[],
   x: Local,
-  sums: Local,
-  offset: number,
-  total: Local,
-  fma: boolean,
-): void {
-  const [{ scale, shift, plus, less }] = run;
-  const [sum, bytes] = [f.temp("v128"), f.temp("v128")];
-  run.forEach(({ q }, g) => {
-    code.bytes(q);
-    f.set(bytes);
-    for (let r = 0; r < 4; r++) {
-      const push = () => raised(f, constants, bytes, r);
-      const some = () => f.get(x).load("v128.load", offset + 64 * g + 16 * r, 1);
-      if (g === 0 && r === 0) {
-        push();
-        some().op("f32x4.mul").set(sum);
-      } else {
-        madd(f, fma, () => f.get(sum), push, some);
+  at: number,
+): readonly [Local, Local] {
+  // Old compilers load first what a basic block loads at all, and spill what does not fit: so another one begins here.
+  if (run.every((group) => isPlain(group.q)))
+    f.get(x)
+      .op("i32.eqz")
+      .if(() => f.unreachable());
+  const [q, ...parts] = [f.temp("v128"), f.temp("v128"), f.temp("v128")] as const;
+  run.forEach((group, g) => {
+    code.words(group, (half, push) => {
+      push();
+      f.set(q);
+      parts.forEach((sum, part) => {
+        const isFirst = g === 0 && half === 0;
+        if (!isFirst) f.get(sum);
+        f.get(q)
+          .get(x)
+          .load("v128.load", at + 64 * g + 32 * part + 16 * half, 1)
+          .op("i32x4.dot_i16x8_s");
+        if (!isFirst) f.op("i32x4.add");
         f.set(sum);
-      }
-    }
+      });
+    });
   });
-  const add = (to: Local, factor: Local, by: Float, sign: "+" | "-") => {
-    madd(
-      f,
-      fma,
-      () => f.get(to),
-      () => f.get(factor),
-      () => code.splat(by),
-      sign,
-    );
-    f.set(to);
+  f.release(q);
+  return parts;
+}
+
+/** total += scale · Σ (q + shift)·x + (plus - less) · Σ x, with Σ q·x in two parts, of so many units each. */
+function addScaled(
+  f: FuncBuilder,
+  code: BlockCode,
+  [{ scale, shift, plus, less }, ...others]: readonly Group[],
+  [sum, rest]: readonly [Local, Local],
+  [high, low]: readonly [Local, Local],
+  x: Local,
+  sums: number,
+  total: Local,
+): void {
+  f.get(sum).op("f32x4.convert_i32x4_s").get(high).op("f32x4.mul");
+  f.get(rest).op("f32x4.convert_i32x4_s").get(low).op("f32x4.mul").op("f32x4.add").set(sum);
+  const add = (to: Local, factor: Local, by: Float, op: "f32x4.add" | "f32x4.sub" = "f32x4.add") => {
+    f.get(to).get(factor);
+    code.splat(by);
+    f.op("f32x4.mul").op(op).set(to);
   };
   // What is left of this register serves for the sums of x.
   if (shift !== undefined || plus !== undefined || less !== undefined) {
-    run.forEach((_, g) => {
-      f.get(sums).load("v128.load", offset / 4 + 16 * g, 1);
-      if (g > 0) f.op("f32x4.add");
+    f.get(x).load("v128.load", sums, 1);
+    others.forEach((_, g) => {
+      f.get(x)
+        .load("v128.load", sums + 16 * (g + 1), 1)
+        .op("f32x4.add");
     });
-    f.set(bytes);
+    f.set(rest);
   }
-  if (shift !== undefined) add(sum, bytes, shift, "+");
-  add(total, sum, scale, "+");
-  if (plus !== undefined) add(total, bytes, plus, "+");
-  if (less !== undefined) add(total, bytes, less, "-");
-  f.release(sum).release(bytes);
+  if (shift !== undefined) add(sum, rest, shift);
+  add(total, sum, scale);
+  if (plus !== undefined) add(total, rest, plus);
+  if (less !== undefined) add(total, rest, less, "f32x4.sub");
 }

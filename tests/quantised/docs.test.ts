@@ -23,6 +23,6 @@ it("strided/quantised exports these names", () => {
   );
   const its = Object.getOwnPropertyNames(entry.Quantised.prototype).sort();
   expect(its.join(" ")).toMatchInlineSnapshot(
-    `"assign assignFlat blockBytes blockSize byteStrides bytes clone constructor dequantise dispose dtype isDisposed permute rank reshape shape size slice toString"`,
+    `"assign assignFlat blockBytes blockSize byteStrides bytes clone constructor dequantise dispose dtype isDisposed permute rank reshape shape size slice toJSON toString"`,
   );
 });

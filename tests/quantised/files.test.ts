@@ -33,6 +33,7 @@ async function command(...args: string[]): Promise<{ code: number; out: string; 
     stdin: async () => new Uint8Array(),
     exists: () => false,
     write: () => {},
+    pipe: async () => {},
   });
   return { code, out, err };
 }
@@ -72,7 +73,10 @@ describe("GGUF", () => {
     await expect(archive.read("w")).rejects.toThrow(/Use readGguf\(archive, name\) of "strided\/quantised"/);
     await expect(readGguf(archive, "v")).rejects.toThrow(/no entry/);
     await expect(readGguf({} as never, "v")).rejects.toThrow(/no open file/);
-    await expect(loadGguf(bytes, { names: ["v"] })).rejects.toThrow(/no tensor "v"/);
+    await expect(loadGguf(bytes, { names: ["w", "v"] })).rejects.toMatchObject({
+      code: "file",
+      message: expect.stringMatching(/no entry "v"\.\n {2}Name one of "w"/),
+    });
     await expect(gguf.encode({ w: {} as never })).rejects.toThrow(/expected a tensor, got an object/);
     q.dispose();
     await expect(gguf.encode({ w: q })).rejects.toThrow(/disposed/);
@@ -90,6 +94,34 @@ describe("the command line", () => {
   const [plain, packed, again] = ["model.safetensors", "model.gguf", "again.gguf"].map((f) =>
     join(folder, f),
   );
+
+  it("says which tensors have elements that no block holds", async () => {
+    const one = (value: number, dtype: "f32" | "f64" = "f32") => {
+      const t = rng().normal([2, 256], { dtype });
+      t.set([1, 7], value);
+      return t;
+    };
+    const weights = {
+      fine: one(1000),
+      nan: one(Number.NaN),
+      odd: one(Number.NEGATIVE_INFINITY),
+      large: one(1e30),
+      larger: one(1e300, "f64"),
+      none: zeros([2, 256]),
+      deep: rng().normal([2, 3, 256]),
+    };
+    await safetensors.save(plain, weights);
+    const done = await command("convert", plain, packed, "--dtype", "q4_K");
+    expect(done.code).toBe(0);
+    expect(done.out).toContain("7 of them as q4_K");
+    expect(done.err).toMatchInlineSnapshot(`
+      "strided convert: larger: elements up to 1e+300 are too large for q4_K, and others of their blocks are lost with them.
+      strided convert: large: elements up to 1e+30 are too large for q4_K, and others of their blocks are lost with them.
+      strided convert: nan: 1 element NaN or infinite: q4_K holds neither, and others of their blocks are lost with them.
+      strided convert: odd: 1 element NaN or infinite: q4_K holds neither, and others of their blocks are lost with them.
+      "
+    `);
+  });
 
   it("safetensors → GGUF in blocks → numbers: the whole circle", async () => {
     const g = rng();

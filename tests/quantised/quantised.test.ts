@@ -217,6 +217,7 @@ describe("what it is", () => {
        [32.2, …, 63.0]]"
     `);
     expect(String(quantise(zeros([3, 64]), "q4_0").slice("::2"))).toMatch(/byte strides \[72, 18\]/);
+    expect(JSON.stringify({ q })).toBe('{"q":{"dtype":"q8_0","shape":[2,32],"bytes":68}}');
   });
 
   it("bytes are counted, freed with the last view, and belong to scopes", () => {
@@ -283,16 +284,16 @@ describe("what it is", () => {
 });
 
 describe("products", () => {
-  /** k · 2^-22 · Σ |w·x|, as matmul says. */
-  function checkProduct(q: Quantised, x: Tensor, got: Tensor): void {
+  /** k · 2^-22 · Σ |w·x|, as matmul says; sums below 2^-126 have fewer bits. */
+  function checkProduct(q: Quantised, x: Tensor, got: Tensor, what = ""): void {
     const w = q.dequantise({ dtype: "f64" });
     const want = w.matmul(x.to("f32").to("f64"));
     const bound = w.abs().matmul(x.to("f64").abs());
     const [a, b, most] = [got.to("f64"), want, bound].map((t) => t.toTypedArray() as Float64Array);
     const k = q.shape[1];
     for (let i = 0; i < a.length; i++) {
-      if (!(Math.abs(a[i] - b[i]) <= k * 2 ** -22 * most[i])) {
-        throw new Error(`${q.dtype}: ${a[i]} is not ${b[i]}`);
+      if (!(Math.abs(a[i] - b[i]) <= k * (2 ** -22 * most[i] + 2 ** -149))) {
+        throw new Error(`${q.dtype}, ${what}: ${a[i]} is not ${b[i]}`);
       }
     }
   }
@@ -365,6 +366,94 @@ describe("products", () => {
       const own = decoded.slice(r << 11, (r + 2) << 11);
       expect(firstDifference(some.dequantise().toTypedArray(), own)).toBe(-1);
     }
+  });
+
+  const hostile: Record<string, (i: number, next: () => number) => number> = {
+    zeros: (i) => (i % 2 === 0 ? 0 : -0),
+    "one element that is not 0": (i) => (i === 77 ? -3 : 0),
+    "a few, far apart": (i) => (i % 50 === 0 ? 1 : i % 50 === 25 ? 2 ** -40 : 0),
+    "large and small ones in turn": (i, next) => next() * (i % 2 === 0 ? 2 ** 30 : 2 ** -30),
+    "all exponents of a middle range": (_, next) => next() * 2 ** Math.round(next() * 60),
+    "all exponents": (_, next) => next() * 2 ** Math.round(next() * 110),
+    "one that drowns all others": (i, next) => (i === 5 ? 2 ** 90 : next()),
+    "hardly any bits in common": (i) => (1 + i * 2 ** -23) * 2 ** -(i % 24),
+    huge: (_, next) => next() * 2 ** 118,
+    tiny: (_, next) => next() * 2 ** -112,
+    subnormal: (i) => (i + 1) * 2 ** -149,
+  };
+
+  /** Those of them that are multiplied as whole numbers. */
+  const isWhole = new Set([
+    "zeros",
+    "one element that is not 0",
+    "a few, far apart",
+    "large and small ones in turn",
+    "hardly any bits in common",
+  ]);
+
+  it("with vectors of any range within the bound; where they are whole numbers, whatever rows are taken along", () => {
+    for (const [name, make] of Object.entries(hostile)) {
+      for (const dtype of ["q8_0", "q4_0", "q4_1", "q5_0", "q4_K", "q6_K", "iq1_s", "nvfp4"] as const) {
+        const draw = numbers(5);
+        const next = () => draw() * 2 ** -31 - 1;
+        const q = matrix(dtype, 5, 768);
+        const x = tensor(Float32Array.from({ length: 768 }, (_, i) => make(i, next)));
+        const got = matmul(q, x);
+        checkProduct(q, x, got, name);
+        if (!isWhole.has(name)) continue;
+        const all = got.toTypedArray();
+        for (let r = 0; r < 5; r++) {
+          const own = matmul(q.slice(`${r}:${r + 1}`), x).toTypedArray()[0];
+          expect(own, `${dtype}, ${name}`).toBe(all[r]);
+        }
+      }
+    }
+  });
+
+  it("with NaN and infinities as the product of what is decoded", () => {
+    for (const dtype of ["q8_0", "q4_1", "q4_K"] as const) {
+      const q = matrix(dtype, 6, 256);
+      for (const bad of [NaN, Infinity, -Infinity]) {
+        const x = rng().normal([256]).to("f32");
+        x.set([100], bad);
+        const want = q.dequantise().matmul(x).toTypedArray();
+        expect(firstDifference(matmul(q, x).toTypedArray(), want), `${dtype}, ${bad}`).toBe(-1);
+      }
+    }
+  });
+
+  it("elements that meet no weight do not cost the others their bits", () => {
+    const k = 320;
+    const isOdd = tensor(Float32Array.from({ length: k }, (_, i) => i % 2));
+    for (const dtype of ["q8_0", "q4_0", "q5_0"] as const) {
+      const q = quantise(rng().normal([7, k]).mul(isOdd), dtype);
+      for (const [large, small] of [
+        [1, 2 ** -20],
+        [2 ** 60, 2 ** -20],
+        [2 ** 100, 2 ** -80],
+        [1, 2 ** -120],
+      ]) {
+        const factor = tensor(Float32Array.from({ length: k }, (_, i) => (i % 2 === 0 ? large : small)));
+        const x = rng().normal([k]).mul(factor);
+        checkProduct(q, x, matmul(q, x), `${large} beside ${small}`);
+      }
+    }
+  });
+
+  it("with all the scales that there are", () => {
+    // Row r: the half float r, and 1 as the one element.
+    const raw = new Uint8Array(65536 * 68);
+    for (let r = 0; r < 65536; r++) raw.set([r & 255, r >> 8, 1], 68 * r);
+    const q = fromBlocks(tensor(raw), "q8_0", [65536, 64]);
+    const x = zeros([64]).set([0], 1);
+    const want = floatsOf(q.dequantise().slice(":", 0));
+    // Infinity times the zeros beside it is no number.
+    expect(
+      firstDifference(
+        floatsOf(matmul(q, x)),
+        want.map((d) => (Number.isFinite(d) ? d + 0 : NaN)),
+      ),
+    ).toBe(-1);
   });
 
   it("an output that holds x is written last", () => {
