@@ -6,7 +6,7 @@
  * width, floats round once, ties to even. `convert` is the cast between dtypes: float → integer saturates
  * and NaN becomes 0, integer → integer wraps, anything → bool is `!= 0`.
  */
-import { describe, fail } from "./errors.ts";
+import { describe, fail, quote } from "./errors.ts";
 
 export type Value = number | bigint;
 export type Kind = "bool" | "uint" | "int" | "float";
@@ -285,7 +285,7 @@ export function checkDType(operation: string, name: unknown): DType {
   return fail(
     "dtype",
     operation,
-    typeof name === "string" ? `unknown dtype ${JSON.stringify(name)}.` : `the dtype is ${describe(name)}.`,
+    typeof name === "string" ? `unknown dtype ${quote(name)}.` : `the dtype is ${describe(name)}.`,
     `${meantBy(name)}Use one of ${dtypeNames.join(" ")}.`,
   );
 }

@@ -55,6 +55,18 @@ export interface Recorder {
   noted?(operation: Noted): void;
   /** Elements are about to be handed out, or set by something that is no call. */
   touched?(operation: string, of: Strided): void;
+  /** A generator is about to go on from this state, which changes then. */
+  draws?(state: GeneratorState): void;
+  /** What runs has run before: what it left behind, such as statistics, is there and is not to be left once more. */
+  readonly isAgain?: boolean;
+}
+
+/** How far a generator has come. */
+export interface GeneratorState {
+  /** In its stream, in groups of 16 words. */
+  at: number;
+  /** Generators that were made of it. */
+  spawned: number;
 }
 
 /** An operation by its name: what it read, what it wrote, and what else there is to know. */

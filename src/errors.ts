@@ -59,13 +59,18 @@ export function shown(value: unknown): string {
 /** The same as it is written in a program: "1" and 1n are not 1. */
 export function written(value: unknown): string {
   if (typeof value === "bigint") return `${value}n`;
-  return typeof value === "string" ? JSON.stringify(value) : shown(value);
+  return typeof value === "string" ? quote(value) : shown(value);
 }
+
+const MOST_LETTERS = 200;
+/** A text in quotes; of one that nobody would read to its end, the beginning. */
+export const quote = (text: string): string =>
+  text.length <= MOST_LETTERS ? JSON.stringify(text) : `${JSON.stringify(text.slice(0, MOST_LETTERS))}…`;
 
 /** What a caller passed, in words: `null`, `the string "x"`, `an array`, `a function`. */
 export function describe(value: unknown): string {
   if (value === null || value === undefined) return String(value);
-  if (typeof value === "string") return `the string ${JSON.stringify(value)}`;
+  if (typeof value === "string") return `the string ${quote(value)}`;
   if (typeof value === "bigint") return `the bigint ${value}n`;
   if (typeof value === "number" || typeof value === "boolean") return `the ${typeof value} ${value}`;
   if (typeof value === "object") {
@@ -78,6 +83,9 @@ export function describe(value: unknown): string {
   }
   return `a ${typeof value}`;
 }
+
+/** "1 tensor", "2 tensors". */
+export const counted = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? "" : "s"}`;
 
 /** Is it a tensor, as far as can be told down here? */
 export const isTensorLike = (value: object): boolean =>
@@ -95,10 +103,18 @@ export function isRevoked(value: object): boolean {
 
 /** A misspelt option would otherwise do nothing, silently. */
 export function failKey(operation: string, key: string, names: readonly string[]): never {
-  const nearest = [...names].sort((a, b) => distance(key, a) - distance(key, b))[0];
-  const guess = distance(key, nearest) <= 2 ? `Did you mean ${nearest}? ` : "";
   const known = names.length === 1 ? `The only one is ${names[0]}` : `There are ${names.join(", ")}`;
-  return fail("value", operation, `there is no option ${JSON.stringify(key)}.`, `${guess}${known}.`);
+  return fail("value", operation, `there is no option ${quote(key)}.`, `${guessed(key, names)}${known}.`);
+}
+
+/** "Did you mean add? " with the name that is nearest to one that is none; nothing where no name is near. */
+export function guessed(name: string, names: readonly string[]): string {
+  // What is much longer is not near, and would take long to compare.
+  const [near] = names
+    .filter((other) => Math.abs(other.length - name.length) <= 2)
+    .map((other) => ({ other, letters: distance(name, other) }))
+    .sort((a, b) => a.letters - b.letters);
+  return near !== undefined && near.letters <= 2 ? `Did you mean ${near.other}? ` : "";
 }
 
 /** How many letters have to be changed, added or left out; capitals do not count. */

@@ -165,6 +165,7 @@ export {
   vecdot,
 } from "./library/products.ts";
 export * as random from "./library/random.ts";
+export { type Raw, rawMap, rawMatmul, rawReduce, rawZip } from "./library/raw.ts";
 export { type DigitizeOptions, digitize, type SearchOptions, searchsorted } from "./library/search.ts";
 export {
   type IntersectOptions,
@@ -248,7 +249,6 @@ export type {
   TensorOptions,
 } from "./ops/create.ts";
 export type { TensorJSON } from "./ops/json.ts";
-export { type Raw, rawMap, rawMatmul, rawReduce, rawZip } from "./ops/raw.ts";
 export type { ReduceOptions, ScanOptions } from "./ops/reduce.ts";
 export type {
   ArgOptions,

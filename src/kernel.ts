@@ -23,7 +23,8 @@ import {
   registerCallable,
   type ScalarFunction,
 } from "./ops/function.ts";
-import { mapReduce, type NamedFold, type ReduceOptions } from "./ops/reduce.ts";
+import { mapReducer, type NamedFold } from "./ops/map-reduce.ts";
+import type { ReduceOptions } from "./ops/reduce.ts";
 import { elementwiseSeveral } from "./ops/several.ts";
 import type { Strided } from "./run/call.ts";
 import {
@@ -163,7 +164,7 @@ export function kernel(fn: ScalarFunction, captures: Captures = {}, options: Ker
   checkOptionalDType("kernel", compute);
   checkFunction("kernel", fn, "kernel(x => x * 2)");
   const callable = compileStrict("kernel", fn, withTables("kernel", captures), fastMath === true);
-  return makeKernel(compute === undefined ? callable : callable.computed(compute), undefined);
+  return makeKernel(callable.computed(compute), undefined);
 }
 
 /** A kernel of a function that is compiled already. */
@@ -196,8 +197,12 @@ export function makeKernel(callable: Callable, dtype: DType | undefined): Kernel
       options = readOptions("reduce", options, "{ axis: 1 }");
       checkSingle("reduce", callable);
       const fold = typeof how === "function" ? callableOf("reduce", how) : (how as NamedFold);
-      return (...tensors: Tensor[]) =>
-        wrap(mapReduce("reduce", operandsOf(tensors), seen, changed(options, { reduce: fold })));
+      let reducer: ReturnType<typeof mapReducer> | null = null;
+      return (...tensors: Tensor[]) => {
+        const operands = operandsOf(tensors);
+        reducer ??= mapReducer("reduce", seen, changed(options, { reduce: fold }));
+        return wrap(reducer(operands));
+      };
     },
     as: (to: DType) => makeKernel(checkSingle("as", callable), checkDType("kernel", to)),
     template: seen.template!,

@@ -26,21 +26,23 @@ import {
   type Wide,
 } from "./dtype.ts";
 import { engine } from "./engine.ts";
-import { describe, fail, list, unreachable } from "./errors.ts";
+import { describe, fail, list } from "./errors.ts";
 import { type FormatOptions, formatHeader, formatValues, readFormat } from "./format.ts";
 import { Table } from "./frontend/template.ts";
 import type { Template } from "./ir/node.ts";
 import { checkReach } from "./memory/storage.ts";
+import { viewWords } from "./memory/words.ts";
 import { axisList, indexList, numberList, readList, readOptions, without } from "./ops/arguments.ts";
 import { type AssociativeOptions, associativeReduce } from "./ops/associative.ts";
 import { assign, assignFlat, copyTo } from "./ops/copy.ts";
 import { fromData, type Nested, type Scalar } from "./ops/create.ts";
 import { elementwise } from "./ops/elementwise.ts";
 import { type Captures, callableOf, type ScalarFunction } from "./ops/function.ts";
+import type { NamedFold } from "./ops/map-reduce.ts";
 import { matmul } from "./ops/matmul.ts";
 import { type NamedOp, namedCallable } from "./ops/named.ts";
 import { argReduce } from "./ops/positions.ts";
-import { type NamedFold, reduceNames, type ScanOptions, scan, scanNames } from "./ops/reduce.ts";
+import { reduceNames, type ScanOptions, scan, scanNames } from "./ops/reduce.ts";
 import {
   type ArgOptions,
   type AxisOptions,
@@ -55,7 +57,6 @@ import { mean, std, variance } from "./ops/spreads.ts";
 import { checkWritable, failDisposed, share } from "./ops/strided.ts";
 import { tellCopy } from "./ops/tell.ts";
 import type { Captured, Strided } from "./run/call.ts";
-import { addressOf } from "./run/kernel.ts";
 import { drawView } from "./view/draw.ts";
 import { normalizeIndex, sizeOf } from "./view/layout.ts";
 import { selfOverlaps } from "./view/overlap.ts";
@@ -1733,7 +1734,24 @@ export function failForeign(operation: string, t: unknown): never {
       "Pass the tensor itself, for instance toRaw(t) where a framework has wrapped it.",
     );
   }
+  if (isOfBlocks(t)) {
+    fail(
+      "value",
+      operation,
+      "expected a tensor, got a Quantised.",
+      "Decode it with dequantise(). Of files only GGUF holds it as it is.",
+    );
+  }
   return fail("value", operation, `expected a tensor, got ${describe(t)}.`, "Make one with tensor(…).");
+}
+
+/** Does it say that it is one of strided/quantised, which is not known down here? A Proxy may refuse to say. */
+function isOfBlocks(t: unknown): boolean {
+  try {
+    return Object.prototype.toString.call(t) === "[object Quantised]";
+  } catch {
+    return false;
+  }
 }
 
 /** A Proxy around a tensor, or an object that inherits from one: never a tensor. A Proxy may refuse to say what it is of. */
@@ -1835,12 +1853,11 @@ export function withTables(operation: string, given: Captures | undefined): Capt
   );
 }
 
-/** The tensor as a table: where it lies is checked again at every use. */
+/** The tensor as a table: that it lives is checked again at every use. */
 function tableOf(operation: string, tensor: Tensor): Table {
-  const of = live(operation, tensor);
-  const address = addressOf(of);
-  return new Table(tensor, of.dtype, of.frame.shape, address, of.frame.strides, (use) => {
-    if (addressOf(live(use, tensor)) !== address) unreachable("a table has moved");
+  const { dtype, storage, frame } = live(operation, tensor);
+  return new Table(tensor, dtype, frame.shape, viewWords(storage, frame), (use) => {
+    live(use, tensor);
   });
 }
 

@@ -28,6 +28,8 @@ type Host = {
   readonly versions?: { readonly v8?: string; readonly node?: string };
 };
 
+const RELAXED = "--experimental-wasm-relaxed-simd";
+const PAIRED = "--experimental-wasm-revectorize";
 const host = (globalThis as { process?: Host }).process;
 
 /** What was asked for, what is on, and why. */
@@ -56,8 +58,9 @@ function relaxed(v8: NodeV8, version: number): TurboFeature {
   const name = "relaxed SIMD";
   if (detectFeatures({ fresh: true }).relaxedSimd) return { name, on: true, why: "this Node has it on" };
   if (version >= 12) return { name, on: false, why: "this Node does not have it" };
-  v8.setFlagsFromString("--experimental-wasm-relaxed-simd");
+  v8.setFlagsFromString(RELAXED);
   if (detectFeatures({ fresh: true }).relaxedSimd && fusedMultiplyAdd()) {
+    switches.flags.push(RELAXED);
     return { name, on: true, why: "switched on, numbers checked" };
   }
   v8.setFlagsFromString("--no-experimental-wasm-relaxed-simd");
@@ -69,9 +72,10 @@ function revectorised(v8: NodeV8, version: number): TurboFeature {
   const name = "revectorisation";
   // V8 13 (Node 24) is the first where it computes right.
   if (version < 13) return { name, on: false, why: "needs Node 24 or newer" };
-  v8.setFlagsFromString("--experimental-wasm-revectorize");
+  v8.setFlagsFromString(PAIRED);
   if (pairsComputeRight()) {
     switches.revectorised = true;
+    switches.flags.push(PAIRED);
     return { name, on: true, why: "switched on, numbers checked" };
   }
   v8.setFlagsFromString("--no-experimental-wasm-revectorize");

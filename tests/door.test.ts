@@ -2,7 +2,18 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { DType } from "../src/dtype.ts";
 import { engine } from "../src/engine.ts";
-import { arange, kernel, matmul, ones, type Tensor, tensor, zeros } from "../src/index.ts";
+import {
+  arange,
+  divmod,
+  full,
+  kernel,
+  linspace,
+  matmul,
+  ones,
+  type Tensor,
+  tensor,
+  zeros,
+} from "../src/index.ts";
 import { callableOf } from "../src/ops/function.ts";
 import { scan } from "../src/ops/reduce.ts";
 import { stridedOf, wrap } from "../src/tensor.ts";
@@ -172,5 +183,107 @@ describe("the interpreter in place of compiled code", () => {
     const want = all();
     engine().executor = engine().interpreter;
     expect(all()).toEqual(want);
+  });
+
+  it("does all that an executor refuses", () => {
+    const t = steps([4, 6]);
+    const all = () => [
+      arange(0, 40_000, 1, { dtype: "f64" }).slice("39990:").toArray(),
+      linspace(0, 1, 30_000).slice("-3:").toArray(),
+      full([20_000], 7).sum().item(),
+      t.T.clone().toArray(),
+      t.sum({ axis: 0 }).toArray(),
+      t.matmul(t.T, { out: ones([4, 4], { dtype: "f64" }), accumulate: true }).toArray(),
+      divmod(t, 4).map((part) => part.toArray()),
+    ];
+    const want = all();
+    engine().executor = {
+      refuses: () => "it takes nothing",
+      prepare: () => {
+        throw new Error("it was asked all the same");
+      },
+    };
+    expect(all()).toEqual(want);
+  });
+});
+
+describe("functions that are made anew at every call", () => {
+  const x = arange(4);
+  /** What is looked at to see whether a function was read again. */
+  const definitionOf = (fn: unknown, captures?: Record<string, unknown>) =>
+    callableOf("test", fn, captures).definition;
+
+  it("are read once: plain ones, those with captured values, and captured ones", () => {
+    const plain = () => (v: number) => v * 3;
+    const reads =
+      () =>
+      (v: number, { k }: { k: number }) =>
+        v * k;
+    const calls =
+      () =>
+      (v: number, { f }: { f: (x: number) => number }) =>
+        f(v) + 1;
+    const inner = () => (v: number) => v * v;
+    expect(definitionOf(plain())).toBe(definitionOf(plain()));
+    expect(definitionOf(reads(), { k: 2 })).toBe(definitionOf(reads(), { k: 5 }));
+    expect(definitionOf(reads(), { k: 2 })).not.toBe(definitionOf(reads(), { k: true }));
+    expect(definitionOf(calls(), { f: inner() })).toBe(definitionOf(calls(), { f: inner() }));
+    expect(definitionOf(calls(), { f: inner() })).not.toBe(
+      definitionOf(calls(), { f: (v: number) => v + v }),
+    );
+    const of = (f: (x: number) => number) => x.map(calls(), { with: { f } }).toArray();
+    expect([of(inner()), of((v) => v + v), of(Math.sqrt), of(inner())]).toEqual([
+      [1, 2, 5, 10],
+      [1, 3, 5, 7],
+      [1, 2, 1 + Math.fround(Math.SQRT2), 1 + Math.fround(Math.sqrt(3))].map(Math.fround),
+      [1, 2, 5, 10],
+    ]);
+  });
+
+  it("kernels of one text are one function, with values of their own", () => {
+    const made = (k: number, fastMath = false) =>
+      kernel((v: number, { k }: { k: number }) => v / 4 + k, { k }, { fastMath });
+    expect(made(1).template).toBe(made(2).template);
+    expect(made(1, true).template).not.toBe(made(1).template);
+    expect([made(1), made(2)].map((f) => f(x).toArray())).toEqual([
+      [1, 1.25, 1.5, 1.75],
+      [2, 2.25, 2.5, 2.75],
+    ]);
+    expect(made(1).captures).toEqual({ k: 1 });
+    const scaled = kernel((v: number, { f }: { f: (x: number) => number }) => 2 * f(v), { f: made(3) });
+    expect(scaled(x).toArray()).toEqual([6, 6.5, 7, 7.5]);
+  });
+
+  it("a kernel with more captured values is not taken for another one", () => {
+    const [f, g] = [kernel((v: number) => v + 1), kernel((v: number) => v * 5)];
+    const k = { with: { k: 1 } } as object;
+    expect(x.map(f as never, k).toArray()).toEqual([1, 2, 3, 4]);
+    expect(x.map(g as never, k).toArray()).toEqual([0, 5, 10, 15]);
+  });
+
+  it("whose captured functions have a Math of their own are called", () => {
+    const uses =
+      () =>
+      (v: number, { f }: { f: (x: number) => number }) =>
+        f(v) + 0;
+    const honest = (v: number) => Math.abs(v);
+    const own = new Function("Math", "return (v) => Math.abs(v)")({ abs: (v: number) => v + 100 });
+    const of = (f: (x: number) => number) => x.map(uses(), { with: { f } }).toArray();
+    expect(of(honest)).toEqual([0, 1, 2, 3]);
+    expect(of(own)).toEqual([100, 101, 102, 103]);
+    expect(of(honest)).toEqual([0, 1, 2, 3]);
+  });
+
+  it("that cannot be compiled say so each in their own words", () => {
+    const calls =
+      () =>
+      (v: number, { f }: { f: (x: number) => number }) =>
+        f(v);
+    const q = Number("2");
+    expect(x.map(calls(), { with: { f: (v) => v * q } }).toArray()).toEqual([0, 2, 4, 6]);
+    expect(x.map(calls(), { with: { f: (v) => v + q } }).toArray()).toEqual([2, 3, 4, 5]);
+    const strict = (k: unknown) => kernel((v: number, { k }: { k: number }) => v * k, { k } as never);
+    expect(() => strict("two")).toThrow(/captured "k" is a string/);
+    expect(() => strict(null)).toThrow(/captured "k" is null/);
   });
 });

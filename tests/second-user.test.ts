@@ -3,18 +3,24 @@ import { spawnSync } from "node:child_process";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { engine } from "../src/engine.ts";
+import { TensorError } from "../src/errors.ts";
 import {
   arange,
+  einsum,
   explain,
   full,
   kernel,
   mapReduce,
   ones,
   ready,
+  stencil,
   type Tensor,
   tensor,
+  unstack,
   zip,
 } from "../src/index.ts";
+import { png, pnm, safetensors, zarr } from "../src/io.ts";
+import { quantise } from "../src/quantised.ts";
 
 const values = (t: Tensor) => t.toArray();
 
@@ -174,5 +180,61 @@ describe("softmax and logsumexp", () => {
     );
     expect(stderr).toBe("");
     expect(stdout).toBe("0,0,0\n");
+  });
+});
+
+describe("mistakes of a first hour", () => {
+  const message = async (f: () => unknown): Promise<string> => {
+    try {
+      await f();
+    } catch (error) {
+      expect(error).toBeInstanceOf(TensorError);
+      return (error as Error).message;
+    }
+    return "nothing was thrown";
+  };
+
+  it("a stencil of a tensor and a function: the function comes first", async () => {
+    const wrong = () => (stencil as (...args: unknown[]) => unknown)(arange(3), (at: never) => at);
+    expect(await message(wrong)).toBe(
+      "stencil: expected a function, got a Tensor.\n  Pass one, such as stencil((at) => at(-1) + at(1)).",
+    );
+  });
+  it("a billion parts are refused, and end no process", async () => {
+    expect(await message(() => unstack(full([1], 1).broadcastTo(1e9)))).toContain("1000000000 parts");
+    expect(unstack(arange(6).reshape(2, 3), { axis: 1 }).length).toBe(3);
+    expect(unstack(full([0, 2], 1))).toEqual([]);
+  });
+  it("blocks where a tensor belongs: decode them", async () => {
+    const q = quantise(arange(32), "q8_0");
+    expect(await message(() => safetensors.encode({ q: q as never }))).toContain("dequantise()");
+    q.dispose();
+  });
+  it("floats are no picture: how they become one", async () => {
+    expect(await message(() => png.encode(ones([2, 2])))).toContain('t.mul(255).round().to("u8")');
+    expect(await message(() => pnm.encode(ones([2, 2])))).toContain('t.mul(255).round().to("u8")');
+    expect(await message(() => png.encode(ones([2, 2], { dtype: "i32" })))).not.toContain("255");
+  });
+  it("a long text is not repeated to its end", async () => {
+    const long = "a".repeat(1e6);
+    const t = arange(4);
+    for (const f of [
+      () => t.slice(long),
+      () => t.to(long as never),
+      () => t.sum({ axis: long as never }),
+      () => t.sum({ [long]: 1 } as never),
+      () => einsum(long, t),
+      () => quantise(t, long as never),
+    ]) {
+      expect((await message(f)).length).toBeLessThan(1000);
+    }
+  });
+  it("a store whose codec has a level that is an object", async () => {
+    const store = new Map<string, Uint8Array>();
+    await zarr.save(store, arange(4), { compressor: "gzip" });
+    const meta = JSON.parse(new TextDecoder().decode(store.get("zarr.json")));
+    meta.codecs.find((c: { name: string }) => c.name === "gzip").configuration.level = {};
+    store.set("zarr.json", new TextEncoder().encode(JSON.stringify(meta)));
+    expect(await message(() => zarr.openArray(store))).toContain("the level an object of a codec");
   });
 });

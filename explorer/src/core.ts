@@ -8,7 +8,7 @@ import { configure, memory, ready } from "../../src/engine.ts";
 import { TensorError } from "../../src/errors.ts";
 import { explain } from "../../src/explain/explain.ts";
 import { kernel } from "../../src/kernel.ts";
-import { rawMap, rawMatmul, rawReduce, rawZip } from "../../src/ops/raw.ts";
+import { rawMap, rawMatmul, rawReduce, rawZip } from "../../src/library/raw.ts";
 import { stridedOf, Tensor } from "../../src/tensor.ts";
 
 export { explain, kernel, ready, stridedOf, Tensor, TensorError };

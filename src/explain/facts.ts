@@ -7,6 +7,7 @@ import { printProgram, printTemplate, short } from "../ir/print.ts";
 import { type GemmPlan, laneBytes } from "../optimize/gemm.ts";
 import { optimize, passes } from "../optimize/pipeline.ts";
 import { earlyCount, joinsEarly, levelsOf, unrollOf } from "../optimize/reduce-plan.ts";
+import { whyScalar } from "../optimize/size.ts";
 import { classLetters, type KernelPlan, layoutClass } from "../optimize/vectorize.ts";
 import type { Plan, Spent, Strided, Work } from "../run/call.ts";
 import type { CompiledFold } from "../run/reduce-tasks.ts";
@@ -238,14 +239,21 @@ export function noteOf({ gemm, loops, fold, kernel }: Spent): string | null {
     const how = path === "packed" ? "operands packed in panels" : "operands read where they lie";
     return `${how}, tiles of ${tile.mr} × ${tile.nr}${tile.fma ? ", fused multiply-add" : ""}`;
   }
-  if (fold === undefined || loops === undefined) return null;
-  const lanes = loops.kind === "columns" ? "4 results side by side" : "4 parts of one result side by side";
+  const why = kernel == null ? null : whyScalar(programIn(kernel));
+  const scalar = why === null ? null : `no vectors: ${why}`;
+  if (fold === undefined || loops === undefined) return scalar;
+  const lanes =
+    scalar ?? (loops.kind === "columns" ? "4 results side by side" : "4 parts of one result side by side");
   const order =
     fold.algebra === null
       ? "each in the order of its elements"
       : "grouped the same way on any number of threads";
   return `${lanes}, ${order}${earlyNote(kernel as CompiledFold | undefined)}`;
 }
+
+/** What is computed for each element. */
+const programIn = (kernel: NonNullable<Spent["kernel"]>): Program =>
+  "programs" in kernel ? kernel.programs.step : kernel.plan.program;
 
 /** What is joined before it is carried. */
 function earlyNote(kernel: CompiledFold | undefined): string {

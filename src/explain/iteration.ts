@@ -4,6 +4,7 @@
  */
 import { type DType, toScalar, type Value } from "../dtype.ts";
 import { describe, fail } from "../errors.ts";
+import type { Place } from "../memory/storage.ts";
 import { readOptions } from "../ops/arguments.ts";
 import { broadcastIndex, positionOf, sizeOf, unravel } from "../view/layout.ts";
 import type { View } from "../view/view.ts";
@@ -16,7 +17,7 @@ export interface Snapshot {
   readonly name: string;
   readonly dtype: DType;
   readonly frame: View;
-  readonly storage: { readonly address: number; readonly bytes: number };
+  readonly place: Place;
   readonly start: number;
   readonly end: number;
   readonly whole: boolean;
@@ -252,8 +253,8 @@ function operandOf(t: Snapshot): IterationOperand {
     strides: strides.map((s) => s / itemBytes),
     offset: offset / itemBytes,
     itemBytes,
-    address: t.storage.address,
-    length: Math.floor(t.storage.bytes / itemBytes),
+    address: t.place.address,
+    length: Math.floor(t.place.bytes / itemBytes),
     whole: t.whole,
     at(position) {
       const byte = position * itemBytes;

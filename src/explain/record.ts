@@ -243,7 +243,7 @@ function njitStep(event: WholeCall): NjitStep {
 /* Values --------------------------------------------------------------------------------------------------- */
 
 /** An operand while its bytes can still be read. */
-interface Known extends Omit<Snapshot, "read" | "whole" | "storage"> {
+interface Known extends Omit<Snapshot, "read" | "whole"> {
   readonly storage: Seen["storage"];
 }
 
@@ -251,15 +251,22 @@ interface Known extends Omit<Snapshot, "read" | "whole" | "storage"> {
 function knownOf(name: string, { dtype, frame, storage }: Seen): Known {
   const { bytes } = storage;
   const { start, end } = bytes <= SMALL_BYTES ? { start: 0, end: bytes } : extent(frame);
-  return { name, dtype, frame, storage, start, end };
+  return { name, dtype, frame, storage, place: storage.place, start, end };
 }
 
-/** Only where a storage is: a report does not keep it alive. */
-const whereIs = ({ storage: { address, bytes } }: Known): Snapshot["storage"] => ({ address, bytes });
+/** All but the storage: a report does not keep it alive. */
+const described = ({ name, dtype, frame, place, start, end }: Known) => ({
+  name,
+  dtype,
+  frame,
+  place,
+  start,
+  end,
+});
 
 /** A copy of all bytes, so that later writes do not change the story. */
 function keepAll(known: Known): Snapshot {
-  return { ...known, storage: whereIs(known), whole: true, read: copyOf(known, known.start, known.end) };
+  return { ...described(known), whole: true, read: copyOf(known, known.start, known.end) };
 }
 
 /** Copies of the first and the last bytes, and of the elements at `bytes`. Nothing is read later: it may be others' by then. */
@@ -267,12 +274,7 @@ function keepSome(known: Known, bytes: ReadonlySet<number>): Snapshot {
   const { start, end, dtype, storage } = known;
   const values = new Map(Array.from(bytes, (p) => [p, storage.read(dtype, p)]));
   const [head, tail] = [copyOf(known, start, start + END_BYTES), copyOf(known, end - END_BYTES, end)];
-  return {
-    ...known,
-    storage: whereIs(known),
-    whole: false,
-    read: (p) => values.get(p) ?? head(p) ?? tail(p),
-  };
+  return { ...described(known), whole: false, read: (p) => values.get(p) ?? head(p) ?? tail(p) };
 }
 
 function copyOf({ dtype, frame, storage }: Known, start: number, end: number): Snapshot["read"] {

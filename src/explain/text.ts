@@ -1,6 +1,6 @@
 /** A step of a report as text that a newcomer can read. */
 
-import { list } from "../errors.ts";
+import { counted, list } from "../errors.ts";
 import type { PoolStatus } from "../run/pool.ts";
 import type { WholeLoop } from "../run/whole.ts";
 import { rowMajorStrides } from "../view/layout.ts";
@@ -73,7 +73,7 @@ const valuesText = (values: Readonly<Record<string, string>>) =>
     .join(", ");
 
 function handText({ operation, name, tasks }: RoutineStep): string {
-  return `a routine written by hand${name === operation ? "" : ` ("${name}")`}, ${tasks} ${tasks === 1 ? "task" : "tasks"}`;
+  return `a routine written by hand${name === operation ? "" : ` ("${name}")`}, ${counted(tasks, "task")}`;
 }
 
 function routineRows({ operands, bytes, threads, tasks, cached, compileTime, time }: RoutineStep): string[] {

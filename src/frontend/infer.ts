@@ -2,9 +2,9 @@
  * From a Template to a Program: every node gets a dtype, every conversion becomes a `cast`.
  *
  * THE LAW. Operands have dtypes; literals and captured numbers are WEAK, as Python scalars are to NumPy 2:
- * - with a float dtype they take it (f16 and bf16 too)
- * - an integer-valued one takes an integer dtype; a literal must fit it (`x + 300` on u8 is an error), but a
- *   COMPARISON with a literal that does not fit is done in f64
+ * - with a float dtype they take it (f16 and bf16 too), rounded: what is too large is infinite
+ * - an integer-valued one takes an integer dtype; a literal must fit it (`x + 300` on u8 is an error)
+ * - but a COMPARISON with a literal that does not fit, of a float dtype too, is done in f64
  * - one that is no integer makes an integer or bool dtype f64; an integer makes bool i32
  * - a bigint takes an integer or float dtype, and makes bool i64
  * - weak with weak stays weak: literals fold as in JavaScript, captured numbers are computed in f64 (bigints in
@@ -130,9 +130,12 @@ type Operand = Id | Weak;
 
 const isWeak = (x: Operand): x is Weak => typeof x !== "number";
 
+/** Of bigints too, which are finite, though they may be none of a float. */
+const isBounded = (value: Value): boolean => typeof value === "bigint" || Number.isFinite(value);
+
 function fits(value: number | bigint, dtype: DType): boolean {
   const { min, max } = dtypes[dtype];
-  if (isFloat(dtype)) return true;
+  if (isFloat(dtype)) return !isBounded(value) || isBounded(literalAs(value, dtype));
   return (typeof value === "bigint" || Number.isInteger(value)) && value >= min && value <= max;
 }
 
@@ -288,6 +291,7 @@ class Inference {
           node.op,
           node.args.map((a) => values[a]),
           span,
+          node.boolean,
         );
     }
   }
@@ -417,8 +421,8 @@ class Inference {
     return this.#truth(x, undefined);
   }
 
-  #op(op: OpName, args: readonly Operand[], span: Span | undefined): Operand {
-    if (op === "select") return this.#select(args, span);
+  #op(op: OpName, args: readonly Operand[], span: Span | undefined, boolean?: 1 | 2): Operand {
+    if (op === "select") return this.#select(args, span, boolean);
     if (args.every(isWeak)) return this.#weakOp(op, args, span);
     return this.#typedOp(op, args, span);
   }
@@ -469,10 +473,26 @@ class Inference {
 
   /* Choices ------------------------------------------------------------------------------------------ */
 
-  #select(args: readonly Operand[], span: Span | undefined): Operand {
+  #select(args: readonly Operand[], span: Span | undefined, boolean: 1 | 2 | undefined): Operand {
     const [test, a, b] = args;
     if (isWeak(test) && test.form === "literal") return test.value ? a : b;
-    return this.#choose(this.#truth(test, span), a, b, span);
+    const [yes, no] = boolean === undefined ? [a, b] : this.#booleans(a, b, boolean);
+    return this.#choose(this.#truth(test, span), yes, no, span);
+  }
+
+  /** A boolean that became 1 or 0 is one again where the other side is bool. */
+  #booleans(a: Operand, b: Operand, boolean: 1 | 2): readonly [Operand, Operand] {
+    const [was, other] = boolean === 1 ? [a, b] : [b, a];
+    if (!isWeak(was) || isWeak(other) || this.#b.dtypeOf(other) !== "bool") return [a, b];
+    const again = this.#unmade(was);
+    return boolean === 1 ? [again, other] : [other, again];
+  }
+
+  #unmade(number: Weak): Id {
+    const isOne = (x: Weak) => x.form === "literal" && x.value === 1;
+    if (number.form === "literal") return this.#b.constant("bool", isOne(number) ? 1 : 0, number.span);
+    if (number.form !== "choice") return unreachable("a boolean became something else than 1 or 0");
+    return isOne(number.a) ? number.test : this.#b.opAt(number.span, "not", [number.test]);
   }
 
   #choose(test: Id, a: Operand, b: Operand, span: Span | undefined): Operand {
@@ -519,8 +539,12 @@ class Inference {
         const d = this.#common(args, "strict", span);
         return isFloat(d) ? all(d) : this.#as(args[0], d === "bool" ? "i32" : d);
       }
-      case "compare":
-        return this.#compareSigns(op, args, span) ?? all(this.#common(args, "widen", span));
+      case "compare": {
+        const signs = this.#compareSigns(op, args, span);
+        if (signs !== null) return signs;
+        const d = this.#common(args, "widen", span);
+        return all(args.some((a) => isWeak(a) && misfit(a, d) !== null) ? "f64" : d);
+      }
       case "logic":
         return all("bool");
       case "classify": {
@@ -754,7 +778,7 @@ const natural = (weak: Weak): DType => (weak.weak === "big" ? "i64" : "f64");
 const leavesOf = (weak: Weak): number =>
   weak.form === "choice" ? weak.leaves : weak.form === "literal" ? 1 : Infinity;
 
-/** A literal in it that the integer dtype cannot hold. */
+/** A literal in it that the dtype cannot hold. */
 function misfit(weak: Weak, dtype: DType): (Weak & { form: "literal" }) | null {
   const seen = new Set<Weak>();
   const work: Weak[] = [weak];

@@ -70,6 +70,10 @@ describe("on f64 a kernel computes what the function itself computes", () => {
       "x => { let b = x > 0; b++; return b; }",
       "(x, y) => { const t = x; x = y; y = t; return x - y; }",
       "x => x + (x = 5) * x",
+      "(x, y) => { [x, y] = [y, x + y]; return x - y; }",
+      "(x, y) => { let [a, b] = [y, x]; for (let i = 0; i < 4; i++) [a, b] = [b, a + b]; return a; }",
+      "x => { let a = 0, b = 1; while (b < x && b < 50) [a, b] = [b, a + b]; return a; }",
+      "(x, y) => { if (x > y) [x, , y] = [y, 3, x]; const f = t => { [t, x] = [x, t]; return t; }; return f(y) - x; }",
     ],
     "if and return": [
       "x => { if (x > 0) return x; return -x; }",
@@ -583,6 +587,12 @@ describe("refusals point at what cannot be compiled", () => {
       "map: cannot compile this declaration; only plain names can be declared.
         x => { const [a] = x; return a }
                      ^^^"
+    `);
+    expect(refused("(x, y) => { [x, y] = y; return x }")).toMatchInlineSnapshot(`
+      "map: cannot compile this; only a list with as many values is taken apart.
+        (x, y) => { [x, y] = y; return x }
+                             ^
+        Write [a, b] = [b, a], or assign one by one."
     `);
     expect(refused("x => { x.y = 1; return x }")).toMatchInlineSnapshot(`
       "map: cannot compile this assignment; only local variables can be assigned.

@@ -8,6 +8,7 @@
 import { unreachable } from "../errors.ts";
 import { type Id, isEffect, type ParamSource, type Span, severalOf, type Template } from "../ir/node.ts";
 import { ops } from "../ir/ops.ts";
+import { viewWord } from "../memory/words.ts";
 import { builtinName, constants, functions, memberName, namespaces } from "./builtins.ts";
 import { counterName } from "./coverage.ts";
 import { declaredNames, doingsOf, freeNames, propertyName, rootName, varNames } from "./names.ts";
@@ -46,7 +47,7 @@ import {
   type Val,
 } from "./paths.ts";
 import { isRefusal, type Refusal, refusal } from "./refusal.ts";
-import { inlineTemplate, isKernelLike, type JSType, Table, TemplateBuilder, tableWord } from "./template.ts";
+import { inlineTemplate, isKernelLike, type JSType, Table, TemplateBuilder } from "./template.ts";
 
 export { isRefusal, type Refusal, refusalMessage } from "./refusal.ts";
 export type { KernelLike } from "./template.ts";
@@ -1009,6 +1010,13 @@ class Lowering {
     if (!["const", "let", "var"].includes(declaration.kind)) this.#refuseSyntax(declaration);
     for (const { id, init } of declaration.declarations) {
       if (!init && declaration.kind === "var") continue;
+      if (id.type === "ArrayPattern" && init?.type === "ArrayExpression") {
+        const values = this.#listed(id, init, scope);
+        id.elements.forEach((target, i) => {
+          if (target !== null) this.#initialize(target, scope, values[i]);
+        });
+        continue;
+      }
       const value = init ? this.#expression(init, scope) : undefinedValue;
       if (id.type === "ObjectPattern" && value.kind === "namespace") {
         for (const property of id.properties) {
@@ -1021,7 +1029,7 @@ class Lowering {
           if (target === null) return;
           const { of } = value;
           if (axis >= of.table.rank) this.#refuse(target, `"${of.key}" has ${of.table.rank} axes.`);
-          const size = this.#word(of, tableWord.size(axis), this.#span(target));
+          const size = this.#word(of, viewWord.size(axis), this.#span(target));
           this.#initialize(target, scope, { kind: "node", id: size });
         });
       } else this.#initialize(id, scope, value);
@@ -1257,6 +1265,14 @@ class Lowering {
   #assignment(node: AssignmentExpression, scope: Scope): Val {
     const { left, right } = node;
     const operator = node.operator.slice(0, -1);
+    if (left.type === "ArrayPattern") {
+      // All values are computed before the first is written.
+      const values = this.#listed(left, right, scope);
+      left.elements.forEach((target, i) => {
+        if (target !== null) this.#write(target, scope, values[i]);
+      });
+      return undefinedValue;
+    }
     if (operator === "") {
       const value = this.#expression(right, scope);
       this.#write(left, scope, value);
@@ -1278,6 +1294,22 @@ class Lowering {
     const value: Val = { kind: "node", id: this.#binary(operator, before, left, operand, right, node) };
     this.#write(left, scope, value);
     return value;
+  }
+
+  /** The values of a list that is taken apart. */
+  #listed({ elements }: Extract<Pattern, { type: "ArrayPattern" }>, list: Expression, scope: Scope): Val[] {
+    const isEnough = list.type === "ArrayExpression" && list.elements.length >= elements.length;
+    if (!isEnough) {
+      this.#refuse(
+        list,
+        "cannot compile this; only a list with as many values is taken apart.",
+        "Write [a, b] = [b, a], or assign one by one.",
+      );
+    }
+    return list.elements.map((item) => {
+      if (item === null || item.type === "SpreadElement") return this.#refuseSyntax(item ?? list);
+      return this.#expression(item, scope);
+    });
   }
 
   /* Members and calls ------------------------------------------------------------------------------------ */
@@ -1314,7 +1346,7 @@ class Lowering {
       const { of } = object;
       const axis = node.property.type === "Literal" ? node.property.value : null;
       if (typeof axis === "number" && Number.isInteger(axis) && axis >= 0 && axis < of.table.rank) {
-        return { kind: "node", id: this.#word(of, tableWord.size(axis), span) };
+        return { kind: "node", id: this.#word(of, viewWord.size(axis), span) };
       }
       return this.#refuse(
         node,
@@ -1328,7 +1360,7 @@ class Lowering {
       case "shape":
         return { kind: "shape", of: object };
       case "size":
-        return { kind: "node", id: this.#word(object, tableWord.count(object.table.rank), span) };
+        return { kind: "node", id: this.#word(object, viewWord.count(object.table.rank), span) };
       case "rank":
         return { kind: "node", id: this.#t.literal(object.table.rank, span) };
       default:
@@ -1393,10 +1425,10 @@ class Lowering {
     const t = this.#t;
     const axes = args.flatMap((a, d) => [
       t.toNumber(this.#asNode(a, node.arguments[d])),
-      this.#word(of, tableWord.size(d)),
-      this.#word(of, tableWord.stride(d)),
+      this.#word(of, viewWord.size(d)),
+      this.#word(of, viewWord.stride(d)),
     ]);
-    const address = this.#word(of, tableWord.address);
+    const address = this.#word(of, viewWord.address);
     const id = t.read(key, dtype, [this.#paths.guard(), address, ...axes], this.#span(node));
     this.#effects.push(id);
     return id;

@@ -62,7 +62,7 @@ export class Table {
   readonly of: unknown;
   readonly dtype: DType;
   readonly shape: readonly number[];
-  /** [address, then per axis: size, stride in bytes], modulo 2^32; then how many elements there are. */
+  /** See `viewWords`. */
   readonly words: readonly number[];
   /** Refuses, in the name of an operation, a table that lives no more. */
   readonly check: (operation: string) => void;
@@ -71,15 +71,13 @@ export class Table {
     of: unknown,
     dtype: DType,
     shape: readonly number[],
-    address: number,
-    byteStrides: readonly number[],
+    words: readonly number[],
     check: (operation: string) => void,
   ) {
     this.of = of;
     this.dtype = dtype;
     this.shape = shape;
-    const axes = shape.flatMap((n, d) => [n, Number(BigInt.asUintN(32, BigInt(byteStrides[d])))]);
-    this.words = [address, ...axes, shape.reduce((size, n) => size * n, 1)];
+    this.words = words;
     this.check = check;
   }
 
@@ -87,14 +85,6 @@ export class Table {
     return this.shape.length;
   }
 }
-
-/** Which of a table's words is what. */
-export const tableWord = {
-  address: 0,
-  size: (axis: number) => 1 + 2 * axis,
-  stride: (axis: number) => 2 + 2 * axis,
-  count: (rank: number) => 1 + 2 * rank,
-} as const;
 
 /** A template of one operation on inputs 0, 1, …: `templateOf("add", "add")`. */
 export function templateOf(op: OpName, name: string = op): Template {
@@ -275,13 +265,17 @@ export class TemplateBuilder {
     return found;
   }
 
-  op(op: OpName, args: readonly Id[], span?: Span): Id {
-    const simpler = this.#simplify(op, args, span);
+  /** `boolean`: of a choice that was written before; see TemplateNode. */
+  op(op: OpName, args: readonly Id[], span?: Span, boolean?: 1 | 2): Id {
+    const simpler = this.#simplify(op, args, span, boolean);
     if (simpler !== null) return simpler;
     const type = this.#resultType(op, args);
     const isMixed = op === "select" && this.typeOf(args[1]) !== this.typeOf(args[2]);
     const taken = isMixed ? [args[0], this.toNumber(args[1], span), this.toNumber(args[2], span)] : args;
-    return this.#add(`${op}:${taken.join(",")}:${type}`, type, { op, args: taken, ...at(span) });
+    const was = isMixed ? ([1, 2] as const).find((i) => this.typeOf(args[i]) === "boolean") : boolean;
+    const mark = was === undefined ? {} : { boolean: was };
+    const key = `${op}:${taken.join(",")}:${type}:${was ?? ""}`;
+    return this.#add(key, type, { op, args: taken, ...mark, ...at(span) });
   }
 
   /**
@@ -361,7 +355,7 @@ export class TemplateBuilder {
   }
 
   /** Rewrites that hold for every value of every dtype; null where there is none. */
-  #simplify(op: OpName, args: readonly Id[], span?: Span): Id | null {
+  #simplify(op: OpName, args: readonly Id[], span?: Span, boolean?: 1 | 2): Id | null {
     const isTrue = (id: Id) => this.literalOf(id) === true;
     const isFalse = (id: Id) => this.literalOf(id) === false;
     const isBoolean = (id: Id) => this.typeOf(id) === "boolean";
@@ -372,7 +366,8 @@ export class TemplateBuilder {
         if (test !== undefined) return test ? b : c;
         if (b === c) return b;
         const node = this.nodes[a];
-        if (node.op === "not") return this.op("select", [node.args[0], c, b], span);
+        if (node.op === "not")
+          return this.op("select", [node.args[0], c, b], span, boolean && (boolean === 1 ? 2 : 1));
         if (!isBoolean(a)) return null;
         if (isTrue(b) && isBoolean(c)) return this.op("or", [a, c], span); // a ? true : c
         if (isFalse(c) && isBoolean(b)) return this.op("and", [a, b], span); // a ? b : false
@@ -484,6 +479,7 @@ export function inlineTemplate(
             node.op,
             node.args.map((a) => places[a]),
             span,
+            node.boolean,
           ),
         );
     }

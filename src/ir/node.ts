@@ -146,7 +146,13 @@ export type TemplateNode =
       readonly name: string;
       readonly span?: Span;
     }
-  | { readonly op: OpName; readonly args: readonly Id[]; readonly span?: Span };
+  | {
+      readonly op: OpName;
+      readonly args: readonly Id[];
+      /** Of a choice between a number and a boolean: which argument was the boolean, before it became 1 or 0. */
+      readonly boolean?: 1 | 2;
+      readonly span?: Span;
+    };
 
 /** As a LoopNode; `body` has its inputs in the same order. */
 export interface TemplateLoop {

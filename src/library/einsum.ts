@@ -5,7 +5,7 @@
  */
 import { any, matmul, mul, sum } from "../api.ts";
 import { type DType, promoteAll } from "../dtype.ts";
-import { describe, fail, list } from "../errors.ts";
+import { counted, describe, fail, list, quote } from "../errors.ts";
 import { copyTo } from "../ops/copy.ts";
 import { tellCopy } from "../ops/tell.ts";
 import { type Joined, liveTensor, stridedOf, type Tensor, wrap } from "../tensor.ts";
@@ -70,14 +70,19 @@ function parse(subscripts: string, tensors: readonly Tensor[]): Parsed {
   const text = subscripts.replace(/\s+/g, "");
   const sides = text.split("->");
   if (sides.length > 2) {
-    fail("value", "einsum", `"${subscripts}" has ${sides.length - 1} arrows.`, 'Write "inputs->output".');
+    fail(
+      "value",
+      "einsum",
+      `${quote(subscripts)} has ${sides.length - 1} arrows.`,
+      'Write "inputs->output".',
+    );
   }
   const given = sides[0].split(",");
   if (given.length !== tensors.length) {
     fail(
       "value",
       "einsum",
-      `"${subscripts}" names ${count(given.length, "operand")}, got ${count(tensors.length, "tensor")}.`,
+      `${quote(subscripts)} names ${counted(given.length, "operand")}, got ${counted(tensors.length, "tensor")}.`,
       'Separate operands by commas: einsum("ij,jk->ik", a, b).',
     );
   }
@@ -91,7 +96,6 @@ function parse(subscripts: string, tensors: readonly Tensor[]): Parsed {
   return { inputs, output: [...dotLabels(dots), ...once] };
 }
 
-const count = (n: number, what: string) => `${n} ${what}${n === 1 ? "" : "s"}`;
 const isDots = (label: Label) => label.startsWith("…");
 const dotLabels = (n: number): Label[] => Array.from({ length: n }, (_, i) => `…${n - i}`);
 const inWords = (label: Label) =>
@@ -114,8 +118,8 @@ function labelsOf(
       "value",
       "einsum",
       wrong === undefined
-        ? `${where} in "${subscripts}" has more than one "...".`
-        : `"${wrong}" in "${subscripts}" names no axis.`,
+        ? `${where} in ${quote(subscripts)} has more than one "...".`
+        : `"${wrong}" in ${quote(subscripts)} names no axis.`,
       'Names are letters; "..." may stand once in a term, "," between operands, "->" before the output.',
     );
   }
@@ -125,7 +129,7 @@ function labelsOf(
       fail(
         "shape",
         "einsum",
-        `"${term}" names ${count(letters.length, "axis").replace("axiss", "axes")}, ${where} is ${list(shape)}.`,
+        `${quote(term)} names ${counted(letters.length, "axis").replace("axiss", "axes")}, ${where} is ${list(shape)}.`,
         rest > 0
           ? 'Name every axis, or write "..." for those without a name.'
           : "Give one letter for each axis.",
@@ -166,7 +170,7 @@ function checkOutput(subscripts: string, output: readonly Label[], sizes: Readon
     fail(
       "value",
       "einsum",
-      `the output of "${subscripts}" has ${inWords(label)}${twice ? " twice" : ", which no operand has"}.`,
+      `the output of ${quote(subscripts)} has ${inWords(label)}${twice ? " twice" : ", which no operand has"}.`,
       "Each name of the output occurs in it once, and in an operand.",
     );
   });

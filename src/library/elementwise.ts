@@ -9,7 +9,6 @@ import { elementwise } from "../ops/elementwise.ts";
 import { Callable, Definition } from "../ops/function.ts";
 import { share } from "../ops/strided.ts";
 import type { Strided } from "../run/call.ts";
-import { sameShape } from "../run/plans.ts";
 import {
   isTensor,
   liveTensor,
@@ -21,6 +20,7 @@ import {
   type Tensor,
   wrap,
 } from "../tensor.ts";
+import { sameShape } from "../view/layout.ts";
 import { scoped } from "./scoped.ts";
 
 /* Neighbours ------------------------------------------------------------------------------------------- */

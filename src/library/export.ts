@@ -3,9 +3,8 @@ import { checkDType, type DType, dtypes } from "../dtype.ts";
 import { fail, list } from "../errors.ts";
 import { checkReach } from "../memory/storage.ts";
 import { numberList, readOptions } from "../ops/arguments.ts";
-import { bytesOf } from "../ops/create.ts";
+import { bytesOf, foreignView } from "../ops/create.ts";
 import { liveTensor, stridedOf, type Tensor } from "../tensor.ts";
-import { rowMajorStrides } from "../view/layout.ts";
 import { selfOverlaps } from "../view/overlap.ts";
 import type { View } from "../view/view.ts";
 import { scoped } from "./scoped.ts";
@@ -52,22 +51,13 @@ export function toBuffer<B extends ArrayBufferLike | ArrayBufferView>(
   const { shape } = live;
   const dtype = asked ?? live.dtype;
   const { bytes: itemBytes } = dtypes[dtype];
-  const strides = given ?? rowMajorStrides(shape, itemBytes);
-  if (strides.length !== shape.length) {
-    fail(
-      "shape",
-      op,
-      `${strides.length} byteStrides for ${shape.length} sizes.`,
-      "Give one byte stride an axis.",
-    );
-  }
-  const to: View = { shape, strides, offset, itemBytes };
+  const to = foreignView(op, shape, given, offset, itemBytes);
   checkReach(op, to, { bytes: bytesOf(op, buffer).byteLength });
   if (selfOverlaps(to)) {
     fail(
       "value",
       op,
-      `with byteStrides ${list(strides)} elements of ${list(shape)} would lie on each other.`,
+      `with byteStrides ${list(to.strides)} elements of ${list(shape)} would lie on each other.`,
       "Give strides that keep them apart.",
     );
   }

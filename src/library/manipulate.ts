@@ -287,6 +287,14 @@ export interface AxisChoice {
 export function unstack<D extends DType>(t: Tensor<D>, options: AxisChoice = {}): Tensor<D>[] {
   const op = "unstack";
   const axis = axisOf(op, t, options);
+  if (t.shape[axis] > MOST_PARTS) {
+    fail(
+      "shape",
+      op,
+      `${list(t.shape)} would be ${t.shape[axis]} parts.`,
+      `Take a slice of at most ${MOST_PARTS}.`,
+    );
+  }
   return Array.from({ length: t.shape[axis] }, (_, i) =>
     viewOf(op, t, (frame) => views.squeeze(rangeOf(frame, axis, i, 1), axis)),
   );
@@ -349,9 +357,17 @@ export function arraySplit<D extends DType>(
   return splitAxis(op, t, parts, axis);
 }
 
+/** Each part is a tensor of its own, and takes memory of JavaScript. */
+const MOST_PARTS = 2 ** 24 - 1;
+
 function checkParts(op: string, parts: number): void {
-  if (Number.isSafeInteger(parts) && parts >= 1 && parts < 2 ** 24) return;
-  fail("value", op, `${describe(parts)} is no number of parts.`, "Use a whole number from 1 to 16777215.");
+  if (Number.isSafeInteger(parts) && parts >= 1 && parts <= MOST_PARTS) return;
+  fail(
+    "value",
+    op,
+    `${describe(parts)} is no number of parts.`,
+    `Use a whole number from 1 to ${MOST_PARTS}.`,
+  );
 }
 
 function splitAxis<D extends DType>(

@@ -20,9 +20,8 @@ import {
   scatterRoutine,
 } from "../routines/index.ts";
 import type { Strided } from "../run/call.ts";
-import { sameShape } from "../run/plans.ts";
 import { isTensor, live, type Tensor } from "../tensor.ts";
-import { sizeOf, unravel } from "../view/layout.ts";
+import { sameShape, sizeOf, unravel } from "../view/layout.ts";
 import { overlaps } from "../view/overlap.ts";
 import { broadcastTo, contiguousView, type View } from "../view/view.ts";
 import type { IndexMode } from "../wasm/routines/index/gather.ts";

@@ -8,7 +8,7 @@
 import { scope } from "../api.ts";
 import type { DefaultDType } from "../defaults.ts";
 import { checkDType, type DType, dtypes, type FloatDType, isFloat, isInteger } from "../dtype.ts";
-import { defaultDType } from "../engine.ts";
+import { defaultDType, engine, type GeneratorState } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { checkFlag, readOptions, snapshot } from "../ops/arguments.ts";
 import { fromData, type Nested, shapeOf } from "../ops/create.ts";
@@ -107,29 +107,29 @@ class RandomGenerator {
   readonly stream: bigint;
   readonly #key: readonly number[];
   readonly #stream: readonly number[];
-  #at: number;
-  #spawned = 0;
+  readonly #state: GeneratorState;
 
   constructor(seed: bigint, stream: bigint, at: number) {
     this.seed = seed;
     this.stream = stream;
     this.#key = wordsOfBits(seed);
     this.#stream = wordsOfBits(stream);
-    this.#at = at;
+    this.#state = { at, spawned: 0 };
     // They work without the generator in front of them: const { normal } = generator(1).
     for (const name of methodNames) Object.defineProperty(this, name, { value: this[name].bind(this) });
   }
 
   /** How far it has come in its stream, in groups of 16 words. */
   get at(): number {
-    return this.#at;
+    return this.#state.at;
   }
 
   /** Generators of their own streams, for parts of a program that must not depend on each other. */
   spawn(count: number): RandomGenerator[] {
     checkWhole("spawn", "the count", count, 0, 1e6);
+    engine().recorder?.draws?.(this.#state);
     return Array.from({ length: count }, () => {
-      const place = [this.#spawned++, 0xffff0000, ...this.#stream];
+      const place = [this.#state.spawned++, 0xffff0000, ...this.#stream];
       const [a, b, c, d] = philox(place, this.#key).map(BigInt);
       return new RandomGenerator(a | (b << 32n), c | (d << 32n), 0);
     });
@@ -343,7 +343,7 @@ class RandomGenerator {
   /** 0 … n - 1 in random order, as u32. */
   #order(op: string, n: number): Tensor<"u32"> {
     checkWhole(op, "the number of elements", n, 0, 2 ** 32);
-    const start = this.#at;
+    const start = this.#state.at;
     const words = wrap(this.#draw(op, "bits", "u32", [n]));
     const items = allocate(op, "u32", [n]);
     return wrap(
@@ -390,17 +390,19 @@ class RandomGenerator {
     const words = (sizeOf(shape) * dtypes[dtype].bytes) / 4;
     const groups = Math.ceil(words / GROUP_WORDS);
     return filled(out, () => {
-      if (this.#at + groups > STREAM_GROUPS)
+      const state = this.#state;
+      if (state.at + groups > STREAM_GROUPS)
         fail("value", op, "this generator's stream is used up.", "Go on with one of spawn(n).");
       const own = bound === 0n ? params.flatMap((x) => wordsOf(dtype, x)) : wordsOfBits(bound);
-      const place = { ...this.#place, start: this.#at };
+      const place = { ...this.#place, start: state.at };
+      engine().recorder?.draws?.(state);
       runRoutine(drawRoutine, {
         operation: op,
         params: { ...place, distribution, own },
         inputs: [],
         outs: [out],
       });
-      this.#at += groups;
+      state.at += groups;
     });
   }
 

@@ -91,6 +91,8 @@ export interface StencilOptions<E extends DType = DType, W = Captures> {
   readonly value?: Scalar;
   /** dtype of the result; default: what the function makes of the tensor's. */
   readonly dtype?: E;
+  /** Neighbours are converted to it first: the function computes in it, whatever the tensor's dtype. */
+  readonly compute?: DType;
   /** Values the function is given by name, tensors among them, in its last parameter. */
   readonly with?: W;
 }
@@ -110,10 +112,11 @@ export interface Stencil<E extends DType | null = null> {
  *     const relax = stencil((at) => 0.25 * (at(-1, 0) + at(1, 0) + at(0, -1) + at(0, 1)), { edge: "reflect" });
  *     relax(grid);
  *
- * Compiled as any kernel; the elements away from the edges are computed where they lie, without a test.
+ * Compiled as any kernel; the elements away from the edges are computed where they lie, without a test. Sums of bytes wrap: for
+ * pixels say what to compute in, `{ compute: "f32" }`.
  *
  * @param fn takes `at(offset, …)`, which gives a neighbour, then the captured values
- * @param options `edge`: what lies beyond the ends, default "constant"; `value`, `dtype`, `with`
+ * @param options `edge`: what lies beyond the ends, default "constant"; `value`, `dtype`, `compute`, `with`
  * @returns a function of tensors
  * @throws TensorError where the function cannot be compiled
  * @example
@@ -130,7 +133,8 @@ export function stencil<W extends Captures>(
 ): Stencil;
 export function stencil(fn: ScalarFunction, given: StencilOptions = {}): Stencil {
   const op = "stencil";
-  const options = readOptions(op, given, '{ edge: "wrap" }', ["edge", "value", "dtype", "with"]);
+  checkFunction(op, fn, "stencil((at) => at(-1) + at(1))");
+  const options = readOptions(op, given, '{ edge: "wrap" }', ["edge", "value", "dtype", "compute", "with"]);
   const { edge = "constant", value = 0 } = options;
   if (edge !== "constant" && !(typeof edge === "string" && Object.hasOwn(continued, edge))) {
     fail(
@@ -141,13 +145,13 @@ export function stencil(fn: ScalarFunction, given: StencilOptions = {}): Stencil
     );
   }
   const dtype = checkOptionalDType(op, options.dtype);
-  checkFunction(op, fn, "stencil((at) => at(-1) + at(1))");
   const captures = withTables(op, options.with) ?? {};
   const made = lowerStencil(fn, captures);
   if (isRefusal(made)) throw new TensorError("kernel", refusalMessage(op, made));
   const { template, offsets } = made;
   const values = captureValues(template, captures) as Captured[];
-  const callable = Callable.of(new Definition(template), fn, values, captures);
+  const compute = checkOptionalDType(op, options.compute);
+  const callable = Callable.of(new Definition(template), values, captures).computed(compute);
   const mayFail = template.nodes.some(isEffect);
   const work: Work = { callable, offsets, edge, value, dtype };
   const run = (t: Tensor): Tensor => {

@@ -9,16 +9,22 @@ import type { View } from "../view/view.ts";
 import type { Anchor } from "./backstop.ts";
 import type { Heap } from "./heap.ts";
 
+let made = 0;
+
+/** The number of the storage that was made last. */
+export const lastStorage = (): number => made;
+
 /**
  * Lives while tensors hold it: starts with one holder, `release` by the last one frees the block. A storage
  * that becomes garbage unreleased is freed by the heap's backstop; never both.
  */
 export class Storage {
+  /** Storages that are made later have larger numbers. */
+  readonly number = ++made;
   readonly heap: Heap;
   readonly address: number;
   readonly bytes: number;
-  /** Grows when something is written here: what was kept of the content may be old then. */
-  version = 0;
+  #version = 0;
   #holders = 1;
   /** Dies with this storage unless given back; null once disposed. */
   #anchor: Anchor | null;
@@ -33,6 +39,16 @@ export class Storage {
     this.#anchor = of === null ? heap.backstop.watch(address, bytes) : of.#anchor;
   }
 
+  /** Grows when something is written to these bytes, under any name: what was kept of the content may be old then. */
+  get version(): number {
+    return this.#of === null ? this.#version : this.#of.version;
+  }
+
+  set version(version: number) {
+    if (this.#of === null) this.#version = version;
+    else this.#of.version = version;
+  }
+
   /** The storage whose bytes these are: this one, unless it is another name. */
   get origin(): Storage {
     return this.#of === null ? this : this.#of.origin;
@@ -41,13 +57,7 @@ export class Storage {
   /** The same bytes under another name, for those who tell values apart by their storage. It holds this one. */
   alias(): Storage {
     this.retain();
-    const made = new Storage(this.heap, this.address, this.bytes, this);
-    return Object.defineProperty(made, "version", {
-      get: () => this.version,
-      set: (version: number) => {
-        this.version = version;
-      },
-    });
+    return new Storage(this.heap, this.address, this.bytes, this);
   }
 
   get disposed(): boolean {
@@ -75,6 +85,11 @@ export class Storage {
     return new dtypes[dtype].Array(this.heap.buffer, this.address + from, count) as ArrayOf<D>;
   }
 
+  /** Where the bytes are, for those who tell people of it: nothing keeps it alive, and nothing is found by it. */
+  get place(): Place {
+    return { address: this.address, bytes: this.bytes };
+  }
+
   /** Bytes as they lie. */
   raw(from: number, length: number): Uint8Array {
     return new Uint8Array(this.heap.buffer, this.address + from, length);
@@ -99,6 +114,12 @@ export class Storage {
     this.heap.backstop.unwatch(anchor);
     this.heap.free(this.address);
   }
+}
+
+/** Where the bytes of a storage are, or were. */
+export interface Place {
+  readonly address: number;
+  readonly bytes: number;
 }
 
 /** New storage with one holder; its bytes are arbitrary unless `zeroed`. */

@@ -79,8 +79,9 @@ export function associativeReduce(
 
 /** Does the fold have the same dtype with a start value as without one? */
 function keepsDType({ dtype }: Strided, options: ReduceOptions): boolean {
-  if (options.init === undefined || options.dtype !== undefined || isFloat(dtype)) return true;
-  return dtype !== "bool" && Number.isInteger(Number(options.init));
+  if (options.init === undefined || options.dtype !== undefined) return true;
+  if (typeof options.init === "boolean") return false;
+  return isFloat(dtype) || (dtype !== "bool" && Number.isInteger(Number(options.init)));
 }
 
 /** [..., parts, each, ...] in place of the axis; what is left over is left out. */

@@ -1,8 +1,8 @@
 /** Strided copies: any layouts, any dtype pair, overlap-safe. The destination's other bytes stay untouched. */
 import { fail, list } from "../errors.ts";
 import type { Strided } from "../run/call.ts";
-import { sameLayout, sameShape } from "../run/plans.ts";
-import { sizeOf } from "../view/layout.ts";
+import { sameLayout } from "../run/plans.ts";
+import { sameShape, sizeOf } from "../view/layout.ts";
 import { overlaps } from "../view/overlap.ts";
 import { reshape } from "../view/reshape.ts";
 import { broadcastTo, contiguousView, type View } from "../view/view.ts";

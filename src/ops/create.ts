@@ -23,6 +23,7 @@ import { resolveShape } from "../view/reshape.ts";
 import { extent, type View } from "../view/view.ts";
 import { checkOptionalDType, entries, numberList, readList, readOptions } from "./arguments.ts";
 import { assign } from "./copy.ts";
+import { prepare } from "./execute.ts";
 import { allocate, filled, withTemporary } from "./strided.ts";
 
 /** One value: a number, a bigint or a boolean. */
@@ -402,9 +403,7 @@ function stepsByKernel(
       }));
       // A rule that fills memory is nobody's operation: nobody is told.
       const frames = [to, columns, base].map((t) => fromStart(t.frame));
-      engine()
-        .executor.prepare({ form: "elementwise", program, frames })
-        .run(to, [columns, base], [start, step]);
+      prepare({ form: "elementwise", program, frames }).prepared.run(to, [columns, base], [start, step]);
     };
     const { itemBytes } = out.frame;
     run(
@@ -450,20 +449,9 @@ export function fromBuffer(
   const itemBytes = dtypes[dtype].bytes;
   const shape = numberList(op, "the shape", options.shape);
   checkShape(op, shape);
-  const strides =
-    options.byteStrides === undefined
-      ? rowMajorStrides(shape, itemBytes)
-      : numberList(op, "byteStrides", options.byteStrides);
-  if (strides.length !== shape.length) {
-    fail(
-      "shape",
-      op,
-      `${strides.length} byteStrides for ${shape.length} sizes.`,
-      "Give one byte stride an axis.",
-    );
-  }
+  const given = options.byteStrides === undefined ? null : numberList(op, "byteStrides", options.byteStrides);
+  const foreign = foreignView(op, shape, given, options.byteOffset ?? 0, itemBytes);
   const bytes = bytesOf(op, buffer);
-  const foreign: View = { shape, strides, offset: options.byteOffset ?? 0, itemBytes };
   checkReach(op, foreign, { bytes: bytes.byteLength });
   const { start, end } = extent(foreign);
   // Copy from a multiple of 8 so that elements aligned in the buffer are aligned in the heap.
@@ -472,6 +460,22 @@ export function fromBuffer(
   storage.raw(0, end - from).set(bytes.subarray(from, end));
   const view = { ...foreign, offset: foreign.offset - from };
   return { dtype, storage, frame: view, readOnly: selfOverlaps(view) };
+}
+
+/** How elements lie in foreign memory: with byte strides of its own, or dense in row-major order. */
+export function foreignView(
+  op: string,
+  shape: readonly number[],
+  byteStrides: readonly number[] | null,
+  offset: number,
+  itemBytes: number,
+): View {
+  const strides = byteStrides ?? rowMajorStrides(shape, itemBytes);
+  if (strides.length !== shape.length) {
+    const fact = `${strides.length} byteStrides for ${shape.length} sizes.`;
+    fail("shape", op, fact, "Give one byte stride an axis.");
+  }
+  return { shape, strides, offset, itemBytes };
 }
 
 /** The bytes that a buffer, or a view of one, covers. */

@@ -4,20 +4,18 @@
  */
 import { convert, type DType, dtypes, isFloat, promoteAll, type Value } from "../dtype.ts";
 import { engine } from "../engine.ts";
-import { describe, fail, list, TensorError } from "../errors.ts";
+import { counted, describe, fail, list, TensorError } from "../errors.ts";
 import { refusalMessage } from "../frontend/refusal.ts";
 import type { Evaluator } from "../ir/eval.ts";
 import type { Strided } from "../run/call.ts";
-import { type Call, type Form, fromStart, newId } from "../run/call.ts";
-import { sameShape } from "../run/plans.ts";
-import { broadcastShapes } from "../view/broadcast.ts";
+import { type Call, type Form, fromStart, newId, type Prepared, type Work } from "../run/call.ts";
+import { sameShape } from "../view/layout.ts";
 import { outputView } from "../view/loops.ts";
-import { broadcastTo, type View } from "../view/view.ts";
 import { checkOptionalDType } from "./arguments.ts";
 import { execute, perform, planned, planOf } from "./execute.ts";
 import type { Callable, Definition } from "./function.ts";
 import { checkSize } from "./limits.ts";
-import { allocate, checkAlive, checkWritable, filled, holding } from "./strided.ts";
+import { allocate, checkAlive, checkWritable, commonViews, filled, holding } from "./strided.ts";
 import { tellFallback } from "./tell.ts";
 import { warnCalled } from "./warn.ts";
 
@@ -42,7 +40,7 @@ export function elementwise(
 ): Strided {
   checkOperands(operation, plain, operands);
   checkOptionalDType(operation, dtype);
-  const callable = checkOptionalDType(operation, compute) === undefined ? plain : plain.computed(compute!);
+  const callable = plain.computed(checkOptionalDType(operation, compute));
   const { definition: what } = callable;
   if (what === null) return callElements(operation, callable, operands, out, dtype, compute);
   const values = callable.valuesFor(operation);
@@ -67,18 +65,6 @@ const elementwiseForm: Form<ElementwiseCall> = {
     return planned({ form: "elementwise", program, frames }, result);
   },
 };
-
-/** The operands' common shape, and each of them in it. */
-export function commonViews(
-  operation: string,
-  operands: readonly Strided[],
-): { shape: readonly number[]; views: readonly View[] } {
-  const shape = commonShape(operation, operands);
-  const views = operands.map((t) =>
-    sameShape(t.frame.shape, shape) ? t.frame : broadcastTo(t.frame, shape),
-  );
-  return { shape, views };
-}
 
 /* Functions that are called ----------------------------------------------------------------------------------- */
 
@@ -147,15 +133,26 @@ function storeResults(
   results: readonly unknown[],
   produces: DType,
 ): void {
-  const e = engine();
   const frames = [out, ...inputs].map((t) => fromStart(t.frame));
   const types = [out, ...inputs].map((t) => t.dtype);
   let next = 0;
   const evaluate: Evaluator = () => resultValue(operation, results[next++], produces);
-  const result = { dtype: out.dtype, frame: frames[0], params: [], told: callable.fn, names: [] };
-  const prepared = e.interpreter.prepareEach(frames, "function", types, produces, () => evaluate);
-  const plan = planOf({ form: "elementwise", program: null, frames }, prepared, result);
-  perform(e, { operation, what: callable, facts: [], inputs, out, values: [] }, plan, out, [], null);
+  const prepared = engine().interpreter.prepareEach(frames, "function", types, produces, () => evaluate);
+  performCalled(operation, callable, { form: "elementwise", program: null, frames }, prepared, inputs, out);
+}
+
+/** Runs work in which a function is called. */
+export function performCalled(
+  operation: string,
+  callable: Callable,
+  work: Work,
+  prepared: Prepared,
+  inputs: readonly Strided[],
+  out: Strided,
+): void {
+  const result = { dtype: out.dtype, frame: out.frame, params: [], told: callable.fn, names: [] };
+  const call = { operation, what: callable, facts: [], inputs, out, values: [] };
+  perform(engine(), call, planOf(work, prepared, result), out, [], null);
 }
 
 /** What the function returns for every element. */
@@ -227,15 +224,6 @@ function failResult(operation: string, result: unknown): never {
   );
 }
 
-function commonShape(operation: string, operands: readonly Strided[]): readonly number[] {
-  const { shape } = operands[0].frame;
-  if (operands.every((t) => sameShape(t.frame.shape, shape))) return shape;
-  return broadcastShapes(
-    operation,
-    operands.map((t) => t.frame.shape),
-  );
-}
-
 export function checkOperands(operation: string, callable: Callable, operands: readonly Strided[]): void {
   if (operands.length === 0) {
     fail(
@@ -252,7 +240,7 @@ export function checkOperands(operation: string, callable: Callable, operands: r
     fail(
       "kernel",
       operation,
-      `the function takes ${wants} ${wants === 1 ? "value" : "values"}, got ${operands.length} ${operands.length === 1 ? "tensor" : "tensors"}.`,
+      `the function takes ${counted(wants, "value")}, got ${counted(operands.length, "tensor")}.`,
       operation === "map"
         ? "map gives one element, mapIndex(t, (x, i, j) => …) its index too, zip([a, b], fn) one of each tensor; pass other values by name: { with: { k } }."
         : "Give one tensor for each parameter; other values are captured by name: kernel(fn, { k: 0.01 }).",

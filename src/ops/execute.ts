@@ -186,11 +186,16 @@ export function aside(
   }
 }
 
-/** A plan of work for the executor, or for the interpreter where that one refuses. */
-export function planned(work: Described, result: PlannedResult): Plan {
+/** Work made ready by the executor, or by the interpreter where that one refuses; and why it does. */
+export function prepare(work: Described): { readonly prepared: Prepared; readonly misfit: string | null } {
   const { executor, interpreter } = engine();
   const misfit = executor.refuses(work);
-  return planOf(work, (misfit === null ? executor : interpreter).prepare(work), result, misfit);
+  return { prepared: (misfit === null ? executor : interpreter).prepare(work), misfit };
+}
+
+export function planned(work: Described, result: PlannedResult): Plan {
+  const { prepared, misfit } = prepare(work);
+  return planOf(work, prepared, result, misfit);
 }
 
 /** What a plan says besides the work. */

@@ -9,10 +9,10 @@ import { checkOptionalDType, readOptions } from "./arguments.ts";
 import { runRoutine } from "./execute.ts";
 import { foldOf, runFold } from "./fold.ts";
 import { asOne } from "./noted.ts";
-import { type Split, splitShape } from "./reduce.ts";
+import type { Split } from "./reduce.ts";
 import { floatOf, type SoftmaxOptions, type SumOptions, sumNames } from "./reductions.ts";
 import { allocate, checkAlive, filled } from "./strided.ts";
-import { framed, piecesOf, runMap, type Tile, temporary, tilesOf } from "./tiles.ts";
+import { framed, passesOf, piecesOf, runMap, type Tile, temporary } from "./tiles.ts";
 
 /** log Σ exp(x), without overflow: -Infinity of nothing. */
 export const logsumexp = (t: Strided, options: SumOptions = {}): Strided =>
@@ -23,15 +23,16 @@ function logSum(t: Strided, options: SumOptions): Strided {
   checkAlive("logsumexp", t);
   const result = checkOptionalDType("logsumexp", options.dtype) ?? floatOf(t.dtype);
   const as = programs.workingFloat(t.dtype);
-  const split = splitShape("logsumexp", t.frame.shape, options.axis, options.keepdims ?? false);
-  const out = allocate("logsumexp", result, split.shape);
-  const cells = { ...out, frame: contiguousView(split.keptShape, dtypes[result].bytes) };
+  const split = passesOf("logsumexp", t.frame, options.axis, options.keepdims);
+  const { bytes } = dtypes[result];
+  const out = allocate("logsumexp", result, split.shape, split.whole(bytes));
+  const cells = framed(out, split.kept(bytes));
   if (filledByRows("logsumexp", t, split, out, spreadView(cells.frame, t.frame.shape, split))) return out;
   return filled(out, () =>
     temporary(
       [() => allocate("logsumexp", as, split.keptShape), () => allocate("logsumexp", as, split.keptShape)],
       (largest, sums) => {
-        for (const tile of tilesOf(t.frame, split)) {
+        for (const tile of split.tiles) {
           sumExponentials("logsumexp", t, tile, split, largest, sums, "finite");
         }
         runMap("logsumexp", programs.logSumMap(as, result), [cells, sums, largest]);
@@ -58,7 +59,7 @@ function normalized(name: "softmax" | "logSoftmax", t: Strided, options: Softmax
   const as = programs.workingFloat(t.dtype);
   const { shape } = t.frame;
   const axis = options.axis ?? (shape.length === 0 ? [] : -1);
-  const split = splitShape(name, shape, axis, false);
+  const split = passesOf(name, t.frame, axis, false);
   const out = allocate(name, result, shape);
   if (filledByRows(name, t, split, out, out.frame)) return out;
   return filled(out, () =>
@@ -66,7 +67,7 @@ function normalized(name: "softmax" | "logSoftmax", t: Strided, options: Softmax
       [() => allocate(name, as, split.keptShape), () => allocate(name, as, split.keptShape)],
       (largest, sums) => {
         if (shape.includes(0)) return;
-        for (const tile of tilesOf(t.frame, split)) {
+        for (const tile of split.tiles) {
           const x = tile.source(t);
           const to = tile.source(out);
           const m = tile.spread(largest);

@@ -1,7 +1,7 @@
 /**
  * A function as operations see it: its template, or why it has none, and the programs already made of it. Known
  * functions are found by identity, new closures of a known text by that text, so `a.map(x => x + 1)` in a loop
- * parses once.
+ * parses once. Functions among captured values count by their texts too.
  */
 import type { DType } from "../dtype.ts";
 import { describe, fail, TensorError } from "../errors.ts";
@@ -11,13 +11,15 @@ import { isRefusal, type Refusal, refusalMessage } from "../frontend/refusal.ts"
 import {
   captureValues,
   inlineTemplate,
+  isKernelLike,
+  type KernelLike,
   registerKernel,
   Table,
   TemplateBuilder,
 } from "../frontend/template.ts";
 import { type Id, type Node, type Program, resultsOf, severalOf, type Template } from "../ir/node.ts";
 import { fastRules, simplify } from "../optimize/rules.ts";
-import { type Captured, newId } from "../run/call.ts";
+import { type Captured, idOf, newId } from "../run/call.ts";
 import { checkFunction, readOptions } from "./arguments.ts";
 import { ownGlobals } from "./probe.ts";
 
@@ -35,7 +37,7 @@ export class Definition {
   readonly fastMath: boolean;
   readonly #programs = new Map<string, Program>();
   /** The same function of operands that are converted first. */
-  readonly computed: Map<DType, Definition> = new Map();
+  readonly computed: Map<string, Definition> = new Map();
 
   constructor(template: Template, fastMath = false) {
     this.template = template;
@@ -90,7 +92,7 @@ export interface CallableParts {
 export class Callable {
   readonly definition: Definition | null;
   readonly refusal: Refusal | null;
-  /** What the fallback calls; null for built-in operations, which always have a template. */
+  /** What is called where there is no definition; null where there is one. */
   readonly fn: ScalarFunction | null;
   /** Captured values, by param index. */
   readonly values: readonly Captured[];
@@ -118,13 +120,8 @@ export class Callable {
   }
 
   /** A function whose template is known, with its captured values. */
-  static of(
-    definition: Definition,
-    fn: ScalarFunction,
-    values: readonly Captured[],
-    captures: Captures,
-  ): Callable {
-    return new Callable(definition, { fn, values, captures, tables: tablesIn(captures) });
+  static of(definition: Definition, values: readonly Captured[], captures: Captures): Callable {
+    return new Callable(definition, { values, captures, tables: tablesIn(captures) });
   }
 
   get template(): Template | null {
@@ -133,17 +130,21 @@ export class Callable {
 
   /** The same function with other captured values. */
   withValues(values: readonly Captured[]): Callable {
-    const { fn, captures, tables } = this;
-    return new Callable(this.definition, { fn, values, captures, tables });
+    const { captures, tables } = this;
+    return new Callable(this.definition, { values, captures, tables });
   }
 
-  /** The same function of operands that are converted to this dtype first; one that is called stays as it is. */
-  computed(dtype: DType): Callable {
-    if (this.definition === null) return this;
-    let definition = this.definition.computed.get(dtype);
+  /** The same function of operands that are converted first, from one on, if there is a dtype; one that is called stays as it is. */
+  computed(dtype: DType | undefined, from = 0): Callable {
+    if (this.definition === null || dtype === undefined) return this;
+    const key = `${dtype} ${from}`;
+    let definition = this.definition.computed.get(key);
     if (definition === undefined) {
-      definition = this.#rebuilt((b, inputs, inline) => inline(inputs.map((x) => b.cast(dtype, x))), dtype);
-      this.definition.computed.set(dtype, definition);
+      definition = this.#rebuilt(
+        (b, inputs, inline) => inline(inputs.map((x, i) => (i < from ? x : b.cast(dtype, x)))),
+        dtype,
+      );
+      this.definition.computed.set(key, definition);
     }
     return this.#as(definition);
   }
@@ -155,8 +156,8 @@ export class Callable {
   }
 
   #as(definition: Definition): Callable {
-    const { fn, values, captures, tables } = this;
-    return new Callable(definition, { fn, values, captures, tables });
+    const { values, captures, tables } = this;
+    return new Callable(definition, { values, captures, tables });
   }
 
   /** Another template around this one. */
@@ -230,50 +231,51 @@ export function callableOf(operation: string, fn: unknown, given?: Captures): Ca
   if (given !== undefined) return withCaptures(operation, fn as ScalarFunction, given);
   const known = byIdentity.get(fn);
   if (known !== undefined) return checkSingle(operation, known);
-  const text = Function.prototype.toString.call(fn);
-  let callable = byText.get(text);
-  if (callable === undefined || callable.template === null) {
-    // A function that cannot be compiled is called instead, so its identity matters.
-    const lowered = lowerFunction(fn as ScalarFunction);
-    if (isRefusal(lowered) && lowered.binding)
-      throw new TensorError("kernel", refusalMessage(operation, lowered));
-    callable = isRefusal(lowered)
-      ? new Callable(null, { refusal: lowered, fn: fn as ScalarFunction })
-      : new Callable(new Definition(lowered), { fn: fn as ScalarFunction });
-    keepText(text, callable);
-  }
-  const own = callable.template === null ? null : ownGlobals(fn, callable.template);
-  if (own !== null) callable = new Callable(null, { refusal: own, fn: fn as ScalarFunction });
+  let callable = read(operation, fn as ScalarFunction, noCaptures, "lenient");
+  // A function that cannot be compiled is called instead, so its identity matters.
+  const refusal = callable.refusal ?? ownGlobals(fn, callable.template!);
+  if (refusal !== null) callable = new Callable(null, { refusal, fn: fn as ScalarFunction });
   byIdentity.set(fn, callable);
   return callable;
 }
 
 export type Captures = Readonly<Record<string, unknown>>;
 
+/** What a function says, or why it cannot be compiled: read once for each text, and names and types of captured values. */
+function read(
+  operation: string,
+  fn: ScalarFunction,
+  captures: Captures,
+  how: "lenient" | "strict" | "fast",
+): Callable {
+  const key = `${how} ${signatureOf(captures)}\n${textOf(fn)}`;
+  let callable = byText.get(key);
+  if (callable === undefined) {
+    const lowered = lowerFunction(fn, captures, how !== "lenient");
+    if (isRefusal(lowered) && lowered.binding)
+      throw new TensorError("kernel", refusalMessage(operation, lowered));
+    callable = isRefusal(lowered)
+      ? new Callable(null, { refusal: lowered })
+      : new Callable(new Definition(lowered, how === "fast"));
+    if (byText.size >= MOST_TEXTS) byText.clear();
+    byText.set(key, callable);
+  }
+  return callable;
+}
+
 /** A function that is given captured values beside its operands: called with them, where it cannot be compiled. */
 function withCaptures(operation: string, fn: ScalarFunction, given: Captures): Callable {
   const captures = readCaptures(operation, given);
-  const key = `${signatureOf(captures)}\n${Function.prototype.toString.call(fn)}`;
-  let callable = byText.get(key);
-  if (callable === undefined) {
-    const lowered = lowerFunction(fn, captures);
-    if (isRefusal(lowered)) {
-      // A function that is called has numbers only: it could not read a table as compiled code does.
-      if (lowered.binding || tablesIn(captures).length > 0)
-        throw new TensorError("kernel", refusalMessage(operation, lowered));
-      return calledWith(fn, captures, lowered);
-    }
-    callable = new Callable(new Definition(lowered), { fn });
-    keepText(key, callable);
-  }
-  const values = captureValues(callable.template!, captures) as Captured[];
+  const { definition, refusal } = read(operation, fn, captures, "lenient");
   const tables = tablesIn(captures);
-  if (!probed.has(fn)) {
-    const own = ownGlobals(fn, callable.template!, values, captures);
-    if (own !== null) return calledWith(fn, captures, own);
-    probed.add(fn);
+  if (definition === null) {
+    // A function that is called has numbers only: it could not read a table as compiled code does.
+    if (tables.length > 0) throw new TensorError("kernel", refusalMessage(operation, refusal!));
+    return calledWith(fn, captures, refusal!);
   }
-  return new Callable(callable.definition, { fn, values, captures: callable.captures, tables });
+  const values = captureValues(definition.template, captures) as Captured[];
+  const own = probe(fn, definition.template, values, captures);
+  return own === null ? new Callable(definition, { values, tables }) : calledWith(fn, captures, own);
 }
 
 /** A kernel with several results is called, and nothing else. */
@@ -291,6 +293,20 @@ export function checkSingle(operation: string, callable: Callable): Callable {
 /** Functions whose global names are the global ones. */
 const probed = new WeakSet<object>();
 
+/** Why the function, or one that it captures, has a global name of its own; each is asked until it has none. */
+function probe(
+  fn: ScalarFunction,
+  template: Template,
+  values: readonly Captured[],
+  captures: Captures,
+): Refusal | null {
+  const functions = [fn, ...Object.values(captures).filter((value) => typeof value === "function")];
+  if (functions.every((f) => probed.has(f))) return null;
+  const own = ownGlobals(fn, template, values, captures);
+  if (own === null) for (const f of functions) probed.add(f);
+  return own;
+}
+
 /** A function that is called, with its captured values after the operands. */
 function calledWith(fn: ScalarFunction, captures: Captures, refusal: Refusal): Callable {
   const more = capturedArguments(fn, captures);
@@ -298,29 +314,24 @@ function calledWith(fn: ScalarFunction, captures: Captures, refusal: Refusal): C
   return new Callable(null, { refusal, fn: (...args: unknown[]) => call(...args, ...more) });
 }
 
-const ids = new WeakMap<object, number>();
-let lastId = 0;
-
-/** What a template depends on, of its captured values: their names and types, and which functions there are. */
+/** What a template depends on, of its captured values: their names and types, and what functions there are. */
 function signatureOf(captures: Captures): string {
+  const typeOf = (value: unknown): string => {
+    if (value instanceof Table) return `${value.dtype} of ${value.rank}`;
+    if (typeof value === "function" || isKernelLike(value)) return textOf(value);
+    return /^(number|bigint|boolean)$/.test(typeof value) ? typeof value : describe(value);
+  };
   return Object.entries(captures)
-    .map(([name, value]) => {
-      if (value instanceof Table) return `${JSON.stringify(name)} ${value.dtype} of ${value.rank}`;
-      if (typeof value !== "function" && (typeof value !== "object" || value === null))
-        return `${JSON.stringify(name)} ${typeof value}`;
-      let id = ids.get(value);
-      if (id === undefined) {
-        id = ++lastId;
-        ids.set(value, id);
-      }
-      return `${JSON.stringify(name)} ${id}`;
-    })
+    .map(([name, value]) => `${JSON.stringify(name)} ${typeOf(value)}`)
     .join();
 }
 
-function keepText(text: string, callable: Callable): void {
-  if (byText.size >= MOST_TEXTS) byText.clear();
-  byText.set(text, callable);
+/** A text that two functions share only if they read the same. What is not read counts by its identity. */
+// biome-ignore lint/complexity/noBannedTypes: any function at all may be asked about
+function textOf(fn: Function | KernelLike): string {
+  if (isKernelLike(fn)) return `kernel ${idOf(fn.template)}`;
+  const text = Function.prototype.toString.call(fn);
+  return text.includes("[native code]") ? `native ${idOf(fn)}` : `${text.length} ${text}`;
 }
 
 /** Captured values as plain data, each read once. */
@@ -342,9 +353,10 @@ export function compileStrict(
 ): Callable {
   checkFunction(operation, fn, "kernel(x => x * 2)");
   const captures = readCaptures(operation, given);
-  const lowered = lowerFunction(fn, captures, true);
-  if (isRefusal(lowered)) throw new TensorError("kernel", refusalMessage(operation, lowered));
-  if (lowered.inputs === 0 && fn.length > 0) {
+  const { definition, refusal } = read(operation, fn, captures, fastMath ? "fast" : "strict");
+  if (definition === null) throw new TensorError("kernel", refusalMessage(operation, refusal!));
+  const { template } = definition;
+  if (template.inputs === 0 && fn.length > 0) {
     fail(
       "kernel",
       operation,
@@ -352,9 +364,8 @@ export function compileStrict(
       "Captured values take the last parameters; options such as { fastMath: true } are the third argument.",
     );
   }
-  const values = captureValues(lowered, captures) as Captured[];
-  const own = ownGlobals(fn, lowered, values, captures);
+  const values = captureValues(template, captures) as Captured[];
+  const own = probe(fn, template, values, captures);
   if (own !== null) throw new TensorError("kernel", refusalMessage(operation, own));
-  const tables = tablesIn(captures);
-  return new Callable(new Definition(lowered, fastMath), { fn, values, captures, tables });
+  return new Callable(definition, { values, captures, tables: tablesIn(captures) });
 }

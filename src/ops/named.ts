@@ -254,6 +254,11 @@ const rows = {
 export type NamedOp = keyof typeof rows;
 const table: Record<NamedOp, NamedRow> = rows;
 
+export const namedOps = Object.keys(rows) as readonly NamedOp[];
+/** How many operands an operation takes; null: there is none of this name. */
+export const arityOf = (name: unknown): number | null =>
+  typeof name === "string" && Object.hasOwn(table, name) ? table[name as NamedOp].arity : null;
+
 const cache = new Map<string, Callable>();
 
 /** Operands of those rows whose callable follows from dtypes and kinds alone, as digits of a number. */

@@ -1,4 +1,4 @@
-/** Folds along axes: any function with a start value, fused with a function of several tensors, and scans. */
+/** Folds along axes with any function, from a start value or the first element; and scans, which keep every step. */
 import {
   convert,
   type DType,
@@ -7,32 +7,29 @@ import {
   isFloat,
   isHalf,
   promote,
-  promoteAll,
   toScalar,
   type Value,
 } from "../dtype.ts";
 import { engine } from "../engine.ts";
-import { describe, fail, list } from "../errors.ts";
+import { counted, fail, list } from "../errors.ts";
 import { refusalMessage } from "../frontend/refusal.ts";
-import { inlineTemplate, TemplateBuilder } from "../frontend/template.ts";
 import { Builder } from "../ir/build.ts";
 import type { Evaluator } from "../ir/eval.ts";
-import type { Program, Template } from "../ir/node.ts";
+import type { Program } from "../ir/node.ts";
 import type { Ending } from "../optimize/reduce.ts";
 import { foldMisfitOf } from "../optimize/size.ts";
 import type { Strided } from "../run/call.ts";
 import { type Call, type FoldWork, type Form, fromStart, newId } from "../run/call.ts";
 import type { FoldSteps } from "../run/interpret.ts";
-import { broadcastViews } from "../view/broadcast.ts";
 import { normalizeAxes, normalizeAxis } from "../view/layout.ts";
 import { contiguousView, type View } from "../view/view.ts";
-import { axisList, changed, checkFlag, checkOptionalDType, readOptions, without } from "./arguments.ts";
-import { callChecked, calledIn, dtypeOfResult, elementwise, resultValue } from "./elementwise.ts";
-import { execute, perform, planOf } from "./execute.ts";
+import { axisList, changed, checkFlag, checkOptionalDType, readOptions } from "./arguments.ts";
+import { callChecked, calledIn, dtypeOfResult, performCalled, resultValue } from "./elementwise.ts";
+import { execute } from "./execute.ts";
 import { foldOf, foldPlan } from "./fold.ts";
-import { Callable, Definition } from "./function.ts";
-import { allocate, checkAlive, filled, holding } from "./strided.ts";
-import { tellCopy, tellFallback } from "./tell.ts";
+import type { Callable, Definition } from "./function.ts";
+import { allocate, checkAlive, commonViews, filled, holding } from "./strided.ts";
+import { tellFallback } from "./tell.ts";
 import { warnCalled } from "./warn.ts";
 
 /** The options of folds with a function. */
@@ -118,14 +115,14 @@ export function reduce(
   extras: ReduceExtras = {},
 ): Strided {
   checkAlive(operation, t);
-  const compute = checkOptionalDType(operation, options.compute);
-  const callable = compute === undefined ? plain : plain.computed(compute);
+  const callable = computing(operation, plain, [t], options);
   checkOptionalDType(operation, options.dtype);
   if (callable.definition === null) return callReduce(operation, callable, t, options, extras);
   return reduceBy(operation, callable, [t], options, extras);
 }
 
-function reduceBy(
+/** A function that has a definition; of several inputs, it is fused with what makes its elements of them (`map`). */
+export function reduceBy(
   operation: string,
   callable: Callable,
   inputs: readonly Strided[],
@@ -161,10 +158,7 @@ const reduceForm: Form<ReduceCall> = {
     const { compute } = options;
     const { ending, map } = extras;
     const mapped = map?.program(types) ?? null;
-    const { shape, views } = broadcastViews(
-      operation,
-      inputs.map((t) => t.frame),
-    );
+    const { shape, views } = commonViews(operation, inputs);
     const split = splitShape(operation, shape, options.axis, options.keepdims ?? false);
     const bound = bindFold(operation, callable, types, mapped?.dtype ?? compute ?? types[0], options);
     checkNotEmpty(operation, bound.init, split, shape);
@@ -193,9 +187,10 @@ const reduceForm: Form<ReduceCall> = {
   },
 };
 
-/** Fused functions that are better computed in two steps. */
+/** Fused functions that are better computed in two steps; what is thrown where one turns out to be. */
 const tooLarge = new WeakSet<Definition>();
-const TOO_LARGE = new Error("a fused function is too large");
+export const isTooLarge = ({ definition }: Callable): boolean => tooLarge.has(definition!);
+export const TOO_LARGE = new Error("a fused function is too large");
 
 /** The fallback: calls the function, in C order. */
 function callReduce(
@@ -206,43 +201,11 @@ function callReduce(
   { result }: ReduceExtras,
 ): Strided {
   const split = splitShape(operation, t.frame.shape, options.axis, options.keepdims ?? false);
-  const bound = callFold(operation, callable, t.dtype, options);
-  checkNotEmpty(operation, bound.init, split, t.frame.shape);
-  const out = allocate(operation, result ?? bound.result, split.shape);
-  const kept = contiguousView(split.keptShape, dtypes[out.dtype].bytes);
-  return fillCalled("reduce", operation, callable, bound, t, split.isFolded, out, kept);
-}
-
-function fillCalled(
-  form: "reduce" | "scan",
-  operation: string,
-  callable: Callable,
-  bound: CalledFold,
-  t: Strided,
-  isFolded: readonly boolean[],
-  out: Strided,
-  frame: View,
-): Strided {
-  const e = engine();
-  const { dtype, evaluate, init } = bound;
-  const work: FoldWork = {
-    form,
-    fold: null,
-    sources: [fromStart(t.frame)],
-    dtypes: [t.dtype],
-    isFolded,
-    out: frame,
-    init,
-  };
-  const steps: FoldSteps = {
-    step: evaluate,
-    first: ([x]) => convert(x, t.dtype, dtype),
-    finish: ([acc]) => convert(acc, dtype, out.dtype),
-  };
-  const prepared = e.interpreter.prepareFold(work, "function", init, () => steps);
-  const plan = planOf(work, prepared, { dtype: out.dtype, frame, params: [], told: callable.fn, names: [] });
-  const call = { operation, what: callable, facts: [], inputs: [t], out, values: [] };
-  return filled(out, () => holding([t], () => perform(e, call, plan, out, [], null)));
+  return callFold("reduce", operation, callable, t, split.isFolded, options, (made, init) => {
+    checkNotEmpty(operation, init, split, t.frame.shape);
+    const out = allocate(operation, result ?? made, split.shape);
+    return [out, contiguousView(split.keptShape, dtypes[out.dtype].bytes)];
+  });
 }
 
 /** x as another dtype. */
@@ -252,12 +215,7 @@ function conversion(from: DType, to: DType): Program {
 }
 
 /** A fold of nothing has no value, even where no value is asked for. */
-export function checkNotEmpty(
-  operation: string,
-  init: Value | null,
-  split: Split,
-  shape: readonly number[],
-): void {
+function checkNotEmpty(operation: string, init: Value | null, split: Split, shape: readonly number[]): void {
   if (init !== null || !split.foldedShape.includes(0)) return;
   fail(
     "shape",
@@ -267,199 +225,6 @@ export function checkNotEmpty(
       ? "Give one: { init: 0 }."
       : "Fold axes that have elements.",
   );
-}
-
-/* Map and reduce, fused --------------------------------------------------------------------------------------- */
-
-export type NamedFold = "sum" | "prod" | "max" | "min";
-
-export interface MapReduceOptions extends ReduceOptions {
-  /** What folds the mapped values. Default "sum". A function keeps the order of the elements. */
-  readonly reduce?: NamedFold | Callable;
-}
-
-const namedFolds = {
-  sum: { op: "add", init: 0 },
-  prod: { op: "mul", init: 1 },
-  max: { op: "max", init: null },
-  min: { op: "min", init: null },
-} as const;
-
-/** Sums and products of integers narrower than 64 bits are 64-bit, as NumPy's. */
-export const wideDType = (d: DType): DType => (isFloat(d) ? d : dtypes[d].kind === "uint" ? "u64" : "i64");
-
-/** The fold of map(x0, x1, …) over tensors that broadcast together: no tensor is made in between. */
-export function mapReduce(
-  operation: string,
-  tensors: readonly Strided[],
-  plain: Callable,
-  given: MapReduceOptions = {},
-): Strided {
-  if (!Array.isArray(tensors) || tensors.length === 0) {
-    fail(
-      "value",
-      operation,
-      Array.isArray(tensors) ? "no tensors." : `expected an array of tensors, got ${describe(tensors)}.`,
-      "Give at least one.",
-    );
-  }
-  const all = readOptions(operation, given, '{ reduce: "sum", axis: 1 }', ["reduce", ...reduceNames]);
-  const { compute } = all;
-  const options = without(all, "compute");
-  for (const t of tensors) checkAlive(operation, t);
-  checkOptionalDType(operation, options.dtype);
-  const map = checkOptionalDType(operation, compute) === undefined ? plain : plain.computed(compute!);
-  const how = options.reduce ?? "sum";
-  if (!(how instanceof Callable) && !(typeof how === "string" && Object.hasOwn(namedFolds, how))) {
-    fail(
-      "value",
-      operation,
-      `reduce is ${describe(how)}.`,
-      'Use "sum", "prod", "max", "min" or a function (acc, x) => ….',
-    );
-  }
-  const wants = map.template?.inputs;
-  if (wants !== undefined && wants !== tensors.length) {
-    fail(
-      "kernel",
-      operation,
-      `the function takes ${wants} ${wants === 1 ? "value" : "values"}, got ${tensors.length} ${tensors.length === 1 ? "tensor" : "tensors"}.`,
-      "Give one tensor for each parameter.",
-    );
-  }
-  return (
-    fusedReduce(operation, tensors, map, how, options) ??
-    plainReduce(operation, tensors, map, how, options, compute)
-  );
-}
-
-/** null: the two cannot be one. */
-function fusedReduce(
-  operation: string,
-  tensors: readonly Strided[],
-  map: Callable,
-  how: NamedFold | Callable,
-  options: ReduceOptions,
-): Strided | null {
-  if (map.definition === null) return null;
-  const named = typeof how === "string";
-  const mapped = named ? map.program(tensors.map((t) => t.dtype))!.dtype : null;
-  const fused = fuse(map, how, mapped === null ? null : conversionOf(how, mapped, options));
-  if (fused === null || tooLarge.has(fused.definition!)) return null;
-  const full = mapped === null ? options : foldOptions(how, mapped, options);
-  const { result } = full as { readonly result?: DType };
-  const extras = { map, ...(result === undefined ? {} : { result }) };
-  try {
-    return reduceBy(operation, fused, tensors, full, extras);
-  } catch (error) {
-    if (error !== TOO_LARGE) throw error;
-    return null;
-  }
-}
-
-/** The same in two steps, where one of the functions cannot be compiled. */
-function plainReduce(
-  operation: string,
-  tensors: readonly Strided[],
-  map: Callable,
-  how: NamedFold | Callable,
-  options: ReduceOptions,
-  compute: DType | undefined,
-): Strided {
-  const mapped = elementwise(operation, map, tensors, null, undefined, compute);
-  try {
-    const why = "map and reduce could not be fused, so the mapped values are stored first";
-    tellCopy(operation, mapped.storage.bytes, why);
-    const full = foldOptions(how, mapped.dtype, options);
-    const { result } = full;
-    const plan = without(full as MapReduceOptions & typeof full, "result", "reduce");
-    const converted = conversionOf(how, mapped.dtype, options);
-    const callable = typeof how === "string" ? foldTemplate(how, converted) : how;
-    return reduce(operation, callable, mapped, plan, result === undefined ? {} : { result });
-  } finally {
-    mapped.storage.release();
-  }
-}
-
-/** Options with what a named fold starts from, the dtype it is carried in, and the one it is stored in. */
-function foldOptions(
-  how: NamedFold | Callable,
-  element: DType,
-  options: ReduceOptions,
-): ReduceOptions & { readonly result?: DType } {
-  if (typeof how !== "string") return options;
-  const { init } = namedFolds[how];
-  const result = options.dtype ?? (init === null ? element : wideDType(element));
-  const carry = isFloat(result) && init !== null ? "f64" : result;
-  return changed(options, { init: options.init ?? init ?? undefined, dtype: carry, result });
-}
-
-/**
- * As NumPy, floats that are summed as integers are converted first, one by one; so are integers that meet the dtype asked
- * for in floats only (signed ones and u64), whatever the named fold.
- */
-export function conversionOf(
-  how: NamedFold | Callable,
-  element: DType,
-  { dtype }: ReduceOptions,
-): DType | null {
-  if (typeof how !== "string" || dtype === undefined || isFloat(dtype)) return null;
-  if (isFloat(element)) return how === "sum" || how === "prod" ? dtype : null;
-  return isFloat(promoteAll([element, dtype])) ? dtype : null;
-}
-
-const foldTemplates = new Map<string, Callable>();
-
-function foldTemplate(how: NamedFold, converted: DType | null): Callable {
-  const key = `${how} ${converted}`;
-  let callable = foldTemplates.get(key);
-  if (callable === undefined) {
-    const t = new TemplateBuilder();
-    const x = converted === null ? t.input(1) : t.cast(converted, t.input(1));
-    const result = t.op(namedFolds[how].op, [t.input(0), x]);
-    callable = new Callable(new Definition(t.finish(result, { inputs: 2, name: how })));
-    foldTemplates.set(key, callable);
-  }
-  return callable;
-}
-
-const fusions = new WeakMap<Definition, WeakMap<Definition, Definition>>();
-
-/** (acc, x0, x1, …) => fold(acc, map(x0, x1, …)); null if one of the two has no template. */
-function fuse(map: Callable, how: NamedFold | Callable, converted: DType | null): Callable | null {
-  const fold = typeof how === "string" ? foldTemplate(how, converted) : how;
-  if (map.definition === null || fold.definition === null || fold.template!.inputs !== 2) return null;
-  let known = fusions.get(map.definition);
-  if (known === undefined) {
-    known = new WeakMap();
-    fusions.set(map.definition, known);
-  }
-  let fused = known.get(fold.definition);
-  if (fused === undefined) {
-    fused = new Definition(fuseTemplates(map.template!, fold.template!));
-    known.set(fold.definition, fused);
-  }
-  return new Callable(fused, {
-    values: [...map.values, ...fold.values],
-    tables: [...map.tables, ...fold.tables],
-  });
-}
-
-function fuseTemplates(map: Template, fold: Template): Template {
-  const b = new TemplateBuilder();
-  const args = Array.from({ length: map.inputs }, (_, i) => b.input(i + 1));
-  const params = [...map.params, ...fold.params];
-  const ids = params.map((_, i) => b.param(i));
-  const into = { guard: null, effects: [] as number[] };
-  const x = inlineTemplate(b, map, args, ids.slice(0, map.params.length), undefined, into);
-  const result = inlineTemplate(b, fold, [b.input(0), x], ids.slice(map.params.length), undefined, into);
-  return b.finish(result, {
-    effects: into.effects,
-    inputs: args.length + 1,
-    params: params.map((name, i) => `${name}#${i}`),
-    source: map.source,
-    name: map.name,
-  });
 }
 
 /* Scan ------------------------------------------------------------------------------------------------------- */
@@ -482,12 +247,11 @@ export function scan(
   for (const t of inputs) checkAlive(operation, t);
   const { axis, init } = options;
   const dtype = checkOptionalDType(operation, options.dtype);
-  const compute = checkOptionalDType(operation, options.compute);
-  const callable = compute === undefined ? plain : plain.computed(compute);
+  const callable = computing(operation, plain, inputs, options);
   const { definition: what } = callable;
   if (what === null) return callScan(operation, callable, inputs[0], options);
   const values = callable.valuesFor(operation);
-  const facts = [...callable.facts, axis, init, dtype, compute];
+  const facts = [...callable.facts, axis, init, dtype, options.compute];
   return execute(scanForm, { operation, what, facts, inputs, out: null, values, callable, options });
 }
 
@@ -496,10 +260,7 @@ const scanForm: Form<ScanCall> = {
   guards: "nothing",
   plan({ operation, callable, inputs, options }) {
     const types = inputs.map((t) => t.dtype);
-    const { shape, views } = broadcastViews(
-      operation,
-      inputs.map((t) => t.frame),
-    );
+    const { shape, views } = commonViews(operation, inputs);
     const isFolded = scannedAxis(operation, shape, options.axis);
     const bound = bindFold(operation, callable, types, options.compute ?? types[0], options);
     const fold = foldOf(bound.program, bound.dtype, { ordered: true }, "scan");
@@ -512,9 +273,10 @@ const scanForm: Form<ScanCall> = {
 
 function callScan(operation: string, callable: Callable, t: Strided, options: ScanOptions): Strided {
   const isFolded = scannedAxis(operation, t.frame.shape, options.axis);
-  const bound = callFold(operation, callable, t.dtype, options);
-  const out = allocate(operation, bound.result, t.frame.shape);
-  return fillCalled("scan", operation, callable, bound, t, isFolded, out, out.frame);
+  return callFold("scan", operation, callable, t, isFolded, options, (dtype) => {
+    const out = allocate(operation, dtype, t.frame.shape);
+    return [out, out.frame];
+  });
 }
 
 /** One axis, by itself. */
@@ -539,7 +301,8 @@ interface BoundFold {
 
 /**
  * The accumulator's dtype is the fixed point of the function: it starts as the elements' (or what `init` needs) and
- * widens until f(acc, x) gives back what it takes.
+ * widens until f(acc, x) gives back what it takes. A boolean that it starts from stays one if the function makes booleans of
+ * booleans; otherwise it counts as 1 or 0.
  */
 function bindFold(
   operation: string,
@@ -553,7 +316,7 @@ function bindFold(
     fail(
       "kernel",
       operation,
-      `the function takes ${takes} ${takes === 1 ? "value" : "values"}.`,
+      `the function takes ${counted(takes, "value")}.`,
       "A fold takes two: (acc, x) => ….",
     );
   }
@@ -575,8 +338,24 @@ function bindFold(
         "Choose it: { dtype }.",
       );
     }
-    dtype = wide;
+    dtype = dtype === "bool" && isFloat(element) ? element : wide;
   }
+}
+
+/** The function with its elements as what it computes in; the accumulator too, unless it is a boolean and stays one. */
+function computing(
+  operation: string,
+  plain: Callable,
+  inputs: readonly Strided[],
+  { init, dtype, compute }: Pick<ReduceOptions, "init" | "dtype" | "compute">,
+): Callable {
+  checkOptionalDType(operation, compute);
+  const isStart = compute !== undefined && typeof init === "boolean" && dtype === undefined;
+  if (isStart && plain.template?.inputs === inputs.length + 1) {
+    const own = plain.computed(compute, 1);
+    if (own.program(["bool", ...inputs.map((t) => t.dtype)])!.dtype === "bool") return own;
+  }
+  return plain.computed(compute);
 }
 
 function startDType(element: DType, init: ReduceOptions["init"]): DType {
@@ -606,27 +385,70 @@ function initValue(operation: string, init: ReduceOptions["init"], dtype: DType)
   return fromScalar(operation, init, dtype);
 }
 
-/** A fold whose function is called. */
-interface CalledFold {
-  /** The accumulator's, and what is stored of it. */
-  readonly dtype: DType;
-  readonly result: DType;
-  readonly evaluate: Evaluator;
-  readonly init: Value | null;
+/* Functions that are called -------------------------------------------------------------------------------------- */
+
+/** Where the result of a fold goes, for the dtype and the start value that it has. */
+type Placing = (dtype: DType, init: Value | null) => readonly [out: Strided, frame: View];
+
+/**
+ * The fallback: the accumulator starts as `init`, or as an element, and has the dtype of what comes back. If a number comes
+ * back of a boolean that it started from, it begins again: the boolean counts as 1 or 0.
+ */
+function callFold(
+  form: "reduce" | "scan",
+  operation: string,
+  callable: Callable,
+  t: Strided,
+  isFolded: readonly boolean[],
+  options: ReduceOptions,
+  place: Placing,
+): Strided {
+  tellFallback(operation, () => refusalMessage(operation, callable.refusal!));
+  const working = calledIn(operation, callable, [t.dtype], options.compute);
+  warnCalled(operation, callable);
+  const fold = (init: ReduceOptions["init"]) =>
+    foldCalled(form, operation, callable, t, isFolded, working, changed(options, { init }), place);
+  const { init } = options;
+  try {
+    return fold(init);
+  } catch (error) {
+    if (error !== NUMBERS) throw error;
+    return fold(Number(init));
+  }
 }
 
-/** The fallback: the accumulator starts as `init`, or as an element, and has the dtype of what comes back. */
-function callFold(operation: string, callable: Callable, element: DType, options: ReduceOptions): CalledFold {
-  tellFallback(operation, () => refusalMessage(operation, callable.refusal!));
-  const working = calledIn(operation, callable, [element], options.compute);
-  warnCalled(operation, callable);
+/** A fold that started from a boolean is one of numbers. */
+const NUMBERS = new Error("a fold of numbers");
+
+function foldCalled(
+  form: "reduce" | "scan",
+  operation: string,
+  callable: Callable,
+  t: Strided,
+  isFolded: readonly boolean[],
+  working: DType,
+  options: Pick<ReduceOptions, "init" | "dtype">,
+  place: Placing,
+): Strided {
   const fn = callable.fn as (...args: unknown[]) => unknown;
   const result = options.dtype ?? dtypeOfResult(operation, options.init ?? 0, working);
   // As in compiled folds, halves are rounded once, at the end.
   const dtype = isHalf(result) ? "f32" : result;
-  const evaluate: Evaluator = (values) => {
-    const args = [toScalar(values[0], dtype), convert(values[1], element, working)];
-    return resultValue(operation, callChecked(operation, fn, args), dtype);
+  const init = initValue(operation, options.init, dtype);
+  const step: Evaluator = (values) => {
+    const args = [toScalar(values[0], dtype), convert(values[1], t.dtype, working)];
+    const returned = callChecked(operation, fn, args);
+    if (typeof returned === "number" && dtype === "bool" && options.dtype === undefined) throw NUMBERS;
+    return resultValue(operation, returned, dtype);
   };
-  return { dtype, result, evaluate, init: initValue(operation, options.init, dtype) };
+  const [out, frame] = place(result, init);
+  const steps: FoldSteps = {
+    step,
+    first: ([x]) => convert(x, t.dtype, dtype),
+    finish: ([acc]) => convert(acc, dtype, out.dtype),
+  };
+  const sources = [fromStart(t.frame)];
+  const work: FoldWork = { form, fold: null, sources, dtypes: [t.dtype], isFolded, out: frame, init };
+  const prepared = engine().interpreter.prepareFold(work, "function", init, () => steps);
+  return filled(out, () => holding([t], () => performCalled(operation, callable, work, prepared, [t], out)));
 }

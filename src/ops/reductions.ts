@@ -1,11 +1,11 @@
 /** The named reductions and scans: one row each, over reduce and scan. Those that make several passes have files of their own. */
-import { type DType, isFloat } from "../dtype.ts";
+import { type DType, dtypes, isFloat, promoteAll } from "../dtype.ts";
 import { TemplateBuilder } from "../frontend/template.ts";
 import type { Id } from "../ir/node.ts";
 import type { Strided } from "../run/call.ts";
 import { checkOptionalDType, readOptions } from "./arguments.ts";
 import { Callable, Definition } from "./function.ts";
-import { conversionOf, type NamedFold, type ReduceOptions, reduce, scan, wideDType } from "./reduce.ts";
+import { type ReduceOptions, reduce, scan } from "./reduce.ts";
 
 /** Which axes are folded. */
 export interface AxisOptions {
@@ -63,6 +63,8 @@ interface ReductionRow {
   readonly result: (element: DType) => DType;
 }
 
+/** Sums and products of integers narrower than 64 bits are 64-bit, as NumPy's. */
+const wideDType = (d: DType): DType => (isFloat(d) ? d : dtypes[d].kind === "uint" ? "u64" : "i64");
 const same = (d: DType): DType => d;
 const always = (d: DType) => (): DType => d;
 
@@ -96,15 +98,37 @@ export function callableFor(name: Reduction, converted: DType | null = null): Ca
   return callable;
 }
 
-export function namedReduce(name: Reduction, t: Strided, options: SumOptions = {}): Strided {
+/** Where a named fold starts, what it is carried in (float sums and products in f64, rounded once), and what is stored. */
+export function accumulationOf(
+  name: Reduction,
+  element: DType,
+  asked: DType | undefined,
+): { readonly init: number | boolean | undefined; readonly carry: DType; readonly result: DType } {
   const row = table[name];
+  const result = asked ?? row.result(element);
+  const isSum = name === "sum" || name === "prod";
+  return { init: row.init ?? undefined, carry: isFloat(result) && isSum ? "f64" : result, result };
+}
+
+/**
+ * As NumPy, floats that are summed as integers are converted first, one by one; so are integers that meet the dtype asked
+ * for in floats only (signed ones and u64), whatever the fold.
+ */
+export function conversionOf(
+  name: Reduction,
+  element: DType,
+  { dtype }: { readonly dtype?: DType | undefined },
+): DType | null {
+  if (dtype === undefined || isFloat(dtype)) return null;
+  if (isFloat(element)) return name === "sum" || name === "prod" ? dtype : null;
+  return isFloat(promoteAll([element, dtype])) ? dtype : null;
+}
+
+export function namedReduce(name: Reduction, t: Strided, options: SumOptions = {}): Strided {
   options = readOptions(name, options, "{ axis: 1 }", sumNames);
-  const dtype = checkOptionalDType(name, options.dtype) ?? row.result(t.dtype);
-  // Float sums and products are carried in f64 and rounded once.
-  const carry = isFloat(dtype) && (name === "sum" || name === "prod") ? "f64" : dtype;
-  const full = foldOptions(options, row.init ?? undefined, carry);
-  const converted = conversionOf(name as NamedFold, t.dtype, options);
-  return reduce(name, callableFor(name, converted), t, full, { result: dtype });
+  const { init, carry, result } = accumulationOf(name, t.dtype, checkOptionalDType(name, options.dtype));
+  const converted = conversionOf(name, t.dtype, options);
+  return reduce(name, callableFor(name, converted), t, foldOptions(options, init, carry), { result });
 }
 
 /** All options of a fold. */

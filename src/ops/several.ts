@@ -1,14 +1,15 @@
 /** Functions that return a list: one loop, several outputs. */
 import { dtypes } from "../dtype.ts";
-import { fail } from "../errors.ts";
+import { counted, fail } from "../errors.ts";
 import { isEffect, resultsOf, severalOf } from "../ir/node.ts";
 import { type Call, type Form, fromStart, newId, type Strided } from "../run/call.ts";
 import { outputView } from "../view/loops.ts";
 import { overlaps } from "../view/overlap.ts";
-import { checkOperands, checkOut, commonViews } from "./elementwise.ts";
+import { checkOperands, checkOut } from "./elementwise.ts";
 import { aside, executeSeveral, isInTheWay, planned } from "./execute.ts";
 import type { Callable, Definition } from "./function.ts";
 import { checkSize } from "./limits.ts";
+import { commonViews } from "./strided.ts";
 
 interface SeveralCall extends Call {
   readonly what: Definition;
@@ -80,7 +81,7 @@ function checkOutputs(
     fail(
       "kernel",
       operation,
-      `the function has ${several} results, got ${outs.length} ${outs.length === 1 ? "output" : "outputs"}.`,
+      `the function has ${several} results, got ${counted(outs.length, "output")}.`,
       "Give one output for each result.",
     );
   }

@@ -4,11 +4,11 @@ import { describe, fail } from "../errors.ts";
 import type { Ending } from "../optimize/reduce.ts";
 import * as programs from "../optimize/reduce-programs.ts";
 import type { Strided } from "../run/call.ts";
-import { contiguousView } from "../view/view.ts";
+import { sizeOf } from "../view/layout.ts";
 import { checkOptionalDType, readOptions } from "./arguments.ts";
 import { foldOf, runFold } from "./fold.ts";
 import { asOne } from "./noted.ts";
-import { reduce, type Split, splitShape } from "./reduce.ts";
+import { reduce, splitShape } from "./reduce.ts";
 import {
   callableFor,
   floatOf,
@@ -19,9 +19,7 @@ import {
   type VarOptions,
 } from "./reductions.ts";
 import { allocate, checkAlive, filled } from "./strided.ts";
-import { framed, temporary, tilesOf } from "./tiles.ts";
-
-const countOf = (split: Split): number => split.foldedShape.reduce((a, b) => a * b, 1);
+import { framed, passesOf, temporary } from "./tiles.ts";
 
 /** acc / p0, and its root. */
 const endings = {
@@ -39,7 +37,7 @@ export function mean(t: Strided, options: SumOptions = {}): Strided {
   checkAlive("mean", t);
   const result = checkOptionalDType("mean", options.dtype) ?? floatOf(t.dtype);
   const split = splitShape("mean", t.frame.shape, options.axis, false);
-  const ending = { key: "mean", with: endings.mean, params: [countOf(split)] };
+  const ending = { key: "mean", with: endings.mean, params: [sizeOf(split.foldedShape)] };
   const full = foldOptions(options, 0, "f64");
   return reduce("mean", callableFor("sum"), t, full, { result, ending });
 }
@@ -74,32 +72,36 @@ function spread(name: "var" | "variance" | "std", t: Strided, options: VarOption
   checkAlive(name, t);
   const result = checkOptionalDType(name, options.dtype) ?? floatOf(t.dtype);
   const ddof = freedomOf(name, options);
-  const split = splitShape(name, t.frame.shape, options.axis, options.keepdims ?? false);
-  const count = countOf(split);
+  const { tiles, isFolded, shape, foldedShape, kept, whole } = passesOf(
+    name,
+    t.frame,
+    options.axis,
+    options.keepdims,
+  );
+  const count = sizeOf(foldedShape);
   const key = name === "std" ? "rootMean" : "mean";
   const sum = foldOf(programs.sumStep(t.dtype), "f64", { ending: endings.mean }, "mean");
   const squares = foldOf(programs.deviationStep(t.dtype), result, { ending: endings[key] }, key);
-  const out = allocate(name, result, split.shape);
-  const outView = contiguousView(split.keptShape, dtypes[result].bytes);
+  const { bytes } = dtypes[result];
+  const out = allocate(name, result, shape, whole(bytes));
   return filled(out, () =>
-    temporary([() => allocate(name, "f64", split.keptShape)], (means) => {
-      for (const tile of tilesOf(t.frame, split)) {
+    temporary([() => allocate(name, "f64", kept(8).shape, kept(8))], (means) => {
+      for (const tile of tiles) {
         const x = tile.source(t);
-        const meansView = tile.kept(means.frame);
-        const common = { operation: name, isFolded: split.isFolded, init: 0 };
+        const common = { operation: name, isFolded, init: 0 };
         runFold({
           ...common,
           fold: sum,
           values: [count],
           sources: [x],
-          out: framed(means, meansView),
+          out: framed(means, tile.kept(kept(8))),
         });
         runFold({
           ...common,
           fold: squares,
           values: [Math.max(count - ddof, 0)],
           sources: [x, tile.spread(means)],
-          out: framed(out, tile.kept(outView)),
+          out: framed(out, tile.kept(kept(bytes))),
         });
       }
     }),
@@ -118,7 +120,7 @@ function lengthOf(t: Strided, options: NormOptions): Strided {
   if (ord !== 1 && ord !== 2 && ord !== Number.POSITIVE_INFINITY) {
     fail("value", "norm", `ord is ${describe(ord)}.`, "Use 1, 2 or Infinity.");
   }
-  const split = splitShape("norm", t.frame.shape, options.axis, options.keepdims ?? false);
+  const { isFolded, shape, kept, whole } = passesOf("norm", t.frame, options.axis, options.keepdims);
   const fold =
     ord === 1 || ord === 2
       ? foldOf(
@@ -128,15 +130,9 @@ function lengthOf(t: Strided, options: NormOptions): Strided {
           `norm ${ord}`,
         )
       : foldOf(programs.largestStep(t.dtype, programs.workingFloat(t.dtype)), result, {}, "norm");
-  const out = allocate("norm", result, split.shape);
+  const { bytes } = dtypes[result];
+  const out = allocate("norm", result, shape, whole(bytes));
   return filled(out, () =>
-    runFold({
-      operation: "norm",
-      fold,
-      sources: [framed(t, t.frame)],
-      isFolded: split.isFolded,
-      init: 0,
-      out: framed(out, contiguousView(split.keptShape, dtypes[result].bytes)),
-    }),
+    runFold({ operation: "norm", fold, sources: [t], isFolded, init: 0, out: framed(out, kept(bytes)) }),
   );
 }

@@ -7,6 +7,7 @@ import { engine } from "../engine.ts";
 import { fail } from "../errors.ts";
 import { createStorage } from "../memory/storage.ts";
 import type { Strided } from "../run/call.ts";
+import { broadcastViews } from "../view/broadcast.ts";
 import { checkShape, sizeOf } from "../view/layout.ts";
 import { contiguousView, type View } from "../view/view.ts";
 
@@ -26,6 +27,13 @@ export function allocate<D extends DType>(
     tracer?.storage(operation, bytes, zeroed) ?? createStorage(heap, bytes, operation, { zeroed });
   return { dtype, storage, frame: layout, readOnly: false };
 }
+
+/** The operands' common shape, and the view of each in it. */
+export const commonViews = (operation: string, operands: readonly Strided[]) =>
+  broadcastViews(
+    operation,
+    operands.map((t) => t.frame),
+  );
 
 /** Fills a new tensor; if that fails nothing is left behind. */
 export function filled<D extends DType>(made: Strided<D>, fill: () => void): Strided<D> {

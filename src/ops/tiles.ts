@@ -1,9 +1,10 @@
 /** Parts of an index space that stay in the cache while several folds and maps visit them. */
 import type { Program } from "../ir/node.ts";
 import type { Strided } from "../run/call.ts";
-import type { View } from "../view/view.ts";
+import { sameLayout } from "../run/plans.ts";
+import { contiguousView, type View } from "../view/view.ts";
 import { execute, programCall, programForm } from "./execute.ts";
-import type { Split } from "./reduce.ts";
+import { type ReduceOptions, type Split, splitShape } from "./reduce.ts";
 
 /** Elements that stay in the last cache while several kernels, on all threads, visit them. */
 const TILE_ELEMENTS = 1 << 20;
@@ -23,7 +24,54 @@ export interface Tile {
 }
 
 /** The same memory, seen otherwise. */
-export const framed = (t: Strided, frame: View): Strided => ({ ...t, frame });
+export const framed = (t: Strided, frame: View): Strided => (t.frame === frame ? t : { ...t, frame });
+
+/** What a reduction that makes several passes goes over: the axes, the tiles, and the layouts of what it makes. */
+export interface Passes extends Split {
+  readonly tiles: readonly Tile[];
+  /** Of the axes that stay, by the bytes of an element. */
+  readonly kept: (itemBytes: number) => View;
+  /** The same as the result has them. */
+  readonly whole: (itemBytes: number) => View;
+}
+
+interface KnownPasses {
+  readonly frame: View;
+  readonly axis: ReduceOptions["axis"];
+  readonly keepdims: boolean;
+  readonly passes: Passes;
+}
+/** Of the last call of each operation: the next one is often the same, and then its views are the ones that plans know. */
+const last = new Map<string, KnownPasses>();
+
+export function passesOf(
+  operation: string,
+  frame: View,
+  axis: ReduceOptions["axis"],
+  keeps: boolean | undefined,
+): Passes {
+  const keepdims = keeps ?? false;
+  const known = last.get(operation);
+  const isSame = known !== undefined && known.axis === axis && known.keepdims === keepdims;
+  if (isSame && sameLayout(known.frame, frame) && known.frame.itemBytes === frame.itemBytes)
+    return known.passes;
+  const split = splitShape(operation, frame.shape, axis, keepdims);
+  const kept = denseViews(split.keptShape);
+  const whole = keepdims ? denseViews(split.shape) : kept;
+  const passes = { ...split, tiles: tilesOf(frame, split), kept, whole };
+  // A list of axes is read anew at every call.
+  if (typeof axis !== "object") last.set(operation, { frame, axis, keepdims, passes });
+  return passes;
+}
+
+/** Dense views of a shape, each made once. */
+function denseViews(shape: readonly number[]): (itemBytes: number) => View {
+  const views: View[] = [];
+  return (itemBytes) => {
+    views[itemBytes] ??= contiguousView(shape, itemBytes);
+    return views[itemBytes];
+  };
+}
 
 function tileOf(
   shape: readonly number[],
@@ -43,21 +91,27 @@ function tileOf(
   const keptAxis = axis < 0 || isFolded[axis] ? -1 : axis - isFolded.slice(0, axis).filter(Boolean).length;
   const own = axis < 0 ? shape : shape.with(axis, to - from);
   const folded = own.reduce((n, size, d) => (isFolded[d] ? n * size : n), 1);
+  let of: View | null = null;
+  let spread: View | null = null;
   return {
     shape: own,
     isLong: folded > TILE_ELEMENTS,
     source: (t) => framed(t, cut(t.frame, axis)),
     kept: (view) => cut(view, keptAxis),
     spread: (t) => {
-      const kept = cut(t.frame, keptAxis);
-      let k = 0;
-      return framed(t, { ...kept, shape: own, strides: isFolded.map((f) => (f ? 0 : kept.strides[k++])) });
+      if (t.frame !== of || spread === null) {
+        const kept = cut(t.frame, keptAxis);
+        let k = 0;
+        spread = { ...kept, shape: own, strides: isFolded.map((f) => (f ? 0 : kept.strides[k++])) };
+        of = t.frame;
+      }
+      return framed(t, spread);
     },
   };
 }
 
 /** Tiles along the largest kept axis; one for all if it is small anyway. */
-export function tilesOf({ shape, strides, itemBytes }: View, split: Split): Tile[] {
+function tilesOf({ shape, strides, itemBytes }: View, split: Split): Tile[] {
   const total = shape.reduce((a, b) => a * b, 1);
   let axis = -1;
   shape.forEach((size, d) => {

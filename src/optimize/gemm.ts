@@ -220,14 +220,13 @@ export const isStream = ({ m, a }: Pick<GemmProblem, "m" | "a">): boolean => m *
 export const rowsTogether = (laneBytes: number, stream: boolean): number =>
   laneBytes === 4 ? (stream ? 7 : 4) : stream ? 3 : 2;
 /** Elements of b from which it is packed once for all tasks; a smaller one is packed before others have noticed. */
-const TOGETHER = 1 << 18;
+const TOGETHER = 1 << 17;
 /** Rows that a piece of one packed product has at the least, unless there would be fewer pieces than threads. */
-const PACKED_ROWS = 96;
+const PACKED_ROWS = 48;
 /** Columns, where each piece packs all of a for itself. */
 const PACKED_COLUMNS = 512;
 /** Pieces that a thread should find: one that is slow then takes fewer. */
 const PIECES = 4;
-const PACKED_PIECES = 2;
 /** Multiplications that make a task worth handing over. */
 const TASK_WORK = 64 * 64 * 64;
 
@@ -458,7 +457,7 @@ function cutTasks(
   const byRows = isTall || (path === "packed" && count === 1 && m >= 2 * workers * PACKED_ROWS);
   let share = PIECES * workers;
   if (byRows && mayGoTogether(p, count, path))
-    share = workers * Math.min(PACKED_PIECES, Math.max(1, Math.floor(m / (workers * PACKED_ROWS))));
+    share = workers * Math.min(PIECES, Math.max(1, Math.floor(m / (workers * PACKED_ROWS))));
   else if (count === 1 && (path === "packed" || path === "direct"))
     share = Math.max(workers, Math.min(Math.floor(Math.max(m, n) / PACKED_COLUMNS), 2 * workers));
   const wanted = Math.min(share, most);

@@ -7,7 +7,6 @@
 import type { Program } from "../ir/node.ts";
 import type { Strided } from "../run/call.ts";
 import { addressOf } from "../run/kernel.ts";
-import { sameShape } from "../run/plans.ts";
 import {
   type Device,
   type EmitRoutine,
@@ -17,7 +16,7 @@ import {
   withScratch,
 } from "../run/routine.ts";
 import { PIECE } from "../run/split.ts";
-import { sizeOf } from "../view/layout.ts";
+import { sameShape, sizeOf } from "../view/layout.ts";
 import { type LoopNest, planLoops } from "../view/loops.ts";
 import { broadcastTo, type View } from "../view/view.ts";
 import {

@@ -572,6 +572,20 @@ describe("plans", () => {
     ]);
   });
 
+  it("one large product is cut into more tasks than threads, a multiple of them: a late thread takes fewer", () => {
+    const wide: GemmTile = { mr: 6, nr: 16, unrollK: 4, fma: true };
+    const cutOf = (m: number, n: number, k: number, workers: number) => {
+      const { together, tasks } = planGemm(dense(m, n, k), wide, { workers });
+      return [together, tasks.length, Math.max(...tasks.map((t) => t.rows))];
+    };
+    expect(cutOf(256, 512, 784, 2)).toEqual([true, 4, 66]);
+    expect(cutOf(512, 512, 256, 2)).toEqual([true, 8, 66]);
+    expect(cutOf(512, 784, 256, 2)).toEqual([true, 8, 66]);
+    expect(cutOf(1024, 1024, 1024, 2)).toEqual([true, 8, 132]);
+    expect(cutOf(1024, 1024, 1024, 4)).toEqual([true, 16, 66]);
+    expect(cutOf(1024, 1024, 1024, 1)).toEqual([false, 1, 1024]);
+  });
+
   it("tasks that pack b for themselves are columns, unless a is by far the larger", () => {
     const wide: GemmTile = { mr: 4, nr: 16, unrollK: 4, fma: true };
     const cutOf = (m: number, n: number, k: number) => {

@@ -4,6 +4,7 @@
  * a bounded number of them.
  */
 import { type DType, dtypeNames } from "../dtype.ts";
+import { sameShape } from "../view/layout.ts";
 import type { View } from "../view/view.ts";
 import type { Call, Form, Plan, Strided } from "./call.ts";
 
@@ -92,13 +93,6 @@ function isSame(entry: Entry, form: Form<never>, call: Call, mode: number): bool
 /** Are two frames the same but for where they begin? */
 export function sameLayout(a: View, b: View): boolean {
   return a === b || (sameShape(a.shape, b.shape) && sameShape(a.strides, b.strides));
-}
-
-export function sameShape(a: readonly number[], b: readonly number[]): boolean {
-  if (a === b) return true;
-  if (a.length !== b.length) return false;
-  for (let d = 0; d < a.length; d++) if (a[d] !== b[d]) return false;
-  return true;
 }
 
 /* Hashing --------------------------------------------------------------------------------------------------- */

@@ -32,6 +32,8 @@ const SPIN = 11;
 const TAPED = 12;
 /** Counts the calls of tapes: signs of life during long tasks. */
 const BEAT = 13;
+/** Counts kernels that workers compiled for the job. */
+const COMPILED = 14;
 /** A word a worker: what it is doing. A worker is BUSY from before it takes a task until after it is completed. */
 const STATES = 16;
 const UP = 1;
@@ -59,6 +61,11 @@ const PATIENCE_TASKS = 100;
 const MOST_PAUSE_MS = 50;
 /** How long a worker looks for the next job before it sleeps, in microseconds. */
 const SPIN_US = 200;
+/** Workers are late when the caller has waited longer than this, and than so many of its own longest task. */
+const LATE_MS = 1.5;
+const LATE_TASKS = 4;
+/** For so many such waits it works alone then. */
+const REST_WAITS = 20;
 
 /** What the pool needs to know of a kernel: its code, and the function that does a task in this thread. */
 export interface PoolKernel {
@@ -70,6 +77,13 @@ export interface PoolKernel {
   readonly mayTrap?: boolean;
   /** Asked while the caller waits for others: a number that changes while they make progress. */
   readonly signs?: () => number;
+}
+
+export interface PoolOptions {
+  /** Milliseconds without a sign of life after which a worker is given up, whatever the host can tell. */
+  readonly patience?: number;
+  /** Does the caller work alone for a while when workers are late? Default: unless a number of threads was asked for. */
+  readonly rests?: boolean;
 }
 
 export interface PoolStatus {
@@ -94,6 +108,7 @@ export class Pool {
   /** Workers keep kernels by number. */
   readonly #numbers = new WeakMap<PoolKernel, number>();
   readonly #patience: number | undefined;
+  readonly #rests: boolean;
   /** Jobs that were shared so far, their tasks, and how many of those the calling thread did; explain watches it. */
   readonly tally = { jobs: 0, tasks: 0, own: 0 };
   #workers: Member[] = [];
@@ -104,12 +119,14 @@ export class Pool {
   #why: string | null = null;
   #started = false;
   #alone = false;
+  /** When the caller shares work again; 0: it does. */
+  #restUntil = 0;
 
-  /** `patience`: milliseconds without a sign of life after which a worker is given up, whatever the host can tell. */
-  constructor(heap: Heap, threads: number | undefined, patience?: number) {
+  constructor(heap: Heap, threads: number | undefined, { patience, rests }: PoolOptions = {}) {
     this.#heap = heap;
     this.#patience = patience;
     const asked = threads ?? environmentThreads();
+    this.#rests = rests ?? asked === null;
     this.#wanted = Math.min(asked ?? (inWorkerThread() ? 1 : cores()), MOST_THREADS);
     if (this.#wanted <= 1) {
       const inside =
@@ -123,14 +140,25 @@ export class Pool {
   }
 
   status(): PoolStatus {
-    return { threads: 1 + this.#ready, wanted: this.#wanted, why: this.#why };
+    const late = this.#isResting ? "workers came late, beside other busy programs perhaps" : null;
+    return {
+      threads: late === null ? 1 + this.#ready : 1,
+      wanted: this.#wanted,
+      why: this.#why ?? late,
+    };
   }
 
   /** Threads that would share a job now. The first call starts the workers and does not wait for them. */
   get threads(): number {
-    if (this.#control === null || this.#alone) return 1;
+    if (this.#control === null || this.#alone || this.#isResting) return 1;
     if (!this.#started) this.start();
     return 1 + this.#ready;
+  }
+
+  /** Beside another busy process a worker that has lost its core costs more than it does: see restAfter. */
+  get #isResting(): boolean {
+    if (this.#restUntil !== 0 && performance.now() >= this.#restUntil) this.#restUntil = 0;
+    return this.#restUntil !== 0;
   }
 
   /** Workers that are up. */
@@ -230,6 +258,7 @@ export class Pool {
 
   /** Waits for the tasks that workers hold. */
   #finish(control: Int32Array, kernel: PoolKernel, others: number, longest: number): void {
+    const began = performance.now();
     const patience = this.#patienceFor(longest);
     let last = -1;
     let signs = 0;
@@ -260,6 +289,12 @@ export class Pool {
       if (time < look) continue;
       look = time + LOOK_MS;
       if (this.#isLost(control, others)) this.#fail("a worker thread ended in the middle of a task");
+    }
+    // Who had to compile comes late once.
+    if (Atomics.exchange(control, COMPILED, 0) === 0 && this.#rests) {
+      const now = performance.now();
+      const rest = restAfter(now - began, longest);
+      if (rest > 0) this.#restUntil = now + rest;
     }
     if (Atomics.exchange(control, FAILED, 0) !== 0 && !kernel.mayTrap) {
       this.#fail(`a kernel failed in a worker thread (${reasonOf(control)})`);
@@ -333,6 +368,11 @@ export class Pool {
     for (const { handle } of this.#workers) handle.stop();
     this.#workers = [];
   }
+}
+
+/** Milliseconds to work alone after so long a wait for workers: 0 where they were not late. */
+export function restAfter(waited: number, longest: number): number {
+  return waited > LATE_MS && waited > LATE_TASKS * longest ? REST_WAITS * waited : 0;
 }
 
 /** Takes a task: how many were left, this one among them; 0: none. */

@@ -23,6 +23,8 @@ const SPIN = 11;
 const TAPED = 12;
 /** Counts the calls of tapes: signs of life during long tasks. */
 const BEAT = 13;
+/** Counts kernels that workers compiled for the job. */
+const COMPILED = 14;
 /** A word a worker: what it is doing. A worker is BUSY from before it takes a task until after it is completed. */
 const STATES = 16;
 const UP = 1;
@@ -56,6 +58,7 @@ function work({ memory, control, id }) {
       const exports = /** @type {Record<string, (...args: number[]) => void>} */ (
         new WebAssembly.Instance(module, { e: { m: memory } }).exports
       );
+      Atomics.add(control, COMPILED, 1);
       kernel = {
         run: exports.run,
         calls: WebAssembly.Module.exports(module).map(({ name }) => exports[name]),

@@ -4,7 +4,7 @@
  * Shapes align at the right; on each axis the sizes are equal or 1. Nothing is copied.
  */
 import { fail, list } from "../errors.ts";
-import { checkShape } from "./layout.ts";
+import { checkShape, sameShape } from "./layout.ts";
 import { broadcastTo, type View } from "./view.ts";
 
 /** The common shape: on each axis, counted from the right, the one size that is not 1. */
@@ -66,12 +66,5 @@ function allSameShape(views: readonly View[]): boolean {
   for (let v = 1; v < views.length; v++) {
     if (!sameShape(views[v].shape, views[0].shape)) return false;
   }
-  return true;
-}
-
-function sameShape(a: readonly number[], b: readonly number[]): boolean {
-  if (a === b) return true;
-  if (a.length !== b.length) return false;
-  for (let d = 0; d < a.length; d++) if (a[d] !== b[d]) return false;
   return true;
 }

@@ -9,6 +9,14 @@ import { fail, list, written } from "../errors.ts";
 /** As NumPy 2: enough for anyone, and small enough that a loop nest stays a small object. */
 export const MAX_RANK = 64;
 
+/** Are two lists of sizes, or of steps, the same? */
+export function sameShape(a: readonly number[], b: readonly number[]): boolean {
+  if (a === b) return true;
+  if (a.length !== b.length) return false;
+  for (let d = 0; d < a.length; d++) if (a[d] !== b[d]) return false;
+  return true;
+}
+
 /** Number of elements: the product of the sizes, 1 for a 0-d shape. */
 export function sizeOf(shape: readonly number[]): number {
   let size = 1;

@@ -5,7 +5,7 @@
  * (keeps it), null (a new axis of size 1), "..." (all axes that no other item takes). Axes left over stay
  * whole.
  */
-import { fail, isRevoked, list, shown } from "../errors.ts";
+import { fail, isRevoked, list, quote, shown } from "../errors.ts";
 import { checkShape, normalizeIndex } from "./layout.ts";
 import { rearranged, type View } from "./view.ts";
 
@@ -180,6 +180,6 @@ function writeItem(item: unknown): string {
   if (typeof item === "object" && item !== null && isRevoked(item)) return shown(item);
   if (Array.isArray(item))
     return list(item.map((x) => (typeof x === "object" && x !== null ? "…" : writeItem(x))));
-  if (typeof item === "string") return JSON.stringify(item);
+  if (typeof item === "string") return quote(item);
   return typeof item === "bigint" ? `${item}n` : shown(item);
 }

@@ -239,7 +239,7 @@ export const exported: Readonly<Record<string, Recipe>> = {
     ],
   ),
   stencil: recipe(
-    () => [(at: (i: number) => number) => at(-1) + at(2), { edge: "wrap", dtype: "f32" }],
+    () => [(at: (i: number) => number) => at(-1) + at(2), { edge: "wrap", dtype: "f32", compute: "f64" }],
     (w) => [
       (at: (i: number) => number, { from }: { from: strided.Tensor }) => at(0) * Number(from.get(1)),
       { value: 7, with: { from: w.f32(3) } },
@@ -935,6 +935,7 @@ export const quantisedMembers: Readonly<Record<string, Recipe>> = {
   ),
   assignFlat: recipe((w) => [inBlocks(w), w.f32(128)]),
   toString: recipe((w) => [inBlocks(w), { digits: 3, threshold: 10, edge: 2, lineWidth: 60 }]),
+  toJSON: recipe((w) => [inBlocks(w)]),
 };
 
 /** "strided/interop": its functions, and those of its namespace `to`. */
@@ -1042,7 +1043,8 @@ export const networks: Readonly<Record<string, Recipe>> = {
   huber: recipe((w) => [w.f32(2, 3), w.f32(2, 3), { reduction: "none", delta: 2 }]),
   crossEntropy: recipe((w) => [w.f32(2, 3), labels(w), { reduction: "mean", labelSmoothing: 0.1 }]),
   nll: recipe((w) => [w.f32(2, 3), labels(w), { reduction: "sum" }]),
-  ...each("accuracy precisionRecall", () => recipe((w) => [w.f32(2, 3), labels(w)])),
+  accuracy: recipe((w) => [w.f32(2, 3), labels(w)]),
+  precisionRecall: recipe((w) => [w.f32(2, 2), w.own(strided.tensor([0, 1], { dtype: "i32" }))]),
   confusion: recipe((w) => [w.f32(2, 3), labels(w), 3]),
   ...each("r2 meanAbsoluteError", () => recipe((w) => [w.f32(4), w.f32(4)])),
   linear: recipe((w) => [weighted(w), w.f32(2, 3)]),

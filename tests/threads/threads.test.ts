@@ -6,12 +6,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Worker } from "node:worker_threads";
 import { buildSync } from "esbuild";
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import type { DType } from "../../src/dtype.ts";
 import { engine } from "../../src/engine.ts";
 import { arange, configure, explain, kernel, type Tensor, zeros, zip } from "../../src/index.ts";
 import { Heap } from "../../src/memory/heap.ts";
-import { Pool } from "../../src/run/pool.ts";
+import { Pool, restAfter } from "../../src/run/pool.ts";
 import { type FuncBuilder, ModuleBuilder } from "../../src/wasm/assembler/assembler.ts";
 
 beforeAll(() => {
@@ -221,8 +221,43 @@ test("a worker may take long for a task, whatever the caller's own took", () => 
   pool.stop();
 });
 
+test("workers are late after 1.5 ms and four of the caller's longest task; a rest is twenty such waits", () => {
+  expect([restAfter(1.4, 0.01), restAfter(8, 2), restAfter(8, 1.9), restAfter(1.6, 0)]).toEqual([
+    0, 0, 160, 32,
+  ]);
+});
+
+test("a caller that has waited long for a worker works alone for a while, then shares again", () => {
+  const pool = new Pool(engine().heap, 2, { rests: true });
+  onTestFinished(() => pool.stop());
+  pool.waitUntilReady(60_000);
+  const words = clearTasks(2);
+  const kernel = { bytes: counting(millionsFor(200)), run: () => waitForBegun(words, 1) };
+  // The worker has to compile it: that is late once, and says nothing.
+  pool.run(kernel, 1024, 64, 2);
+  expect(pool.threads).toBe(2);
+  // Again where the machine was so busy that the caller's own task took long too.
+  for (let tries = 0; pool.threads === 2 && tries < 20; tries++) {
+    clearTasks(2);
+    pool.run(kernel, 1024, 64, 2);
+  }
+  expect(pool.status()).toMatchObject({
+    threads: 1,
+    wanted: 2,
+    why: expect.stringMatching(/^workers came late/),
+  });
+  const { jobs } = pool.tally;
+  let own = 0;
+  pool.run({ ...calmly(), run: () => own++ }, 1024, 64, 50);
+  expect([own, pool.tally.jobs]).toEqual([50, jobs]);
+  const later = performance.now() + 3_600_000;
+  const now = vi.spyOn(performance, "now").mockImplementation(() => later);
+  onTestFinished(() => now.mockRestore());
+  expect(pool.status()).toEqual({ threads: 2, wanted: 2, why: null });
+});
+
 test("where only time can tell, a worker that shows no sign of life is given up, and the pool goes on alone", () => {
-  const pool = new Pool(engine().heap, 2, 400);
+  const pool = new Pool(engine().heap, 2, { patience: 400 });
   pool.waitUntilReady(60_000);
   const words = clearTasks(2);
   const run = () => waitForBegun(words, 1);

@@ -24,7 +24,6 @@ import {
   type StoreOp,
   type ValType,
 } from "./opcodes.ts";
-import { disassemble } from "./wat.ts";
 
 export interface FuncType {
   readonly params: readonly ValType[];
@@ -241,11 +240,6 @@ export class ModuleBuilder {
     });
     section(sections.custom, options.names ?? false, () => this.#writeNames(out));
     return out.toBytes();
-  }
-
-  /** The module as text, read back from its bytes. */
-  toWat(): string {
-    return disassemble(this.toBytes({ names: true }));
   }
 
   #export(name: string, kind: number, index: number): void {

@@ -53,5 +53,5 @@ function validates(probe: (m: ModuleBuilder) => void): boolean {
   return WebAssembly.validate(module.toBytes());
 }
 
-/** What strided/turbo has switched on in this process, for explain. */
-export const switches = { revectorised: false };
+/** What strided/turbo has switched on in this process: for explain, and as flags for the processes it starts. */
+export const switches = { revectorised: false, flags: [] as string[] };

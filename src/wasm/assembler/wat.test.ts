@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { f32x4, ModuleBuilder } from "./assembler.ts";
-import { disassemble } from "./wat.ts";
+import { disassemble, watOf } from "./wat.ts";
 
 describe("disassemble", () => {
   it("writes names, labels, immediates and nesting", () => {
@@ -40,7 +40,7 @@ describe("disassemble", () => {
       );
       g.f64(-0).i32(0).brTable([out], out);
     });
-    expect(module.toWat()).toMatchInlineSnapshot(`
+    expect(watOf(module)).toMatchInlineSnapshot(`
       "(module
         (import "env" "log" (func $log (param i32)))
         (import "env" "memory" (memory 1 16 shared))
@@ -104,7 +104,7 @@ describe("disassemble", () => {
     const f = module.func("f", []);
     const values = [0.1, 16777217, 1e-45, 3.4028234663852886e38, 1 / 3, Number.NaN, -1.5];
     for (const x of values) f.f32(x).drop().f64(x).drop();
-    const texts = Array.from(module.toWat().matchAll(/(f\d\d)\.const (.*)/g), ([, type, text]) => ({
+    const texts = Array.from(watOf(module).matchAll(/(f\d\d)\.const (.*)/g), ([, type, text]) => ({
       type,
       text,
     }));
@@ -130,7 +130,7 @@ describe("disassemble", () => {
     const module = new ModuleBuilder();
     const f = module.func("my func", []);
     f.get(f.local("i32", "x")).get(f.local("i32", "x")).drop().drop();
-    expect(module.toWat()).toMatchInlineSnapshot(`
+    expect(watOf(module)).toMatchInlineSnapshot(`
       "(module
         (func $my_func
           (local $x i32) (local $x_1 i32)

@@ -35,6 +35,10 @@ interface Scope {
 
 const typeNames = new Map(Object.entries(typeCodes).map(([name, code]) => [code, name as ValType]));
 
+/** The text of a module that is being made, read back from its bytes. No method of it: what runs has no use for texts. */
+export const watOf = (module: { toBytes(options: { readonly names: true }): Uint8Array }): string =>
+  disassemble(module.toBytes({ names: true }));
+
 /** The text of a module. Types are written where they are used; block labels are numbered within a function. */
 export function disassemble(bytes: Uint8Array): string {
   const module = readModule(bytes);

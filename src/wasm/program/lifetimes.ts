@@ -8,8 +8,8 @@ import { type Id, type Program, resultsOf } from "../../ir/node.ts";
 /** By node: the values that nobody wants once it has been computed. */
 export type Lifetimes = readonly (readonly Id[])[];
 
-/** A value of one loop that is used in a loop inside it stays: it is wanted again in the next round. So do results. */
-export function lifetimesOf(program: Program, levels: readonly number[]): Lifetimes {
+/** A value of one loop that is used in a loop inside it (`levels`) stays: it is wanted again in the next round. So do results. */
+export function lifetimesOf(program: Program, levels?: readonly number[]): Lifetimes {
   const { nodes } = program;
   const last = new Array<Id>(nodes.length).fill(-1);
   const stays = new Array<boolean>(nodes.length).fill(false);
@@ -17,7 +17,7 @@ export function lifetimesOf(program: Program, levels: readonly number[]): Lifeti
   nodes.forEach((node, id) => {
     for (const a of node.args) {
       last[a] = id;
-      if (levels[a] !== levels[id]) stays[a] = true;
+      if (levels !== undefined && levels[a] !== levels[id]) stays[a] = true;
     }
   });
   const dying: Id[][] = nodes.map(() => []);

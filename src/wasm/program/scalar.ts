@@ -45,6 +45,8 @@ export class ScalarCode {
   readonly #c: CodeContext;
   readonly #values: Local[] = [];
   readonly #clean: boolean[] = [];
+  /** Locals of others, which they keep. */
+  readonly #given: boolean[] = [];
   /** What loops have carried, by their nodes. */
   readonly #carried: Local[][] = [];
   readonly #lifetimes: Lifetimes | null;
@@ -65,12 +67,36 @@ export class ScalarCode {
     return this.#values[id];
   }
 
+  /** An operand that is in a local already, and stays there. */
+  use(id: Id, local: Local): void {
+    this.#values[id] = local;
+    this.#clean[id] = true;
+    this.#given[id] = true;
+  }
+
   /** Emits the node into a local of its own; `pushInput` pushes an operand's element. */
   emit(id: Id, pushInput: (node: Node) => void): void {
     const { f, program } = this.#c;
-    const node = program.nodes[id];
-    const { lane } = dtypes[node.dtype];
+    const { lane } = dtypes[program.nodes[id].dtype];
     const local = this.#lifetimes === null ? f.local(lane) : f.temp(lane);
+    this.#clean[id] = this.#compute(id, pushInput);
+    f.set(local);
+    this.#values[id] = local;
+    for (const dead of this.#lifetimes?.[id] ?? []) this.#release(dead);
+  }
+
+  /** Leaves the program's result on the stack: the last that is emitted. */
+  push(id: Id): void {
+    const { f } = this.#c;
+    if (this.#given[id]) f.get(this.#values[id]);
+    else this.#compute(id, (node) => unreachable(`${node.op} has no local`));
+    for (const dead of this.#lifetimes?.[id] ?? []) this.#release(dead);
+  }
+
+  /** Leaves the node's value on the stack; is it clean? */
+  #compute(id: Id, pushInput: (node: Node) => void): boolean {
+    const { f, program } = this.#c;
+    const node = program.nodes[id];
     const args = node.args.map((a, i) => this.value(a, wantsClean(program, node, i)));
     const argsClean = node.args.map((a) => this.#clean[a]);
     if (node.op === "input" || node.op === "param") pushInput(node);
@@ -78,13 +104,13 @@ export class ScalarCode {
     else if (node.op === "item") f.get(this.#carried[node.args[0]][node.index]);
     else if (node.op === "read") this.#read(node, args);
     else this.#push(node, args);
-    f.set(local);
-    this.#values[id] = local;
-    this.#clean[id] = givesClean(program, node, argsClean);
-    for (const dead of this.#lifetimes?.[id] ?? []) {
-      f.release(this.#values[dead]);
-      for (const carried of this.#carried[dead] ?? []) f.release(carried);
-    }
+    return givesClean(program, node, argsClean);
+  }
+
+  #release(id: Id): void {
+    const { f } = this.#c;
+    if (!this.#given[id]) f.release(this.#values[id]);
+    for (const carried of this.#carried[id] ?? []) f.release(carried);
   }
 
   /** The loop with its round inside; what it carries stays in locals of its own. */
@@ -99,7 +125,7 @@ export class ScalarCode {
     const rounds = this.#c.rounds ?? this.#budget();
     const [going, ...next] = resultsOf(body);
     const context = { ...this.#c, program: body, rounds, going };
-    const inner = new ScalarCode(context, lifetimesOf(body, new Array(body.nodes.length).fill(0)));
+    const inner = new ScalarCode(context, lifetimesOf(body));
     const emit = (first: Id, end: Id) => {
       for (let i = first; i < end; i++) {
         if (body.nodes[i].op === "tuple") continue;
@@ -136,12 +162,11 @@ export class ScalarCode {
 
   /** The values that are still held are given back. */
   end(): void {
-    const { f, program } = this.#c;
+    const { program } = this.#c;
     const released = new Set((this.#lifetimes ?? []).flat());
     program.nodes.forEach((node, id) => {
       if (node.op === "tuple" || released.has(id) || this.#values[id] === undefined) return;
-      f.release(this.#values[id]);
-      for (const carried of this.#carried[id] ?? []) f.release(carried);
+      this.#release(id);
     });
   }
 

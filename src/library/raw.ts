@@ -4,9 +4,16 @@
  * the compiled kernels must agree with them.
  */
 import { describe, fail, isRevoked, list, shown } from "../errors.ts";
-import { sameShape } from "../run/plans.ts";
-import { broadcastIndex, extentOf, normalizeAxis, positionOf, sizeOf, unravel } from "../view/layout.ts";
-import { checkThunk, numberList } from "./arguments.ts";
+import { checkThunk, numberList } from "../ops/arguments.ts";
+import {
+  broadcastIndex,
+  extentOf,
+  normalizeAxis,
+  positionOf,
+  sameShape,
+  sizeOf,
+  unravel,
+} from "../view/layout.ts";
 
 /** Element i lives at storage[offset + Σ i[d]·strides[d]]. */
 export interface Raw {
