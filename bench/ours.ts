@@ -17,6 +17,7 @@ import { benchFuse } from "./fuse.ts";
 import { benchIndexing } from "./indexing.ts";
 import { againstC, folds, layouts, matmuls, threads } from "./limits.ts";
 import { linalg } from "./linalg.ts";
+import { longPrograms, printCompileTimes, printFirstCalls, printThreadGains } from "./njit-times.ts";
 import { benchQuantised } from "./quantised.ts";
 import { sortSection } from "./sort.ts";
 import { benchTraining } from "./training.ts";
@@ -54,11 +55,14 @@ async function besideLoops(part: string): Promise<void> {
   });
 }
 
-/** njit.ts with the library's sources, in plain Node for the same reason. */
+/** njit.ts and njit-times.ts with the library's sources, in plain Node for the same reason. */
 async function besideNumba(): Promise<void> {
-  const entry = new URL("./njit.ts", import.meta.url);
+  const entry = new URL("./njit-times.ts", import.meta.url);
   const { outputFiles } = await build({
-    entryPoints: [fileURLToPath(entry)],
+    stdin: {
+      contents: 'export * from "./njit-times.ts"; export { benchNjit } from "./njit.ts";',
+      resolveDir: fileURLToPath(new URL(".", import.meta.url)),
+    },
     bundle: true,
     write: false,
     format: "esm",
@@ -67,11 +71,30 @@ async function besideNumba(): Promise<void> {
     logLevel: "error",
     define: { "import.meta.url": JSON.stringify(entry.href) },
   });
-  spawnSync(process.execPath, ["--input-type=module"], {
-    input: `${outputFiles[0].text}\nawait benchNjit();\nprocess.exit(0);`,
-    env: { ...process.env, STRIDED_THREADS: "1" },
-    stdio: ["pipe", "inherit", "inherit"],
-  });
+  const inNode = (call: string, output: "inherit" | "pipe" = "inherit", threads = 1): unknown => {
+    const { stdout } = spawnSync(process.execPath, ["--input-type=module"], {
+      input: `${outputFiles[0].text}\nawait ${call};\nprocess.exit(0);`,
+      env: { ...process.env, STRIDED_THREADS: String(threads) },
+      stdio: ["pipe", output, "inherit"],
+    });
+    return output === "pipe" ? JSON.parse(String(stdout)) : null;
+  };
+  const each = <R>(count: number, call: string): R[] =>
+    Array.from({ length: count }, () => inNode(call, "pipe") as R);
+  inNode("benchNjit()");
+  if (process.env.BENCH_ONLY !== undefined) return;
+  printCompileTimes(each(5, "compileTimes()"));
+  const calls = longPrograms.map(
+    (name) => [name, each<number[]>(3, `firstCalls(${JSON.stringify(name)})`)] as const,
+  );
+  printFirstCalls(new Map(calls));
+  const turns = Array.from({ length: 5 }, () =>
+    [1, 2].map((threads) => inNode("threadTimes()", "pipe", threads) as number[]),
+  );
+  printThreadGains(
+    turns.map(([one]) => one),
+    turns.map(([, two]) => two),
+  );
 }
 
 /** Sizes, and what of OpenBLAS's rate a runtime must reach there. */

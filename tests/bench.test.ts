@@ -21,10 +21,16 @@ import { groups, workloads } from "../bench/peers/workloads.ts";
 import { markdown } from "../bench/report/markdown.ts";
 import { compactJson, matches, type Report } from "../bench/report/report.ts";
 import { chart } from "../bench/report/svg.ts";
+import * as grad from "../src/grad.ts";
 import * as lib from "../src/index.ts";
+import * as nn from "../src/nn.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const strided = stridedAdapter(async () => ({ lib, about: { version: "", setup: "" } }));
+const strided = stridedAdapter(async () => ({
+  lib,
+  trainers: async () => ({ grad, nn }),
+  about: { version: "", setup: "" },
+}));
 const adapters: Record<string, Adapter> = { strided, loops, jax, numpyTs, tfjs, onnx, gpuJs, scijs };
 
 async function resultOf(adapter: Adapter, workload: Workload): Promise<Values> {
@@ -78,6 +84,8 @@ describe("the workload table", () => {
         "small",
         "small-new",
         "compile",
+        "train-mlp",
+        "train-convnet",
         "import",
         "memory",
       ]
@@ -122,7 +130,9 @@ describe("strided and the plain loops", () => {
   test("leave no tensor behind", async () => {
     await strided.start();
     const before = lib.memory().tensors;
-    for (const w of workloads("tiny").filter((w) => ["add", "sum", "matmul", "cast"].includes(w.op))) {
+    for (const w of workloads("tiny").filter((w) =>
+      ["add", "sum", "matmul", "cast", "trainMlp", "trainConvnet"].includes(w.op),
+    )) {
       const entry = strided.ops[w.op];
       if (typeof entry === "string") throw new Error(entry);
       const prepared = await entry(w, makeInputs(w.inputs));
@@ -356,7 +366,7 @@ describe("the forms of the plain loops", () => {
       const prepared = await entry(w, makeInputs(w.inputs));
       const before = (await prepared.read()).slice();
       const choice = prepared.choose?.();
-      expect(choice === undefined).toBe(w.op === "compile");
+      expect(choice === undefined).toBe(w.op === "compile" || w.group === "training");
       if (choice !== undefined) expect(Object.keys(choice.tried)).toContain(choice.form);
       expect(difference(await prepared.read(), before, 2 * w.tolerance).wrong).toBeNull();
     },

@@ -2,7 +2,7 @@
  * The ladder of matrix products, from the naive loop to packed blocks, on one thread, and the shapes beside squares.
  * Every contestant is checked before it is timed; contestants alternate, the best run counts.
  *
- *     npx tsx bench/lab/gemm.ts [--relaxed] [--turbo] [--cpu] [ladder sizes vector skinny batched dtypes small]
+ *     npx tsx bench/lab/gemm.ts [--relaxed] [--turbo] [--cpu] [ladder sizes training vector skinny batched dtypes small]
  *
  * --cpu counts this process's processor time instead of the clock's: for a machine that is busy with other things.
  */
@@ -39,6 +39,7 @@ async function main(): Promise<void> {
   const sections: Record<string, () => void> = {
     ladder,
     sizes,
+    training,
     vector,
     skinny,
     batched,
@@ -237,6 +238,27 @@ async function main(): Promise<void> {
       report(String(n), { "a@b": product(plain) });
       plain.free();
     }
+  }
+
+  /** The products of bench/training.ts's MLP, as they reach the plan: forward, weights' gradient, inputs' gradient. */
+  function training(): void {
+    console.log("\na step of training, 784-512-512-10 with a batch of 256, f32, GFLOP/s");
+    const large = make(512, 512, 512);
+    for (const [title, m, n, k, turned] of [
+      ["x@W1.T", 256, 512, 784, "b"],
+      ["g.T@x", 512, 784, 256, "a"],
+      ["h@W2.T", 256, 512, 512, "b"],
+      ["g.T@h", 512, 512, 256, "a"],
+      ["g@W2", 256, 512, 512, ""],
+      ["h@W3.T", 256, 10, 512, "b"],
+      ["g3.T@h", 10, 512, 256, "a"],
+      ["g3@W3", 256, 512, 10, ""],
+    ] as const) {
+      const made = make(m, n, k, { turned });
+      report(`${title} ${m}x${n}x${k}`, { product: product(made), "one 512³": product(large) });
+      made.free();
+    }
+    large.free();
   }
 
   /** Reads all of a matrix once and adds it up: what memory gives. */

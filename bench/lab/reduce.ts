@@ -9,7 +9,7 @@ import { engine } from "../../src/engine.ts";
 import { arange, type Tensor } from "../../src/index.ts";
 import * as exponentials from "../../src/ops/exponentials.ts";
 import { callableOf } from "../../src/ops/function.ts";
-import { mapReduce } from "../../src/ops/reduce.ts";
+import { mapReduce } from "../../src/ops/map-reduce.ts";
 import { std } from "../../src/ops/spreads.ts";
 import type { Strided } from "../../src/run/call.ts";
 import { stridedOf } from "../../src/tensor.ts";

@@ -21,6 +21,8 @@ export const opNames = [
   "gelu",
   "addNew",
   "compile",
+  "trainMlp",
+  "trainConvnet",
 ] as const;
 export type Op = (typeof opNames)[number];
 
@@ -56,6 +58,7 @@ export type Group =
   | "shapes"
   | "copies"
   | "kernels"
+  | "training"
   | "start";
 
 export interface Workload extends Task {

@@ -1,4 +1,5 @@
 /** The workloads, as one table: what is computed, on what, and what it moves. Sizes are a parameter of the table. */
+import { convnetInputs, mlpInputs, STEPS } from "./training.ts";
 import type { DTypeName, Group, Operand, Task, Workload } from "./types.ts";
 
 export type Size = "full" | "quick" | "tiny";
@@ -14,6 +15,9 @@ interface Sizes {
   readonly turned: number;
   readonly permute: readonly [number, number, number];
   readonly transpose: number;
+  /** Sizes of layers and pictures of a batch; channels, side of a picture and pictures of a batch. */
+  readonly mlp: readonly [readonly number[], number];
+  readonly convnet: readonly [readonly number[], number, number];
 }
 
 const sizes: Record<Size, Sizes> = {
@@ -27,6 +31,8 @@ const sizes: Record<Size, Sizes> = {
     turned: 1024,
     permute: [64, 512, 512],
     transpose: 4096,
+    mlp: [[784, 512, 512, 10], 256],
+    convnet: [[1, 16, 32], 28, 64],
   },
   quick: {
     n: 1024,
@@ -38,6 +44,8 @@ const sizes: Record<Size, Sizes> = {
     turned: 256,
     permute: [16, 256, 256],
     transpose: 1024,
+    mlp: [[196, 64, 64, 10], 64],
+    convnet: [[1, 4, 8], 12, 16],
   },
   tiny: {
     n: 24,
@@ -49,6 +57,8 @@ const sizes: Record<Size, Sizes> = {
     turned: 12,
     permute: [3, 10, 6],
     transpose: 40,
+    mlp: [[12, 9, 7, 10], 5],
+    convnet: [[1, 2, 3], 8, 3],
   },
 };
 
@@ -221,6 +231,24 @@ export function workloads(size: Size): Workload[] {
         tolerance: 1e-6,
       },
     ],
+    training: [
+      {
+        id: "train-mlp",
+        title: `MLP ${s.mlp[0].join("-")}, batch ${s.mlp[1]}`,
+        op: "trainMlp",
+        inputs: mlpInputs(...s.mlp),
+        out: [STEPS],
+        tolerance: 1e-4,
+      },
+      {
+        id: "train-convnet",
+        title: `convnet ${s.convnet[0].join("-")}, ${s.convnet[1]}² pixels, batch ${s.convnet[2]}`,
+        op: "trainConvnet",
+        inputs: convnetInputs(...s.convnet),
+        out: [STEPS],
+        tolerance: 1e-4,
+      },
+    ],
     start: [
       {
         id: "import",
@@ -265,5 +293,6 @@ export const groups: Record<Group, { readonly title: string; readonly about: str
   shapes: { title: "Matrix product, other shapes", about: "f32" },
   copies: { title: "Copies and conversions", about: "into dense memory" },
   kernels: { title: "Your own function, and what a call costs", about: "gelu by its tanh formula" },
+  training: { title: "A step of training", about: "f32; loss, gradients and descent, one batch" },
   start: { title: "Start and memory", about: "in fresh processes" },
 };

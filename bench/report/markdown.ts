@@ -168,14 +168,16 @@ export function quantity(w: WorkloadResult, median: number): string {
 
 const significant = (x: number) => (x >= 100 ? x.toFixed(0) : x >= 10 ? x.toFixed(1) : x.toFixed(2));
 
+/** Groups whose figures have no limit of the machine beside them. */
+const timed: readonly Group[] = ["kernels", "training", "start"];
+
 /** How near strided comes to what the machine can do: copying for memory-bound work, multiply-adds for products. */
 function shareRow(report: Report, list: readonly WorkloadResult[]): string[] | null {
   const ours = representative(report, "own");
   const turbo = representative(report, "newer", { turbo: true }) ?? ours;
   const { all } = report.limits;
   const products = list.some((w) => w.flops > 0);
-  if (ours === undefined || turbo === undefined || list[0].group === "kernels" || list[0].group === "start")
-    return null;
+  if (ours === undefined || turbo === undefined || timed.includes(list[0].group)) return null;
   const share = (w: WorkloadResult): string => {
     const median = Math.min(...[ours, turbo].map((c) => figureOf(w, c.id)?.median ?? Infinity));
     if (median === Infinity) return "";

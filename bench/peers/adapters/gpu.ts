@@ -1,4 +1,5 @@
 /** gpu.js, in the mode it picks by itself. Results are rows of f32 that it makes anew at each call. */
+import { untrained } from "../training.ts";
 import type { Adapter, Prepare, Task, Values } from "../types.ts";
 import { compileConstant } from "../workloads.ts";
 import { installedVersion } from "./package.ts";
@@ -246,5 +247,6 @@ export const gpuJs: Adapter = {
       };
       return { run: () => void fresh(count++ + 0.125), read: () => fresh(compileConstant) };
     },
+    ...untrained,
   },
 };

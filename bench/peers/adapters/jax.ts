@@ -1,10 +1,12 @@
 /** @jax-js/jax: functions under jit, on its WebAssembly device. A call waits until the result is there. */
+import { CLASSES, classesOf, RATE, STEPS } from "../training.ts";
 import type { Adapter, Entry, Prepare, Task, Values } from "../types.ts";
 import { compileConstant } from "../workloads.ts";
 import { installedVersion } from "./package.ts";
 
 /** What is used of the library's face. Arguments are consumed; `ref` keeps one. */
 interface Arr {
+  readonly shape: readonly number[];
   readonly ref: Arr;
   add(x: Arr | number): Arr;
   sub(x: Arr | number): Arr;
@@ -13,6 +15,7 @@ interface Arr {
   reshape(shape: readonly number[]): Arr;
   slice(...index: (number | [])[]): Arr;
   astype(dtype: string): Arr;
+  sum(): Arr;
   blockUntilReady(): Promise<Arr>;
   data(): Promise<Values>;
   dispose(): void;
@@ -21,7 +24,18 @@ interface Jax {
   init(...devices: string[]): Promise<string[]>;
   defaultDevice(device: string): string;
   jit<F>(f: F): F;
-  readonly nn: { softmax(x: Arr, axis: number): Arr; logsumexp(x: Arr, axis: number): Arr };
+  valueAndGrad(f: (params: Arr[], x: Arr, y: Arr) => Arr): (params: Arr[], x: Arr, y: Arr) => [Arr, Arr[]];
+  readonly nn: {
+    softmax(x: Arr, axis: number): Arr;
+    logsumexp(x: Arr, axis: number): Arr;
+    relu(x: Arr): Arr;
+    logSoftmax(x: Arr): Arr;
+    oneHot(x: Arr, classes: number): Arr;
+  };
+  readonly lax: {
+    convGeneralDilated(x: Arr, w: Arr, strides: number[], padding: [number, number][]): Arr;
+    reduceWindow(x: Arr, f: (x: Arr) => Arr, sizes: number[], strides: number[]): Arr;
+  };
   readonly numpy: {
     array(x: Values): Arr;
     exp(x: Arr): Arr;
@@ -69,6 +83,70 @@ const cast: Prepare = (task, inputs) => {
   if (task.out.dtype === "f16") throw new Error("its WebAssembly device has no f16");
   return call((t) => (a: Arr) => a.astype(dtypes[t.out.dtype]))(task, inputs);
 };
+
+/** A step of gradient descent under jit, from the scores that `forward` makes. Weights of layers are [inputs, outputs]. */
+const training =
+  (forward: (params: readonly Arr[], x: Arr) => Arr): Prepare =>
+  async (task, inputs) => {
+    const array = (k: number) => jx.numpy.array(inputs[k]).reshape(task.inputs[k].shape);
+    const [batch] = task.inputs[0].shape;
+    const x = array(0);
+    const y = jx.nn.oneHot(jx.numpy.array(classesOf(inputs[1])), CLASSES);
+    const loss = (params: readonly Arr[], a: Arr, b: Arr) =>
+      jx.nn
+        .logSoftmax(forward(params, a))
+        .mul(b)
+        .sum()
+        .mul(-1 / batch);
+    const step = jx.jit((params: Arr[], a: Arr, b: Arr): [Arr, Arr[]] => {
+      const [value, grads] = jx.valueAndGrad(loss)(
+        params.map((p) => p.ref),
+        a,
+        b,
+      );
+      return [value, params.map((p, k) => p.sub(grads[k].mul(RATE)))];
+    });
+    let params: Arr[] = [];
+    const begin = async () => {
+      for (const p of params) p.dispose();
+      params = inputs.slice(2).map((_, k) => {
+        const made = array(k + 2);
+        return task.inputs[k + 2].shape.length === 2 ? jx.numpy.transpose(made) : made;
+      });
+      for (const p of [x, y, ...params]) await p.blockUntilReady();
+    };
+    const once = async () => {
+      const [value, next] = step(params, x.ref, y.ref);
+      params = next;
+      for (const p of params) await p.blockUntilReady();
+      return value;
+    };
+    await begin();
+    return {
+      run: async () => (await once()).dispose(),
+      read: async () => {
+        await begin();
+        const losses = new Float32Array(STEPS);
+        for (let i = 0; i < STEPS; i++) [losses[i]] = await (await once()).data();
+        return losses;
+      },
+      dispose: () => {
+        for (const a of [x, y, ...params]) a.dispose();
+      },
+    };
+  };
+
+const linear = (x: Arr, w: Arr, b: Arr) => jx.numpy.matmul(x, w).add(b);
+const around: [number, number][] = [
+  [1, 1],
+  [1, 1],
+];
+/** A convolution of 3 × 3 with zeros around, relu, and a pool of 2. */
+function convolved(x: Arr, w: Arr, b: Arr): Arr {
+  const channels = b.shape[0];
+  const made = jx.lax.convGeneralDilated(x, w, [1, 1], around).add(b.reshape([channels, 1, 1]));
+  return jx.lax.reduceWindow(jx.nn.relu(made), jx.numpy.max, [2, 2], [2, 2]);
+}
 
 export const jax: Adapter = {
   start: async () => {
@@ -126,5 +204,13 @@ export const jax: Adapter = {
         read: () => fresh(compileConstant).data(),
       };
     },
+    trainMlp: training(([w1, b1, w2, b2, w3, b3], x) =>
+      linear(jx.nn.relu(linear(jx.nn.relu(linear(x, w1, b1)), w2, b2)), w3, b3),
+    ),
+    trainConvnet: training(([w1, b1, w2, b2, w3, b3], x) => {
+      const [batch] = x.shape;
+      const two = convolved(convolved(x, w1, b1), w2, b2);
+      return linear(two.reshape([batch, -1]), w3, b3);
+    }),
   },
 };

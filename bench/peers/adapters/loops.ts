@@ -2,6 +2,7 @@
 import type { Contestant } from "../../harness.ts";
 import { fastest, formsOf, type LoopName, type Size, sized } from "../../loops.ts";
 import { allocate } from "../inputs.ts";
+import { trainedInLoops } from "../training.ts";
 import type { Adapter, Prepare, Prepared, Task, Values } from "../types.ts";
 import { newFunction } from "./strided.ts";
 
@@ -147,5 +148,7 @@ export const loops: Adapter = {
       };
       return { run: () => void call(count++), read: () => call(null) };
     },
+    trainMlp: trainedInLoops,
+    trainConvnet: trainedInLoops,
   },
 };

@@ -1,5 +1,6 @@
 /** scijs: ndarray for the views, ndarray-ops for the operations, cwise for functions of one's own. */
 import { allocate, reading } from "../inputs.ts";
+import { untrained } from "../training.ts";
 import type { Adapter, Entry, Prepare, Task, Values } from "../types.ts";
 import { compileConstant } from "../workloads.ts";
 import { installedVersion } from "./package.ts";
@@ -159,5 +160,6 @@ export const scijs: Adapter = {
       };
       return { run: () => void fresh(count++ + 0.125), read: () => fresh(compileConstant) };
     },
+    ...untrained,
   },
 };

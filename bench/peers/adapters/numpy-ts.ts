@@ -1,4 +1,5 @@
 /** numpy-ts: NumPy's calls on its WebAssembly kernels. Every call makes a new array; there is no out. */
+import { untrained } from "../training.ts";
 import type { Adapter, Prepare, Task, Values } from "../types.ts";
 import { installedVersion } from "./package.ts";
 
@@ -144,5 +145,6 @@ export const numpyTs: Adapter = {
     }),
     addNew: call((a, b) => () => np.add(a, b)),
     compile: "has no kernels of one's own: functions are composed of its operations",
+    ...untrained,
   },
 };

@@ -3,6 +3,7 @@
  * arrays and gets JavaScript arrays: the library copies them in and out, which is part of using it.
  */
 import { availableParallelism } from "node:os";
+import { untrained } from "../training.ts";
 import type { Adapter, Prepare, Task, Values } from "../types.ts";
 import { compileConstant } from "../workloads.ts";
 import { type GraphConstant, type GraphNode, onnxModel } from "./onnx-model.ts";
@@ -166,5 +167,6 @@ export const onnx: Adapter = {
         read: () => first(compileConstant),
       };
     },
+    ...untrained,
   },
 };

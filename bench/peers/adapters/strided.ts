@@ -1,15 +1,27 @@
 /** strided itself. The library is given from outside: the build of the day, of another commit, or the sources in tests. */
 import type { Tensor } from "../../../src/index.ts";
 import { reading } from "../inputs.ts";
+import { classesOf, RATE, trained } from "../training.ts";
 import type { About, Adapter, DTypeName, Prepare, Prepared, Task, Values } from "../types.ts";
 import { compileConstant, ggml } from "../workloads.ts";
 
 export type Library = typeof import("../../../src/index.ts");
+/** What trains: entries of their own, loaded where a workload wants them. */
+export interface Trainers {
+  readonly grad: typeof import("../../../src/grad.ts");
+  readonly nn: typeof import("../../../src/nn.ts");
+}
+export interface Loaded {
+  readonly lib: Library;
+  readonly trainers: () => Promise<Trainers>;
+  readonly about: About;
+}
 
 const typed = (t: Tensor): Values => t.toTypedArray() as Values;
 
-export function stridedAdapter(load: () => Promise<{ lib: Library; about: About }>): Adapter {
+export function stridedAdapter(load: () => Promise<Loaded>): Adapter {
   let lib: Library;
+  let trainers: Loaded["trainers"];
 
   const from = (values: Values, shape: readonly number[], dtype: DTypeName): Tensor =>
     lib.tensor(values, { shape, dtype });
@@ -46,13 +58,44 @@ export function stridedAdapter(load: () => Promise<{ lib: Library; about: About 
       };
     };
 
+  type Layer = ReturnType<Trainers["nn"]["linear"]["init"]>;
+
+  /** A step of gradient descent, from the scores that `forward` makes. */
+  const training =
+    (forward: (nn: Trainers["nn"]) => (layers: readonly Layer[], x: Tensor) => Tensor): Prepare =>
+    async (task, inputs) => {
+      const { grad, nn } = await trainers();
+      const x = from(inputs[0], task.inputs[0].shape, "f32");
+      const y = lib.tensor(classesOf(inputs[1])) as Tensor;
+      const scores = forward(nn);
+      const step = grad.valueAndGrad((layers: readonly Layer[], a: Tensor, b: Tensor) =>
+        nn.crossEntropy(scores(layers, a), b),
+      );
+      let made: Tensor[] = [];
+      const begin = () => {
+        for (const t of made) t.dispose();
+        made = inputs.slice(2).map((v, k) => from(v, task.inputs[k + 2].shape, "f32"));
+        const layers = made.flatMap((weight, k) => (k % 2 === 0 ? [{ weight, bias: made[k + 1] }] : []));
+        const optimiser = nn.sgd(layers, { lr: RATE });
+        return () =>
+          lib.scope(() => {
+            const { value, grads } = step(layers, x, y);
+            optimiser.step(grads);
+            return Number(value.item());
+          });
+      };
+      return trained(begin, () => {
+        for (const t of [x, y, ...made]) t.dispose();
+      });
+    };
+
   const axisOf = (task: Task) => (task.axis === null || task.axis === undefined ? {} : { axis: task.axis });
 
   return {
     start: async () => {
-      const { lib: loaded, about } = await load();
-      lib = loaded;
-      return about;
+      const loaded = await load();
+      ({ lib, trainers } = loaded);
+      return loaded.about;
     },
     settle: () => lib.ready(),
     ops: {
@@ -107,6 +150,14 @@ export function stridedAdapter(load: () => Promise<{ lib: Library; about: About 
           read: () => typed(a.map(newFunction(null))),
         };
       },
+      trainMlp: training(
+        (nn) => (layers, x) => layers.reduce((h, layer, k) => nn.linear(layer, k === 0 ? h : lib.relu(h)), x),
+      ),
+      trainConvnet: training((nn) => ([first, second, last], x) => {
+        const one = lib.maxPool2d(lib.relu(nn.conv2d(first, x, { padding: 1 })), 2);
+        const two = lib.maxPool2d(lib.relu(nn.conv2d(second, one, { padding: 1 })), 2);
+        return nn.linear(last, two.reshape([x.shape[0], -1]));
+      }),
     },
   };
 }
@@ -119,17 +170,19 @@ export function newFunction(count: number | null): (x: number) => number {
 }
 
 /** The library from a folder of its built files, with what turbo switched on. */
-export async function loadBuilt(folder: string, turbo: boolean): Promise<{ lib: Library; about: About }> {
+export async function loadBuilt(folder: string, turbo: boolean): Promise<Loaded> {
   const load = (file: string): Promise<unknown> => import(new URL(file, `file://${folder}/`).href);
   const switched = turbo
     ? ((await load("turbo.js")) as { turbo: { name: string; on: boolean }[] }).turbo
     : [];
   const lib = (await load("index.js")) as Library;
+  const trainers = async () => ({ grad: await load("grad.js"), nn: await load("nn.js") }) as Trainers;
   const on = switched.filter((feature) => feature.on).map((feature) => feature.name);
   const threads = process.env.STRIDED_THREADS ?? "all";
   const how = turbo ? `turbo: ${on.join(", ") || "nothing to switch on here"}` : "as it comes";
   return {
     lib,
+    trainers,
     about: { version: "", setup: `${how}; ${threads === "1" ? "1 thread" : `${threads} threads`}` },
   };
 }

@@ -1,4 +1,5 @@
 /** @tensorflow/tfjs on its WebAssembly backend. Every call makes a new tensor, which is disposed. */
+import { CLASSES, classesOf, RATE, trained } from "../training.ts";
 import type { Adapter, Entry, Prepare, Task, Values } from "../types.ts";
 import { installedVersion } from "./package.ts";
 
@@ -16,6 +17,7 @@ interface Arr {
   reverse(axis: number): Arr;
   reshape(shape: readonly number[]): Arr;
   cast(dtype: string): Arr;
+  relu(): Arr;
   dataSync(): Values;
   dispose(): void;
 }
@@ -24,9 +26,15 @@ interface Tfjs {
   ready(): Promise<void>;
   getBackend(): string;
   tensor(values: Values, shape: readonly number[]): Arr;
-  matMul(a: Arr, b: Arr, turnA?: boolean): Arr;
+  matMul(a: Arr, b: Arr, turnA?: boolean, turnB?: boolean): Arr;
   stridedSlice(x: Arr, begin: number[], end: readonly number[], strides: number[]): Arr;
   tidy<T>(fn: () => T): T;
+  oneHot(classes: Arr, depth: number): Arr;
+  variable(initial: Arr): Arr;
+  readonly train: {
+    sgd(rate: number): { minimize(f: () => Arr, returnCost: boolean): Arr; dispose(): void };
+  };
+  readonly losses: { softmaxCrossEntropy(labels: Arr, logits: Arr): Arr };
 }
 
 let tf: Tfjs;
@@ -62,6 +70,43 @@ const matmul = call((a, b, task) => {
   return () => tf.matMul(one, b);
 });
 const add = call((a, b) => () => a.add(b));
+
+/** A step of gradient descent, from the scores that `forward` makes. */
+const training =
+  (forward: (x: Arr, params: readonly Arr[]) => Arr): Prepare =>
+  (task, inputs) => {
+    const given = inputs.map((v, k) =>
+      k === 1 ? tf.tensor(classesOf(v), task.inputs[k].shape) : tf.tensor(v, task.inputs[k].shape),
+    );
+    const right = tf.oneHot(given[1], CLASSES);
+    const [x, , ...start] = given;
+    const optimiser = tf.train.sgd(RATE);
+    let params: Arr[] = [];
+    const drop = () => {
+      for (const p of params) p.dispose();
+    };
+    return trained(
+      () => {
+        drop();
+        params = start.map((p) => tf.variable(p));
+        return () => {
+          const loss = optimiser.minimize(
+            () => tf.losses.softmaxCrossEntropy(right, forward(x, params)),
+            true,
+          );
+          const [value] = loss.dataSync();
+          loss.dispose();
+          return value;
+        };
+      },
+      () => {
+        drop();
+        for (const t of [...given, right]) t.dispose();
+      },
+    );
+  };
+
+const linear = (x: Arr, w: Arr, b: Arr) => tf.matMul(x, w, false, true).add(b);
 
 export const tfjs: Adapter = {
   start: async () => {
@@ -99,5 +144,9 @@ export const tfjs: Adapter = {
     }),
     addNew: add,
     compile: "has no kernels of one's own on this backend: functions are composed of its operations",
+    trainMlp: training((x, [w1, b1, w2, b2, w3, b3]) =>
+      linear(linear(linear(x, w1, b1).relu(), w2, b2).relu(), w3, b3),
+    ),
+    trainConvnet: "its WebAssembly backend has no gradient of a convolution's weights (Conv2DBackpropFilter)",
   },
 };

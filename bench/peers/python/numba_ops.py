@@ -309,4 +309,6 @@ OPS = {
     "gelu": mapped(lambda x: 0.5 * x * (1 + math.tanh(0.7978845608 * (x + 0.044715 * x * x * x)))),
     "addNew": add_new,
     "compile": compile_new,
+    "trainMlp": "has no gradients",
+    "trainConvnet": "has no gradients",
 }

@@ -5,6 +5,7 @@ import numpy as np
 from inputs import Prepared, into
 
 NO_KERNELS = "has no kernels of one's own: functions are composed of its operations"
+NO_GRADIENTS = "has no gradients"
 
 
 def blas():
@@ -131,4 +132,6 @@ OPS = {
     "gelu": op(gelu),
     "addNew": lambda _task, inputs: Prepared(lambda: inputs[0] + inputs[1]),
     "compile": NO_KERNELS,
+    "trainMlp": NO_GRADIENTS,
+    "trainConvnet": NO_GRADIENTS,
 }

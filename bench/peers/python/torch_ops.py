@@ -1,10 +1,14 @@
 """torch on the CPU, into existing tensors wherever it can."""
 
+import numpy as np
 import torch
+from torch.nn import functional
 
 from inputs import Prepared
 
 DTYPES = {"f32": torch.float32, "f64": torch.float64, "i32": torch.int32, "f16": torch.float16}
+# As in training.ts.
+RATE, CLASSES = 0.05, 10
 
 
 def start(threads):
@@ -88,6 +92,48 @@ def ggml_copy(_task, out, a):
     return lambda: dense.copy_(view)
 
 
+def training(forward):
+    """A step of gradient descent, as torch.nn and torch.optim have it; reading begins again."""
+
+    def prepare(task, inputs):
+        x = torch.from_numpy(inputs[0])
+        y = torch.from_numpy(inputs[1]).abs().long() % CLASSES
+        state = {}
+
+        def begin():
+            state["params"] = [torch.from_numpy(p).clone().requires_grad_() for p in inputs[2:]]
+            state["optimiser"] = torch.optim.SGD(state["params"], lr=RATE)
+
+        def step():
+            with torch.enable_grad():
+                state["optimiser"].zero_grad()
+                loss = functional.cross_entropy(forward(x, *state["params"]), y)
+                loss.backward()
+            state["optimiser"].step()
+            return loss.item()
+
+        def read():
+            begin()
+            return np.array([step() for _ in range(task["out"]["shape"][0])], np.float32)
+
+        begin()
+        return Prepared(step, read)
+
+    return prepare
+
+
+def mlp(x, *params):
+    for k in range(0, len(params), 2):
+        x = functional.linear(x if k == 0 else functional.relu(x), params[k], params[k + 1])
+    return x
+
+
+def convnet(x, w1, b1, w2, b2, w3, b3):
+    one = functional.max_pool2d(functional.relu(functional.conv2d(x, w1, b1, padding=1)), 2)
+    two = functional.max_pool2d(functional.relu(functional.conv2d(one, w2, b2, padding=1)), 2)
+    return functional.linear(two.flatten(1), w3, b3)
+
+
 add = op(lambda _task, out, a, b: lambda: torch.add(a, b, out=out))
 OPS = {
     "add": add,
@@ -108,4 +154,6 @@ OPS = {
     "gelu": fresh(lambda _task, a: lambda: torch.nn.functional.gelu(a, approximate="tanh")),
     "addNew": fresh(lambda _task, a, b: lambda: a + b),
     "compile": "runs its operations one by one; this version has no compiler",
+    "trainMlp": training(mlp),
+    "trainConvnet": training(convnet),
 }
