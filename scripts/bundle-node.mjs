@@ -18,6 +18,9 @@ import { parse } from "acorn";
 import { build } from "esbuild";
 import { declarationsOf, forOlderTypeScript } from "./declarations.mjs";
 
+/** Functions whose files are read at their first call: most programs never get there, and reading is what a start costs. */
+const late = new Set(["explain", "njit", "parseExpressionAt"]);
+const strict = '"use strict"; Object.defineProperty(exports, "__esModule", { value: true });';
 /** Of base 64. */
 const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -63,18 +66,30 @@ const { outputFiles, metafile } = await build({
   metafile: true,
   write: false,
 });
+// Node's search for the names that a file exports, before an `import` of it, is slow: large entries get a file of names alone.
+const large = new Set(entries.filter((name) => outputOf(name).bytes > 2 ** 15));
 for (const { path, text } of outputFiles) {
-  const file = path.replace(/\.js(\.map)?$/, ".cjs$1");
+  const isLarge = large.has(basename(path).replace(/\.js(\.map)?$/, ""));
+  const file = path.replace(/\.js(\.map)?$/, isLarge ? "-code.cjs$1" : ".cjs$1");
   writeFileSync(
     file,
-    path.endsWith(".map") ? lineMap(JSON.parse(text), basename(file, ".map")) : commonJs(text),
+    path.endsWith(".map")
+      ? lineMap(JSON.parse(text), basename(file, ".map"))
+      : commonJs(text, basename(file)),
   );
 }
 
 for (const name of entries) {
-  const output = Object.entries(metafile.outputs).find(([path]) => path.endsWith(`node/${name}.js`))[1];
-  const list = output.exports.map((e) => `  ${e},\n`).join("");
+  const { exports: given } = outputOf(name);
+  const list = given.map((e) => `  ${e},\n`).join("");
   const names = list === "" ? "import" : `export {\n${list}} from`;
+  if (large.has(name)) {
+    const lines = given.map((e) => `exports.${e} = code.${e};\n`).join("");
+    writeFileSync(
+      join(out, `${name}.cjs`),
+      `${strict}\nconst code = require("./${name}-code.cjs");\n${lines}`,
+    );
+  }
   writeFileSync(join(out, `${name}.js`), `${names} "./${name}.cjs";\n`);
   if (existsSync(join(dist, `${name}.d.ts`)))
     writeFileSync(join(dist, `${name}.d.cts`), declarationsOf(dist, name));
@@ -82,8 +97,12 @@ for (const name of entries) {
 
 writeFileSync(join(out, "cli.js"), '#!/usr/bin/env node\nimport "./cli.cjs";\n');
 
+function outputOf(name) {
+  return Object.entries(metafile.outputs).find(([path]) => path.endsWith(`node/${name}.js`))[1];
+}
+
 /** An ES module of esbuild's as CommonJS: its imports and exports change, and everything else stays in its line. */
-function commonJs(module) {
+function commonJs(module, file) {
   const text = module.replace(/^#!.*/, "");
   let code = "";
   let end = 0;
@@ -99,6 +118,12 @@ function commonJs(module) {
       const from = JSON.stringify(node.source.value.replace(/^(\.\/.*)\.js$/, "$1.cjs"));
       if (node.specifiers.some((s) => s.type !== "ImportSpecifier"))
         throw new Error(`only names can be imported here, from ${from}`);
+      if (node.specifiers.length > 0 && node.specifiers.every((s) => late.has(s.imported.name))) {
+        const stub = ({ local, imported }) =>
+          `const ${local.name} = (...args) => require(${from}).${imported.name}(...args);`;
+        put(node, node.specifiers.map(stub).join(" "));
+        continue;
+      }
       const names = text
         .slice(node.start, node.end)
         .match(/\{[^}]*\}/)?.[0]
@@ -110,8 +135,8 @@ function commonJs(module) {
       put(node, node.specifiers.map((s) => `exports.${s.exported.name} = ${s.local.name};`).join("\n"));
     } else if (/^(Import|Export)/.test(node.type)) throw new Error(`${node.type} is not known here`);
   }
-  const rest = text.slice(end).replace(/(sourceMappingURL=.*)\.js\.map/, "$1.cjs.map");
-  return `"use strict"; Object.defineProperty(exports, "__esModule", { value: true }); ${code}${rest}`;
+  const rest = text.slice(end).replace(/sourceMappingURL=.*/, `sourceMappingURL=${file}.map`);
+  return `${strict} ${code}${rest}`;
 }
 
 /** A source map with one segment a line: [column 0, source, line, column 0], each number the difference to the one before. */

@@ -17,6 +17,7 @@ export const folder = "docs/reference";
 /** What can be imported, and the file of src/ that it is. */
 const entryFiles: Readonly<Record<string, string>> = {
   strided: "index",
+  "strided/chunked": "chunked",
   "strided/grad": "grad",
   "strided/interop": "interop",
   "strided/io": "io",
@@ -363,7 +364,7 @@ function importOf(text: string, name: string): { file: string; name: string } | 
 /* What is missing -------------------------------------------------------------------------------------- */
 
 /** Classes whose members have examples of their own. */
-const withExamples = new Set(["Tensor"]);
+const withExamples = new Set(["Tensor", "ChunkedArray", "ChunkedPlan"]);
 
 /** What lacks words: "add: @example", "SortOptions.axis: a comment". */
 export function missing(items: readonly Item[]): string[] {
@@ -565,7 +566,7 @@ const subjects: readonly Subject[] = [
     title: "Kernels and loops",
     intro:
       "Plain functions, compiled: of an element, of its neighbours, of whole tensors, and with loops of their own.",
-    files: /^(kernel|library\/stencil|fuse\/.*|njit\/.*|ops\/raw)$/,
+    files: /^(kernel|library\/stencil|fuse\/.*|njit\/.*|library\/raw)$/,
     names: "zip mapReduce ZipOptions MapReduceOptions",
   },
   {
@@ -610,6 +611,13 @@ const subjects: readonly Subject[] = [
     title: "strided/quantised",
     intro: "ggml's block types; [Quantised tensors](../quantised.md) is the guide.",
     files: /^quantised\//,
+  },
+  {
+    page: "chunked",
+    title: "strided/chunked",
+    intro:
+      "Arrays larger than memory, by one process or many; [Larger than memory](../chunked.md) is the guide.",
+    files: /^chunked\//,
   },
   {
     page: "entries",

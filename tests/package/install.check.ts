@@ -212,6 +212,24 @@ console.log(t.toArray(), big.sum().item(), linalg.det(arange(4).reshape(2, 2).to
     expect(files.filter((f) => !f.endsWith(".map")).length).toBeLessThan(60);
   });
 
+  test("a program without kernels of its own reads neither the parser nor njit and explain", () => {
+    const text = `
+const { explain, kernel, njit, ones } = require("strided");
+const loaded = () => Object.keys(require.cache).map((path) => path.replaceAll("\\\\", "/")).filter((path) => /acorn|dist.node/.test(path));
+ones([4]).add(1).sum().item();
+const before = loaded();
+kernel((x) => x + 1)(ones([2]));
+njit((n) => n + 1)(1);
+explain(() => ones([2]).add(1));
+const after = loaded();
+console.log(before.some((path) => path.includes("acorn")), after.some((path) => path.includes("acorn")), after.length - before.length);
+`;
+    writeFileSync(join(folder, "late.cjs"), text);
+    const [early, late, more] = run(process.execPath, ["late.cjs"], folder).trim().split(" ");
+    expect([early, late]).toEqual(["false", "true"]);
+    expect(Number(more)).toBe(3);
+  });
+
   test("with strided/io, which shares tensors with strided, from paths and bytes", () => {
     const text = `
 import { arange, memory, type Tensor } from "strided";
