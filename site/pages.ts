@@ -78,7 +78,7 @@ export const groups: readonly Group[] = [
       ...[
         ["tensor", "creation", "dtypes", "views", "indexing", "elementwise", "reductions", "statistics"],
         ["linalg", "sorting", "fft", "random", "convolution", "kernels", "memory"],
-        ["io", "interop", "plot", "grad", "nn", "quantised", "entries"],
+        ["io", "interop", "plot", "grad", "nn", "quantised", "chunked", "entries"],
       ]
         .flat()
         .map((name) => `docs/reference/${name}.md`),

@@ -78,7 +78,7 @@ describe("the reader of comments", () => {
       "}",
       "",
     ].join("\n");
-    const rest = ["grad", "interop", "io", "methods", "nn", "plot", "quantised", "turbo"];
+    const rest = ["chunked", "grad", "interop", "io", "methods", "nn", "plot", "quantised", "turbo"];
     const [f, o] = itemsOf(new Map([["index", text], ...rest.map((name) => [name, ""] as const)]));
     expect([f.kind, f.doc?.text, f.params, f.signatures.length]).toEqual([
       "function",
