@@ -1,5 +1,5 @@
-// Adds up vitest's JSON reports and ends with one line: "N passed, N failed". A file that could not be loaded, or a
-// report that is missing, counts as a failure.
+// Adds up vitest's JSON reports, names what failed and how, and ends with one line: "N passed, N failed". A file that
+// could not be loaded, or a report that is missing, counts as a failure.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -17,6 +17,12 @@ for (const name of names) {
   const report = JSON.parse(readFileSync(file, "utf8"));
   const broken = report.testResults.filter((r) => r.status === "failed" && r.assertionResults.length === 0);
   for (const r of broken) console.log(`${name}: ${r.name} could not be run`);
+  for (const { name: path, assertionResults } of report.testResults) {
+    for (const test of assertionResults.filter((t) => t.status === "failed")) {
+      console.log(`${name}: ${path}\n  ${test.fullName}`);
+      for (const message of test.failureMessages) console.log(message.replace(/^/gm, "    ").slice(0, 2000));
+    }
+  }
   passed += report.numPassedTests;
   failed += report.numFailedTests + broken.length;
   skipped += report.numPendingTests + report.numTodoTests;

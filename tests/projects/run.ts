@@ -91,12 +91,12 @@ async function install(name: string, tarball: string): Promise<Place> {
   return place;
 }
 
-const failures: string[] = [];
+const failures: { fullName: string; message: string }[] = [];
 let passed = 0;
 
 function fail(name: string, check: string, error: unknown): void {
-  failures.push(`${name}: ${check}`);
   const text = error instanceof Error ? `${error.message}` : String(error);
+  failures.push({ fullName: `${name}: ${check}`, message: text });
   console.log(`  ✗ ${check}\n${text.replace(/^/gm, "      ")}`);
 }
 
@@ -139,8 +139,11 @@ if (values.json !== undefined) {
     numPendingTests: 0,
     numTodoTests: 0,
   };
-  writeFileSync(values.json, JSON.stringify({ ...counts, testResults: [] }));
+  const assertionResults = failures.map(({ fullName, message }) => {
+    return { status: "failed", fullName, failureMessages: [message] };
+  });
+  writeFileSync(values.json, JSON.stringify({ ...counts, testResults: [{ name: here, assertionResults }] }));
 }
 console.log(`\n${passed} passed, ${failures.length} failed, in ${seconds(began)}`);
-for (const failure of failures) console.log(`  ✗ ${failure}`);
+for (const { fullName } of failures) console.log(`  ✗ ${fullName}`);
 process.exit(failures.length === 0 ? 0 : 1);
