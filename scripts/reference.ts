@@ -283,10 +283,8 @@ export function declarations(): ReadonlyMap<string, string> {
   const out = mkdtempSync(join(tmpdir(), "strided-reference-"));
   try {
     const flags = ["-p", "tsconfig.build.json", "--emitDeclarationOnly", "--outDir", out];
-    const { status, stdout } = spawnSync(process.execPath, [join(root, "node_modules/.bin/tsc"), ...flags], {
-      cwd: root,
-      encoding: "utf8",
-    });
+    const tsc = join(root, "node_modules/typescript/bin/tsc");
+    const { status, stdout } = spawnSync(process.execPath, [tsc, ...flags], { cwd: root, encoding: "utf8" });
     if (status !== 0) throw new Error(`tsc: ${stdout}`);
     const files = readdirSync(out, { recursive: true, encoding: "utf8" }).filter((f) => f.endsWith(".d.ts"));
     return new Map(

@@ -15,7 +15,7 @@ const read = (file: string) => readFileSync(join(root, file), "utf8");
 const pagesUnder = (folder: string): string[] =>
   readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))
-    .map((name) => `${folder}/${name}`)
+    .map((name) => `${folder}/${name.replaceAll("\\", "/")}`)
     .sort();
 const pages = [
   "README.md",
@@ -67,7 +67,8 @@ describe("code in the documents", () => {
         skipLibCheck: true,
       };
       writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
-      const { stdout } = spawnSync(join(root, "node_modules/.bin/tsc"), ["-p", folder], { encoding: "utf8" });
+      const tsc = join(root, "node_modules/typescript/bin/tsc");
+      const { stdout } = spawnSync(process.execPath, [tsc, "-p", folder], { encoding: "utf8" });
       expect(stdout).toBe("");
     } finally {
       rmSync(folder, { recursive: true });
@@ -105,6 +106,12 @@ describe("links and commands in the documents", () => {
     const listed = groups.flatMap((g) => g.pages);
     const expected = pages.filter((p) => p !== "site/home.md" && !p.startsWith("docs/decisions/"));
     expect([...listed].sort()).toEqual(expected.sort());
+  });
+
+  test("every guide is linked from README", () => {
+    const linked = [...read("README.md").matchAll(/\]\(([^)#\s]+)/g)].map((m) => m[1]);
+    const guides = pages.filter((p) => p.startsWith("docs/") && !/^docs\/(reference|decisions)\//.test(p));
+    expect(guides.filter((p) => !linked.includes(p))).toEqual([]);
   });
 
   test("every npm script that is named exists", () => {

@@ -9,6 +9,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { transformSync as swc } from "@swc/core";
 import { transformSync as esbuild } from "esbuild";
 import { minify_sync as terser } from "terser";
@@ -92,7 +93,7 @@ const scratch = mkdtempSync(join(tmpdir(), "strided-minify-"));
 function tsc(target: string): string {
   const file = join(scratch, "kernels.js");
   writeFileSync(file, `${program}\n`);
-  const bin = new URL("../../node_modules/typescript/lib/tsc.js", import.meta.url).pathname;
+  const bin = fileURLToPath(new URL("../../node_modules/typescript/lib/tsc.js", import.meta.url));
   const outDir = join(scratch, target);
   const options = ["--allowJs", "--ignoreConfig", "--removeComments", "--noCheck", "--types", ""];
   execFileSync(process.execPath, [bin, ...options, "--target", target, "--outDir", outDir, file]);
