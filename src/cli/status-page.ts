@@ -34,12 +34,12 @@ export const html = `<!doctype html>
 
 export const style = `:root {
   color-scheme: light dark;
-  --paper: light-dark(#f7f5f1, #141312);
+  --paper: light-dark(#f9f7f4, #141312);
   --surface: light-dark(#ffffff, #1c1b19);
   --ink: light-dark(#1d1b18, #ebe7e0);
   --muted: light-dark(#68635a, #a59e92);
   --line: light-dark(#e3ded5, #35322d);
-  --accent: light-dark(#bf420b, #ff9a5e);
+  --accent: light-dark(#b03b08, #ff9a5e);
   --empty: light-dark(#ece7df, #2a2824);
   font: 15px / 1.5 system-ui, sans-serif;
   color: var(--ink);
