@@ -18,8 +18,8 @@ const inMode = (mode: "development" | "production"): Check => ({
     ];
     await place.run("esbuild", args);
     assert.deepEqual(await visit(place, { folder: "out", headers: isolation }), {
-      before: ["15", "3,12", "1,2 0 true"],
-      after: ["21", "5,7,9", "4,8 2 true"],
+      before: ["15", "3,12", "1,2 0 true", "50 1 0"],
+      after: ["21", "5,7,9", "4,8 2 true", "60 0.5 1"],
       isMemo: true,
     });
   },

@@ -21,8 +21,9 @@ const project: Project = {
         ];
         await place.run("esbuild", args);
         assert.deepEqual(await visit(place, { folder: "out", headers: isolation }), {
-          first: "30 0,1,2 2,4",
-          second: "45 1,2,3 4,8",
+          first: "30 0,1,2 2,4 1",
+          second: "45 1,2,3 4,8 2",
+          freed: [true, true, false],
           seen: ["3x2"],
           isRaw: true,
           isTensor: true,
