@@ -95,6 +95,13 @@ export const groups: readonly Group[] = [
   },
   {
     title: "Project",
-    pages: ["docs/stability.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md"],
+    pages: [
+      "docs/stability.md",
+      "docs/guides/from-0.1.md",
+      "CHANGELOG.md",
+      "CONTRIBUTING.md",
+      "SECURITY.md",
+      "CODE_OF_CONDUCT.md",
+    ],
   },
 ];
