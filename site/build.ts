@@ -13,7 +13,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { build as bundle } from "esbuild";
 import { escapeHtml, highlight } from "../explorer/src/highlight.ts";
-import { type History, historyHtml } from "./history.ts";
+import { type History, historyHtml, historySection } from "./history.ts";
 import { layout, type NavGroup, type PageParts } from "./layout.ts";
 import { groups } from "./pages.ts";
 import { addressOf, type Rendered, render } from "./render.ts";
@@ -63,8 +63,9 @@ export async function buildSite(out: string): Promise<{ readonly pages: number; 
   for (const [file, { title, html, sections, files }] of rendered) {
     const address = addressOf(file);
     const more = file === "docs/benchmarks/README.md" ? historyOf() : "";
-    page({ address, title, html: html + more, sections });
-    for (const s of sections) {
+    const all = more === "" ? sections : [...sections, historySection];
+    page({ address, title, html: html + more, sections: all });
+    for (const s of all) {
       const anchor = s.depth === 1 ? "" : `#${s.anchor}`;
       rows.push([title, s.heading, `${address}${anchor}`, s.text.slice(0, 600)]);
     }

@@ -1,8 +1,17 @@
 /** How the benchmark went over time, as small pictures: one a workload, speed beside a plain loop by commit. */
 import type { HistoryRun } from "../bench/report/history.ts";
 import { escapeHtml } from "../explorer/src/highlight.ts";
+import type { Section } from "./render.ts";
 
 export type History = readonly HistoryRun[];
+
+/** Its place in the page's list and in the search. */
+export const historySection: Section = {
+  depth: 2,
+  heading: "By commit",
+  anchor: "by-commit",
+  text: "How the benchmark went over time: each published run, by commit.",
+};
 
 const WIDTH = 220;
 const HEIGHT = 64;
