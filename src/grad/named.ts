@@ -8,7 +8,7 @@ import { Builder } from "../ir/build.ts";
 import type { Program } from "../ir/node.ts";
 import { real } from "../library/complex.ts";
 import { sumsOfWindows } from "../library/convolution.ts";
-import { tril, triu } from "../library/creation.ts";
+import { onesLike, tril, triu } from "../library/creation.ts";
 import { fft, ifft, rfft } from "../library/fft.ts";
 import { scatterAdd, take } from "../library/indexing.ts";
 import { concat } from "../library/join.ts";
@@ -20,6 +20,7 @@ import { assignMask } from "../library/mask.ts";
 import { gatherTo, scatterTo } from "../library/offsets.ts";
 import { pad } from "../library/pad.ts";
 import { type LineOptions, sortLines } from "../library/sort.ts";
+import { noted } from "../ops/noted.ts";
 import type { NormOptions, SoftmaxOptions, SumOptions, VarOptions } from "../ops/reductions.ts";
 import { freedomOf } from "../ops/spreads.ts";
 import { allocate, share } from "../ops/strided.ts";
@@ -577,13 +578,51 @@ const solving: Rule = {
 
 /**
  * The cofactors, det A·A⁻ᵀ, also where there is no inverse: det U·det V·U·P·Vᵀ, with the product of all other singular values for
- * each of them on P's diagonal.
+ * each of them on P's diagonal. One operation to whoever records: U and V have no derivative where singular values are equal.
  */
 function cofactors(a: Tensor): Tensor {
+  const run = () => {
+    const { u, s, vh, sign } = signedSvd(a);
+    return u.mul(row(where(eyeLike(s).equal(1), 1, row(s)).prod({ axis: -1 }).mul(sign))).matmul(vh);
+  };
+  return noted("cofactors", [stridedOf(a)], {}, run, (made) => [stridedOf(made)], "det");
+}
+
+/** The singular values of square matrices, and det U·det V as [..., 1]. */
+function signedSvd(a: Tensor) {
   const { u, s, vh } = svd(a);
-  const others = where(eyeLike(s).equal(1), 1, row(s)).prod({ axis: -1 });
-  const sign = det(u).mul(det(vh));
-  return u.mul(row(others.mul(sign.expandDims(-1)))).matmul(vh);
+  return { u, s, vh, sign: column(det(u).mul(det(vh))) };
+}
+
+/**
+ * ⟨G, cof A⟩ of B = Uᵀ·A·V, which is diagonal, and H = Uᵀ·G·V: cofactor i moves with each other element of B's diagonal, cofactor
+ * [i, j] with element [j, i]; both by the product of all singular values but those two.
+ */
+const cofactorsRule: Rule = {
+  keep: atInput,
+  pull(back) {
+    const { u, s, vh, sign } = signedSvd(back.value(back.inputs[0]));
+    const h = T(u).matmul(back.g[0]!).matmul(T(vh));
+    const others = butTwo(s);
+    const diagonal = h.mul(eyeLike(h)).sum({ axis: -2, keepdims: true }).matmul(others);
+    const inner = eyeLike(h)
+      .mul(diagonal)
+      .sub(T(h.mul(others)));
+    back.grads.give(back.inputs[0], u.matmul(inner.mul(column(sign))).matmul(vh), true);
+  },
+};
+
+/** The product of all elements but i and j in place [i, j], and 0 where both are one. */
+function butTwo(s: Tensor): Tensor {
+  const n = s.shape[s.rank - 1];
+  const one = eyeLike(s);
+  const butOne = where(one.equal(1), 1, row(s));
+  const [first, rest] = [butOne.slice("...", [0, 1]), [0, n - 1] as const];
+  const before = (t: Tensor) =>
+    concat([onesLike(first), t.cumprod({ axis: -1 }).slice("...", rest)], { axis: -1 });
+  return before(butOne)
+    .mul(before(butOne.flip(-1)).flip(-1))
+    .mul(onesOffDiagonal(one));
 }
 
 const determinant: Rule = {
@@ -867,6 +906,7 @@ export const namedRules: Readonly<Record<string, Rule>> = {
   inv: inverse,
   solve: solving,
   det: determinant,
+  cofactors: cofactorsRule,
   slogdet: logDeterminant,
   cholesky,
   qr: factoredQr,

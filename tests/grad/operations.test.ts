@@ -9,6 +9,7 @@ import {
   scope,
   softmax,
   sort,
+  stack,
   type Tensor,
   take,
   tensor,
@@ -78,6 +79,44 @@ describe("gradients of operations", () => {
     expect(() => grad((a: Tensor) => linalg.slogdet(a).logabsdet)(matrices.slice(0))).toThrow(
       "slogdet: the matrix is singular",
     );
+  });
+
+  it("of determinants have gradients too where singular values are equal, beside a matrix without inverse as well", () => {
+    const f64 = (rows: number[][]) => tensor(rows, { dtype: "f64" });
+    const alike = [
+      f64([
+        [0, 0],
+        [0, 0],
+      ]),
+      f64([
+        [1, 0, 0],
+        [0, 1, 0],
+        [0, 0, 0],
+      ]),
+      zeros([3, 3], { dtype: "f64" }),
+      zeros([1, 1], { dtype: "f64" }),
+      stack([
+        f64([
+          [1, 0],
+          [0, 1],
+        ]),
+        f64([
+          [1, 2],
+          [2, 4],
+        ]),
+      ]),
+    ];
+    for (const a of alike)
+      expect(gradcheck((t: Tensor) => linalg.det(t), [a], { order: 2 })).toBeLessThan(1e-6);
+    const slope = grad((t: Tensor) => linalg.det(t));
+    const bent = (t: Tensor) => grad((u: Tensor) => slope(u).slice(0, 0))(t).sum();
+    // The third derivative is that of the cofactors, where singular values differ.
+    const single = f64([
+      [1, 2, 3],
+      [2, 4, 6],
+      [1, 0, 1],
+    ]);
+    expect(gradcheck(bent, [single])).toBeLessThan(1e-6);
   });
 
   it("of the largest and the smallest go to every NaN, where one is the value", () => {
