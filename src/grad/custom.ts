@@ -1,5 +1,6 @@
 /** Functions that are recorded as one step: with a gradient of their own, or computed again on the way back. */
 import { zeros } from "../api.ts";
+import { type DType, dtypes, isFloat } from "../dtype.ts";
 import { engine, type GeneratorState, type Noted, type Recorder } from "../engine.ts";
 import { describe, fail, list, TensorError } from "../errors.ts";
 import { lastStorage, type Storage } from "../memory/storage.ts";
@@ -42,7 +43,7 @@ class Surroundings {
     const known = this.#reads.get(origin);
     if (known?.frame === frame) return;
     const of = { dtype, storage: origin, frame, readOnly: true };
-    this.#reads.set(origin, known === undefined ? of : spanOf(known, of));
+    this.#reads.set(origin, known === undefined ? of : spanOf(known, of, "u8"));
   }
 
   drawn(state: GeneratorState): void {
@@ -61,11 +62,13 @@ class Surroundings {
   }
 }
 
-/** The bytes from the first to the last that one of two tensors of a storage has. */
-function spanOf(a: Strided, b: Strided): Strided {
+/** All from the first to the last byte that one of two tensors of a storage has. */
+function spanOf(a: Strided, b: Strided, dtype: DType): Strided {
   const [p, q] = [extent(a.frame), extent(b.frame)];
   const [start, end] = [Math.min(p.start, q.start), Math.max(p.end, q.end)];
-  return { ...a, dtype: "u8", frame: { shape: [end - start], strides: [1], offset: start, itemBytes: 1 } };
+  const { bytes } = dtypes[dtype];
+  const shape = [Math.floor((end - start) / bytes)];
+  return { ...a, dtype, frame: { shape, strides: [bytes], offset: start, itemBytes: bytes } };
 }
 
 /**
@@ -74,6 +77,8 @@ function spanOf(a: Strided, b: Strided): Strided {
  */
 class Guard implements Recorder {
   readonly around = new Surroundings();
+  /** Where it has written to floats from elsewhere, by their storage. */
+  readonly #left = new Map<Storage, Strided>();
   readonly #operation: string;
   readonly #outer: Recorder;
   readonly #given: ReadonlySet<Storage>;
@@ -90,12 +95,16 @@ class Guard implements Recorder {
   get isAgain(): boolean {
     return this.#outer.isAgain === true;
   }
+  /** What it has written to and did not make. */
+  get left(): readonly Strided[] {
+    return [...this.#left.values()].filter(({ storage }) => !storage.disposed);
+  }
   /** `t` may be a number. */
   #check(t: { readonly storage?: unknown }): void {
     if (t.storage === undefined) return;
     const of = t as Strided;
     if (this.#given.has(of.storage)) return;
-    if (isTracedBy(this.#outer, of)) {
+    if (isTracedBy(this.#outer, of) && (this.#runsAgain || !isLeftBy(this.#outer, of))) {
       fail(
         "value",
         this.#operation,
@@ -127,6 +136,9 @@ class Guard implements Recorder {
       );
     }
     this.#outer.writes?.(operation, out);
+    if (!this.around.has(out) || !isFloat(out.dtype)) return;
+    const known = this.#left.get(out.storage);
+    this.#left.set(out.storage, known === undefined ? out : spanOf(known, out, out.dtype));
   }
   touched(operation: string, of: Strided): void {
     if (operation === "set") this.writes(operation, of);
@@ -139,10 +151,16 @@ class Guard implements Recorder {
   isTraced(of: Strided): boolean {
     return isTracedBy(this.#outer, of);
   }
+  isLeft(of: Strided): boolean {
+    return isLeftBy(this.#outer, of);
+  }
 }
 
 const isTracedBy = (recorder: Recorder, of: Strided): boolean =>
   (recorder instanceof Tape || recorder instanceof Guard) && recorder.isTraced(of);
+
+const isLeftBy = (recorder: Recorder, of: Strided): boolean =>
+  (recorder instanceof Tape || recorder instanceof Guard) && recorder.isLeft(of);
 
 /** Runs a function of trees as one step, whose way back is `pull`; `runsAgain`: that calls it once more. */
 function asStep(
@@ -180,9 +198,9 @@ function asStep(
       e.recorder = outer;
     }
     const outs = results.leaves.map(({ tensor }) => stridedOf(tensor));
-    const { around } = guard;
-    const facts = { rule: rule(results, trees, around), around };
-    outer.noted?.({ name: "custom", operation, inputs, outs, facts });
+    const { around, left } = guard;
+    const facts = { rule: rule(results, trees, around), around, left };
+    outer.noted?.({ name: "custom", operation, inputs, outs: [...outs, ...left], facts });
     return rebuilt(
       results.shape,
       results.leaves.map((l) => l.tensor),
@@ -218,11 +236,16 @@ export function customGradient<A extends unknown[], R>(
   checkThunk(op, pull, "customGradient((x) => x.clip(-1, 1), (g) => [g])");
   return (...args) =>
     asStep(op, f, args, false, (results, trees) => ({
-      keep: ({ traced, inputs, outs }) => ({ flows: traced, saves: [...inputs, ...outs] }),
+      keep: ({ traced, inputs, outs }) => ({
+        flows: traced,
+        saves: [...inputs, ...outs.slice(0, results.leaves.length)],
+      }),
       pull(back) {
+        const own = back.outs.slice(0, results.leaves.length);
+        checkLeft(op, back.g.slice(own.length));
         const given = rebuilt(trees.shape, back.inputs.map(back.value)) as A;
-        const value = rebuilt(results.shape, back.outs.map(back.value)) as R;
-        const g = back.g.map((t, k) => t ?? zeros(back.outs[k].frame.shape, { dtype: back.outs[k].dtype }));
+        const value = rebuilt(results.shape, own.map(back.value)) as R;
+        const g = own.map((t, k) => back.g[k] ?? zeros(t.frame.shape, { dtype: t.dtype }));
         const made = pull(rebuilt(results.shape, g) as R, { args: given, value });
         const grads = placesIn(trees.shape, givenGradients(op, made, args.length));
         trees.leaves.forEach((leaf, i) => {
@@ -232,6 +255,17 @@ export function customGradient<A extends unknown[], R>(
         });
       },
     })) as R;
+}
+
+/** A gradient of what the function wrote to and did not make: nobody has said what it is. */
+function checkLeft(op: string, g: readonly (Tensor | null)[]): void {
+  if (g.every((t) => t === null || t.equal(0).all().item() === true)) return;
+  fail(
+    "value",
+    op,
+    "the function wrote to a tensor that it did not make, and a gradient depends on what it wrote.",
+    "Return what is written, and use it from there.",
+  );
 }
 
 /** One for each argument: a list, or the only one. */

@@ -109,6 +109,8 @@ export class Tape implements Recorder {
   readonly #rules: Rules;
   readonly #nodes: (Node | null)[] = [];
   readonly #traced = new Map<Storage, Traced>();
+  /** Storages of which nothing is traced but what customGradient's functions left there. */
+  readonly #left = new Set<Storage>();
   /** Names of the same bytes, and writes to them, by the storage that they are of. */
   readonly #names = new Map<Storage, Storage[]>();
   readonly #watched = new Map<Storage, Watch>();
@@ -134,6 +136,10 @@ export class Tape implements Recorder {
 
   isTraced({ storage }: Strided): boolean {
     return this.#traced.has(storage);
+  }
+
+  isLeft({ storage }: Strided): boolean {
+    return this.#left.has(storage);
   }
 
   /* Recording ---------------------------------------------------------------------------------------------- */
@@ -239,6 +245,11 @@ export class Tape implements Recorder {
   #append(step: Step, rule: Rule, { flows, saves }: Kept): void {
     const { operation, inputs, outs, traced, facts, plan } = step;
     const keeps = rule.keeps?.(step) ?? false;
+    const { left } = facts as { readonly left?: readonly Strided[] };
+    for (const out of outs) {
+      if (left?.includes(out) !== true) this.#left.delete(out.storage);
+      else if (!this.#traced.has(out.storage)) this.#left.add(out.storage);
+    }
     const isFirst = new Array<boolean>(outs.length);
     const replaces = new Array<boolean>(outs.length);
     for (let k = 0; k < outs.length; k++)
@@ -431,6 +442,7 @@ export class Tape implements Recorder {
     for (const node of this.#nodes) if (node !== null) release(node);
     this.#nodes.length = 0;
     this.#traced.clear();
+    this.#left.clear();
     this.#watched.clear();
     this.#names.clear();
   }

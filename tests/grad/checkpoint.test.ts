@@ -190,4 +190,63 @@ describe("customGradient", () => {
       1,
     ]);
   });
+
+  describe("knows nothing of what its function writes to and did not make", () => {
+    const writing = (write: (x: Tensor, out: Tensor) => void) => (x: Tensor, out: Tensor) =>
+      customGradient(
+        (y: Tensor) => {
+          write(y, out);
+          return y.square();
+        },
+        (g, { args: [y] }) => [g.mul(y).mul(2)],
+      )(x);
+    const ways: [string, (x: Tensor, out: Tensor) => void][] = [
+      ["assign", (x, out) => out.assign(x)],
+      ["set", (x, out) => out.set([0], x.get(0))],
+      ["out", (x, out) => x.mul(2, { out })],
+    ];
+    it.each(ways)("%s: a gradient that depends on it is an error", (_, write) => {
+      const lost = (x: Tensor) => {
+        const out = zeros([2]);
+        return writing(write)(x, out).sum().add(out.sum());
+      };
+      expect(() => grad(lost)(ones([2]))).toThrow(
+        "customGradient: the function wrote to a tensor that it did not make, and a gradient depends on what it wrote.",
+      );
+    });
+
+    it("of an argument as well", () => {
+      const lost = (x: Tensor) => {
+        const y = x.mul(1);
+        const made = writing((own) => own.mul(2, { out: own }))(y, y);
+        return made.sum().add(y.sum());
+      };
+      expect(() => grad(lost)(ones([2]))).toThrow("and a gradient depends on what it wrote");
+    });
+
+    it("one that does not stays as it is: scratch memory, what is returned, what is beside it or written anew", () => {
+      const used = (x: Tensor) => {
+        const out = zeros([2]);
+        const f = customGradient(
+          (y: Tensor) => {
+            out.assign(y);
+            return out;
+          },
+          (g) => [g.mul(3)],
+        );
+        const twice = f(f(x)).sum();
+        out.fill(7);
+        const wide = zeros([4]);
+        const beside = writing((y, o) => o.slice([0, 2]).assign(y))(x, wide).sum();
+        wide.slice([2, 4]).assign(x);
+        return twice
+          .add(out.mul(x).sum())
+          .add(beside)
+          .add(wide.slice([2, 4]).sum());
+      };
+      const before = memory().tensors;
+      scope(() => expect(grad(used)(ones([2])).toArray()).toEqual([19, 19]));
+      expect(memory().tensors).toBe(before);
+    });
+  });
 });
