@@ -1,6 +1,7 @@
 /** Training: batches through a step and an optimiser, and a line that says how it goes. */
 import { scope, tensor } from "../api.ts";
 import { describe, fail, list } from "../errors.ts";
+import { checkSignal } from "../io/source.ts";
 import { readOptions } from "../ops/arguments.ts";
 import { plot } from "../plot.ts";
 import { turns } from "../run/turns.ts";
@@ -41,7 +42,7 @@ export interface FitOptions<P, B> {
   readonly clip?: number;
   /** So many batches make one step, at the end of an epoch those that are left. Default 1. */
   readonly accumulate?: number;
-  /** Ends it after the step that is under way; raised before, it makes none. */
+  /** Ends it after the step that is under way, or while a batch is waited for; raised before, it makes none. */
   readonly signal?: AbortSignal;
   /** Hears of every step; false ends it. */
   readonly onStep?: (at: {
@@ -102,7 +103,8 @@ function whole(name: string, value: unknown): number {
  */
 export async function fit<P, B>(options: FitOptions<P, B>): Promise<Fitted> {
   const read = readOptions("fit", options, "{ optimiser, data, step }", names) as FitOptions<P, B>;
-  const { optimiser, data, step, schedule, clip, signal, onStep } = read;
+  const { optimiser, data, step, schedule, clip, onStep } = read;
+  const signal = checkSignal("fit", read.signal);
   if (typeof step !== "function")
     fail(
       "value",
@@ -164,7 +166,7 @@ export async function fit<P, B>(options: FitOptions<P, B>): Promise<Fitted> {
   try {
     for (; epoch < epochs && !stopped; epoch++) {
       let count = 0;
-      for await (const batch of walk(data)) {
+      for await (const batch of walk(data, signal)) {
         let goesOn = !signal?.aborted;
         if (goesOn) {
           count++;
@@ -176,6 +178,7 @@ export async function fit<P, B>(options: FitOptions<P, B>): Promise<Fitted> {
         stopped = !goesOn && losses.length < most;
         if (!goesOn) break;
       }
+      if (signal?.aborted && losses.length < most) stopped = true;
       if (count === 0 && !stopped) failEmpty(epoch);
       if (waiting > 0 && !stopped && losses.length < most) stopped = !end() && losses.length < most;
       if (losses.length >= most) break;

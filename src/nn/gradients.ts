@@ -46,7 +46,8 @@ export function clipByNorm(grads: unknown, most: number): number {
   const share = most / (length + 1e-6);
   if (share < 1)
     unrecorded(() => {
-      for (const { tensor } of leaves) tensor.mul(share, { out: tensor });
+      // Of several places in the tree, too, a tensor is scaled once.
+      for (const tensor of new Set(leaves.map((leaf) => leaf.tensor))) tensor.mul(share, { out: tensor });
     });
   return length;
 }

@@ -13,7 +13,7 @@ import { numberList, readOptions } from "../ops/arguments.ts";
 import { elementwise } from "../ops/elementwise.ts";
 import { type Callable, compileStrict, type ScalarFunction } from "../ops/function.ts";
 import { elementwiseSeveral } from "../ops/several.ts";
-import { stridedOf, type Tensor } from "../tensor.ts";
+import { liveTensor, stridedOf, type Tensor } from "../tensor.ts";
 import { sameShape } from "../view/layout.ts";
 import { overlaps, sameElements } from "../view/overlap.ts";
 import { unrecorded } from "./aside.ts";
@@ -80,7 +80,7 @@ function optimiser<P>(kind: Kind, params: P, lr: number, frozen: Which | undefin
       for (const path of given.keys()) if (!known.has(path)) failStrange(name, path);
       const pairs = moving.map(({ paths, tensor }) => ({
         path: paths[0],
-        tensor,
+        tensor: liveTensor(name, tensor),
         grads: paths.map((path) => gradientOf(name, given, path, tensor)),
       }));
       const rate = number(name, "lr", this.lr);
@@ -112,24 +112,45 @@ function optimiser<P>(kind: Kind, params: P, lr: number, frozen: Which | undefin
           `what is restored is ${describe(saved)}.`,
           "Give { steps, state } as the optimiser had them.",
         );
-      for (const {
-        paths: [path],
-      } of moving) {
-        for (const slot of slots) {
-          const from = saved.state[path]?.[slot];
-          if (from === undefined)
-            fail(
-              "value",
-              name,
-              `nothing was saved of ${path}'s ${slot}.`,
-              "Save the optimiser's state beside the parameters.",
-            );
-          unrecorded(() => state[path][slot].assign(from));
-        }
-      }
-      steps = number(name, "steps", saved.steps);
+      const from = moving.flatMap(({ tensor, paths: [path] }) =>
+        slots.map((slot) => {
+          const kept = savedOf(
+            name,
+            saved.state[path]?.[slot],
+            `${path || "the parameter"}'s ${slot}`,
+            tensor,
+          );
+          return { to: state[path][slot], kept };
+        }),
+      );
+      const done = number(name, "steps", saved.steps);
+      if (!Number.isSafeInteger(done))
+        fail("value", name, `steps is ${describe(done)}.`, "Use a whole number from 0.");
+      unrecorded(() => {
+        for (const { to, kept } of from) to.assign(kept);
+      });
+      steps = done;
     },
   };
+}
+
+/** What was saved of something remembered of a parameter. */
+function savedOf(name: string, saved: Tensor | undefined, what: string, of: Tensor): Tensor {
+  if (saved === undefined)
+    return fail(
+      "value",
+      name,
+      `nothing was saved of ${what}.`,
+      "Save the optimiser's state beside the parameters.",
+    );
+  const t = liveTensor(name, saved);
+  if (sameShape(t.shape, of.shape)) return t;
+  return fail(
+    "shape",
+    name,
+    `${what} is ${list(of.shape)}, and ${list(t.shape)} where it was saved.`,
+    "Is it of another model?",
+  );
 }
 
 /** A tensor that moves, and its places in the tree: it moves once, by the sum of their gradients. */

@@ -20,11 +20,40 @@ export function free(leaves: readonly Leaf[]): void {
  * Batches of a loader are made for this and freed when the next is asked for, and so are those that a generator makes; those
  * of a list, or of whatever can be walked over again and may have kept them, are somebody's.
  */
-export function walk<B>(data: Batches<B>): Batches<B> {
-  if ("epoch" in data) return walkLoader(data);
-  if (Symbol.asyncIterator in data) return data;
+export function walk<B>(data: Batches<B>, signal?: AbortSignal): Batches<B> {
+  if ("epoch" in data) return until(walkLoader(data), signal);
+  if (Symbol.asyncIterator in data) return until(data, signal);
   const iterator = data[Symbol.iterator]();
   return (iterator as unknown) === data ? walkGenerator(iterator) : { [Symbol.iterator]: () => iterator };
+}
+
+/** The same up to a signal, which ends it also while a batch is waited for: nobody knows whether that will come. */
+async function* until<B>(data: AsyncIterable<B>, signal: AbortSignal | undefined): AsyncIterable<B> {
+  const iterator = data[Symbol.asyncIterator]();
+  let wake = () => {};
+  const raised = () => wake();
+  signal?.addEventListener("abort", raised);
+  let isOver = false;
+  try {
+    while (!signal?.aborted) {
+      const next = (async () => iterator.next())();
+      const found = await new Promise<IteratorResult<B> | null>((resolve, reject) => {
+        wake = () => resolve(null);
+        next.then(resolve, reject);
+      }).catch((error: unknown) => {
+        isOver = true;
+        throw error;
+      });
+      isOver = found === null || found.done === true;
+      // It is told that no more is asked for, once it has what is under way.
+      if (found === null) Promise.resolve(iterator.return?.()).catch(() => {});
+      if (found === null || found.done === true) return;
+      yield found.value;
+    }
+  } finally {
+    signal?.removeEventListener("abort", raised);
+    if (!isOver) await iterator.return?.();
+  }
 }
 
 async function* walkLoader<B>(data: Batches<B>): AsyncIterable<B> {

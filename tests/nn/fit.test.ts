@@ -52,6 +52,64 @@ describe("others have their turn", () => {
     }
     expect(params.w.toArray()).toEqual([0]);
   });
+
+  it.each([{}, new AbortController(), true])("%o is no signal", async (signal) => {
+    const { optimiser } = start();
+    await expect(
+      nn.fit({ ...quiet, optimiser, data: list(1), signal: signal as AbortSignal }),
+    ).rejects.toThrow(/^fit: signal is /);
+  });
+
+  it("a signal ends it while a batch is waited for, and what comes late is freed", async () => {
+    const come: (() => void)[] = [];
+    const source = {
+      size: 4,
+      load: async (at: readonly number[]) => {
+        if (at[0] > 0)
+          await new Promise<void>((resolve) => {
+            come.push(resolve);
+          });
+        return zeros([at.length]);
+      },
+    };
+    const { optimiser } = start();
+    const before = memory().tensors;
+    for (const accumulate of [1, 2]) {
+      const stop = new AbortController();
+      const going = nn.fit({
+        ...quiet,
+        optimiser,
+        data: loader(source, { batch: 1, prefetch: 2 }),
+        accumulate,
+        signal: stop.signal,
+      });
+      setTimeout(() => stop.abort(), 10);
+      expect(await going).toMatchObject({ steps: accumulate === 1 ? 1 : 0, stopped: true });
+    }
+    for (const resolve of come) resolve();
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(memory().tensors).toBe(before);
+  });
+
+  it("an error of the data is the error of fit, and a generator hears of the end", async () => {
+    const { optimiser } = start();
+    let ended = 0;
+    async function* batches(fails: boolean) {
+      try {
+        yield held(ones([1]));
+        if (fails) throw new Error("no more");
+        yield held(ones([1]));
+      } finally {
+        ended++;
+      }
+    }
+    const { signal } = new AbortController();
+    await expect(nn.fit({ ...quiet, optimiser, data: batches(true), signal })).rejects.toThrow("no more");
+    expect(await nn.fit({ ...quiet, optimiser, data: batches(false), signal, steps: 1 })).toMatchObject({
+      steps: 1,
+    });
+    expect(ended).toBe(2);
+  });
 });
 
 describe("batches", () => {

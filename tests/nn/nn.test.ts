@@ -140,6 +140,29 @@ describe("optimisers", () => {
       for (const o of [nn.adam(q), nn.sgd(q, { lr: 1 })])
         expect(() => o.restore(none as never)).toThrow(/what is restored is .*\n.*steps, state/);
   });
+
+  it("a step, or what is restored, that does not fit changes nothing", () => {
+    const make = () => {
+      const p = { a: ones([2]), b: ones([1]) };
+      return { p, o: nn.adam(p) };
+    };
+    const { p, o } = make();
+    const full = (mean: Tensor) => ({
+      a: { mean, square: ones([2]) },
+      b: { mean: ones([1]), square: ones([1]) },
+    });
+    for (const [saved, why] of [
+      [{ steps: 1, state: { a: full(ones([2])).a } }, "nothing was saved of b's mean"],
+      [{ steps: 1, state: full(ones([1])) }, "a's mean is [2], and [1] where it was saved"],
+      [{ steps: 1.5, state: full(ones([2])) }, "steps is the number 1.5"],
+    ] as const) {
+      expect(() => o.restore(saved as never)).toThrow(why);
+      expect([o.steps, o.state.a.mean.toArray()]).toEqual([0, [0, 0]]);
+    }
+    p.b.dispose();
+    expect(() => o.step({ a: ones([2]), b: ones([1]) })).toThrow("adam: this tensor has been disposed");
+    expect(p.a.toArray()).toEqual([1, 1]);
+  });
 });
 
 describe("schedules, clipping, accumulation", () => {
@@ -160,6 +183,9 @@ describe("schedules, clipping, accumulation", () => {
     expect(nn.gradientNorm(grads)).toBeCloseTo(1, 5);
     nn.clipByValue(grads, 0.7);
     expect(grads.b[0].item()).toBeCloseTo(0.7, 6);
+    const shared = tensor([3, 4]);
+    nn.clipByNorm({ a: shared, b: shared }, Math.SQRT1_2);
+    expect(nn.gradientNorm(shared)).toBeCloseTo(0.5, 5);
   });
 
   it("micro-batches add up", () => {
