@@ -51,9 +51,18 @@ async function realPlace(source: ZarrSource, path: string, objects: unknown[]): 
   } else if (isNode() && !/^https?:/i.test(at)) {
     return realPath(path === "" ? at : `${at}/${path}`);
   } else {
-    root = at.replace(/\/+$/, "");
+    root = decoded(at).replace(/\/+$/, "");
   }
   return path === "" ? root : `${root}/${path}`;
+}
+
+/** An address without escapes: which characters have one is up to whoever wrote it. */
+function decoded(address: string): string {
+  try {
+    return decodeURIComponent(address);
+  } catch {
+    return address;
+  }
 }
 
 /** A path without links, with slashes. What is not there yet lies in what is. */

@@ -1,6 +1,7 @@
 /** A plan as users hold it: shown, bound to where it writes, and run. */
 import { describe, fail } from "../errors.ts";
 import { checkSignal } from "../io/source.ts";
+import { filePath } from "../io/target.ts";
 import { openArray as openZarr, type ZarrSource } from "../io/zarr-group.ts";
 import { memoryStore } from "../io/zarr-store.ts";
 import { checkFlag, readOptions } from "../ops/arguments.ts";
@@ -318,8 +319,7 @@ function storeSpec(
     return { kind: "given", name };
   }
   if (/^https?:/i.test(text)) return { kind: "http", url: text };
-  const path = /^file:/i.test(text) ? decodeURIComponent(new URL(text).pathname) : text;
-  return { kind: "folder", path: absolutePath(path) };
+  return { kind: "folder", path: absolutePath(filePath(operation, source)) };
 }
 
 /** The result of a draft as a tensor, with everything in between kept in memory. */

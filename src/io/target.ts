@@ -98,8 +98,8 @@ export async function fileAside(
 ): Promise<FileAside> {
   try {
     const modules = nodeModules(operation);
-    const { fs, path, url } = modules;
-    const full = pathOf(operation, target, url);
+    const { fs, path } = modules;
+    const full = filePath(operation, target);
     const name = quoted(full);
     const temporary = temporaryOf(full, modules);
     const drop = () => fs.rm(temporary, { force: true }).catch(() => {});
@@ -173,11 +173,12 @@ export function readPath(operation: string, target: unknown): string {
   );
 }
 
-function pathOf(operation: string, target: unknown, url: NodeModules["url"]): string {
+/** A path, or that of a file URL. */
+export function filePath(operation: string, target: unknown): string {
   const text = readPath(operation, target);
   if (!/^file:/i.test(text)) return text;
   try {
-    return url.fileURLToPath(text);
+    return nodeModules(operation).url.fileURLToPath(text);
   } catch {
     return fail("value", operation, `${quoted(text)} is no file URL.`, "Give a path.");
   }

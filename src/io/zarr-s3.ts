@@ -164,7 +164,7 @@ function s3Shelf(operation: string, url: string | URL, prefix: string, sign: Sig
   };
   return {
     name,
-    place: bucket.origin + bucket.pathname + prefix,
+    place: bucket.origin + addressOf("").pathname,
     async get(op, key, { range, most, signal }) {
       if (range !== undefined && "length" in range && range.length === 0) return new Uint8Array();
       const headers: Record<string, string> = range === undefined ? {} : { range: rangeText(range) };

@@ -97,17 +97,20 @@ describe("a result is not written over an input", () => {
     const plan = (await chunked.open(await stored().then((cwd) => join(cwd, "s.zarr")))).add(1).plan();
     const { arrays, ...rest } = await plan.toPlan({ to: bucket("a.zarr") });
     const stores = { ...rest.stores, source0: { kind: "given", name: "source0" } as const };
-    for (const [prefix, fact] of [
-      ["a.zarr", "over"],
-      ["a.zarr/b", "around"],
-    ]) {
-      const given = new Map([
-        ["output", bucket("a.zarr")],
-        ["source0", bucket(prefix)],
+    for (const [to, from, fact] of [
+      [bucket("a.zarr"), bucket("a.zarr"), "over"],
+      [bucket("a.zarr"), bucket("a.zarr/b"), "around"],
+      [bucket("a b,é.zarr"), zarr.httpStore("https://HOST:443/bucket/a%20b,%C3%A9.zarr/"), "over"],
+      [bucket("a b,é.zarr"), zarr.httpStore("https://host/bucket/a b%2Cé.zarr"), "over"],
+      [zarr.s3Store("https://host/bucket/a b", { sign }), bucket("a b/c%d"), "around"],
+    ] as const) {
+      const given = new Map<string, ZarrSource>([
+        ["output", to],
+        ["source0", from],
       ]);
       const forged = { ...rest, arrays, stores };
       await expect(prepare(forged, { allow: allowPlan(forged, given) }, { overwrite: true })).rejects.toThrow(
-        `would be written ${fact} an array that the plan reads: input0, at "https://host/bucket/${prefix}"`,
+        `would be written ${fact} an array that the plan reads: input0, at "https://host/bucket/a`,
       );
     }
   });
@@ -164,6 +167,16 @@ describe("what is not the run's own stays", () => {
       /it is a file, not a folder\.\n {2}Give another path/,
     );
     expect(readFileSync(file, "utf8")).toBe("x");
+  });
+
+  it("what is no path, and no file URL, is refused as such", async () => {
+    const plan = chunked.full([2], 1, { chunks: [1] }).plan();
+    const odd = ["", "a\0b", "file:///%E0%A4%A", "file://elsewhere/z.zarr", "file:///a%2Fz.zarr"];
+    for (const to of [...odd, new URL("s3://bucket/z.zarr"), new URL("file://elsewhere/z.zarr")])
+      await expect(plan.run({ to }), String(to)).rejects.toThrow(
+        /^run: (cannot write to|"file:.*" is no file URL)/,
+      );
+    expect(existsSync("zarr.json")).toBe(false);
   });
 
   it("a copy of an input is no input", async () => {
