@@ -3,10 +3,11 @@
  * known beforehand, in both directions: what unpacks to more than its chunk is stopped, not kept. Codecs of optional
  * packages are imported when they are first used.
  */
-import { fail, written } from "../errors.ts";
+import { fail, TensorError, written } from "../errors.ts";
 import { crc32c, hex } from "./crc32.ts";
 import { unshared } from "./json.ts";
 import { nodeZlib } from "./node.ts";
+import { messageOf } from "./source.ts";
 
 /** One step from bytes to bytes. */
 export interface Packer {
@@ -343,7 +344,13 @@ async function loadCodec(name: string, config: Config, loaders: Loaders): Promis
   const found = module as { default?: unknown; fromConfig?: unknown; encode?: unknown } | null | undefined;
   const made = (typeof found?.fromConfig === "function" ? found : found?.default) ?? found;
   if (typeof (made as ZarrCodecClass | undefined)?.fromConfig === "function") {
-    return (made as ZarrCodecClass).fromConfig(plain);
+    try {
+      return (made as ZarrCodecClass).fromConfig(plain);
+    } catch (error) {
+      if (error instanceof TensorError) throw error;
+      const why = messageOf(error).replace(/\s+/g, " ").slice(0, 200);
+      return fail("file", "zarr", `the codec ${name} takes no such configuration: ${why}`);
+    }
   }
   const codec = made as Partial<ZarrCodec> | undefined;
   if (typeof codec?.encode === "function" && typeof codec.decode === "function") return codec as ZarrCodec;

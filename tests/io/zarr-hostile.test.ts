@@ -510,6 +510,25 @@ describe("stores of users", () => {
     if (!/damaged|0 bytes, 16 are expected/.test(String(said)))
       expect(said).toContain("npm install numcodecs");
   });
+
+  it("what a codec does not take of its configuration is an error of the file, in the codec's words", async () => {
+    const store = storeV2({ compressor: { id: "zstd", level: "high" } });
+    store.set("0.0", new Uint8Array([0x28, 0xb5, 0x2f, 0xfd, 0x20, 0x00, 0x01, 0x00, 0x00]));
+    const fromConfig = ({ level }: Record<string, unknown>): never => {
+      throw new Error(`Invalid\n  level ${level}.`);
+    };
+    for (const loaders of [{ zstd: () => ({ fromConfig }) }, undefined]) {
+      const array = await zarr.openArray(store, loaders === undefined ? {} : { loaders });
+      const t = zeros(array.shape, { dtype: array.dtype });
+      for (const doing of [() => array.read(), () => array.write(null, t)]) {
+        const error = await doing().catch((e: unknown) => e);
+        expect(error).toBeInstanceOf(TensorError);
+        if (loaders !== undefined)
+          expect(String(error)).toContain("the codec zstd takes no such configuration: Invalid level high.");
+      }
+      t.dispose();
+    }
+  });
 });
 
 describe("folders", () => {
