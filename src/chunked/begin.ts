@@ -221,9 +221,11 @@ export function concat(arrays: readonly ChunkedArray[], options?: ChunkedJoinOpt
       fail("shape", operation, `${list(n.shape)} does not go after ${list(first.shape)} along axis ${d}.`);
     }
   }
-  const dtype = scope(() =>
-    given.map((x) => zeros([1], { dtype: x.dtype }) as Tensor).reduce((a, b) => namedOp("maximum", [a, b])),
-  ).dtype;
+  const dtype = scope(
+    () =>
+      given.map((x) => zeros([1], { dtype: x.dtype }) as Tensor).reduce((a, b) => namedOp("maximum", [a, b]))
+        .dtype,
+  );
   const nodes = given.map((x) => nodeOf(operation, x.to(dtype)));
   const shape = first.shape.map((n, k) => (k === d ? plain.reduce((sum, p) => sum + p.shape[d], 0) : n));
   const largest = [...plain].sort((a, b) => size(b) - size(a))[0];

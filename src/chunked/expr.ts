@@ -274,10 +274,18 @@ export function peakBytes(expr: Expr, region: Region, arrayOf: (array: string) =
       return own;
     case "random": {
       const { counts } = coveringChunks(region, expr.chunks);
-      const chunk = expr.chunks.reduce<number>((a, b) => a * b, dtypes[expr.dtype].bytes);
-      return own + chunk + (counts.every((n) => n === 1) ? chunk : 0);
+      const size = sizeOf(expr.chunks);
+      const chunk = size * dtypes[expr.dtype].bytes;
+      return own + size * drawnBytes(expr) + (counts.every((n) => n === 1) ? chunk : 0);
     }
   }
+}
+
+/** Bytes of a number while it is drawn: of whole numbers, and of halves of floats, words are drawn and then converted. */
+function drawnBytes({ dtype, distribution }: Extract<Expr, { kind: "random" }>): number {
+  const { bytes } = dtypes[dtype];
+  if (distribution === "integers") return Math.max(4, bytes) + bytes;
+  return bytes < 4 ? 4 + bytes : bytes;
 }
 
 const sameCounts = (a: Region, b: Region): boolean =>

@@ -145,6 +145,7 @@ export function isWork(work: unknown, arrays: Arrays, { output, block }: Written
     full: (e) => isSentValue(e.value),
     random: (e, shape) =>
       typeof e.seed === "string" &&
+      /^\d{1,20}$/.test(e.seed) &&
       isSizes(e.chunks) &&
       e.chunks.length === shape.length &&
       isOneOf(e.distribution, distributions) &&

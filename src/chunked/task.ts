@@ -301,9 +301,14 @@ function spread(low: number, high: number): readonly [number, number] {
 }
 
 async function scalarOf(expr: Expr, read: ReadArray): Promise<number> {
+  return (await numbersOf(expr, read))[0];
+}
+
+/** All elements as numbers. */
+async function numbersOf(expr: Expr, read: ReadArray): Promise<number[]> {
   const t = await evaluate(expr, whole(expr.shape), read);
   try {
-    return Number(t.reshape(1).toTypedArray()[0]);
+    return scope(() => Array.from(t.reshape(-1).toTypedArray() as ArrayLike<number | bigint>, Number));
   } finally {
     t.dispose();
   }
@@ -318,19 +323,25 @@ async function combine(work: Extract<Work, { kind: "combine" }>, task: Task): Pr
     ...region.slice(1),
   ]);
   let state: Tensor | null = null;
-  await each(
-    parts,
-    false,
-    (part) => read(work.array, part),
-    (t) => {
-      scope(() => {
-        const one = t.reshape(countsOf(region));
-        if (state !== null) mergeInto(work.how, state, one);
-      });
-      state ??= t.reshape(countsOf(region)).clone();
-    },
-  );
-  return (state as Tensor | null)!;
+  try {
+    await each(
+      parts,
+      false,
+      (part) => read(work.array, part),
+      (t) => {
+        state = scope(() => {
+          const one = t.reshape(countsOf(region));
+          if (state === null) return one.clone();
+          mergeInto(work.how, state, one);
+          return state;
+        });
+      },
+    );
+    return (state as Tensor | null)!;
+  } catch (error) {
+    (state as Tensor | null)?.dispose();
+    throw error;
+  }
 }
 
 /* Cumulative sums --------------------------------------------------------------------------------------- */
@@ -362,19 +373,34 @@ async function cumulate(
   try {
     const sums = scope(() => t.cumsum({ axis, dtype: work.dtype }) as Tensor);
     if (work.offsets === null) return sums;
-    const kept = region.filter((_, d) => d !== axis);
-    const before = await read(work.offsets, [{ start: at[axis], step: 1, count: 1 }, ...kept]);
     try {
-      scope(() => {
-        const shape = region.map((r, d) => (d === axis ? 1 : r.count));
-        namedOp("add", [sums, before.reshape(shape)], { out: sums });
-      });
-    } finally {
-      before.dispose();
+      await addBefore(sums, work.offsets, { region, read, at }, axis);
+      return sums;
+    } catch (error) {
+      sums.dispose();
+      throw error;
     }
-    return sums;
   } finally {
     t.dispose();
+  }
+}
+
+/** Adds to cumulative sums of a block what lies before it. */
+async function addBefore(
+  sums: Tensor,
+  offsets: string,
+  { region, read, at }: Pick<Task, "region" | "read" | "at">,
+  axis: number,
+): Promise<void> {
+  const kept = region.filter((_, d) => d !== axis);
+  const before = await read(offsets, [{ start: at[axis], step: 1, count: 1 }, ...kept]);
+  try {
+    scope(() => {
+      const shape = region.map((r, d) => (d === axis ? 1 : r.count));
+      namedOp("add", [sums, before.reshape(shape)], { out: sums });
+    });
+  } finally {
+    before.dispose();
   }
 }
 
@@ -478,12 +504,8 @@ async function blocks(work: Extract<Work, { kind: "blocks" }>, task: Task): Prom
 /* Quantiles --------------------------------------------------------------------------------------------- */
 
 async function quantile(work: Extract<Work, { kind: "quantile" }>, { read }: Task): Promise<Tensor> {
-  const counts = await evaluate(work.counts, whole(work.counts.shape), read);
+  const all = await numbersOf(work.counts, read);
   const [low, high] = spread(await scalarOf(work.low, read), await scalarOf(work.high, read));
-  const all = [
-    ...(counts.reshape(-1).toTypedArray() as ArrayLike<number | bigint> & Iterable<number | bigint>),
-  ].map(Number);
-  counts.dispose();
   const total = all.reduce((a, b) => a + b, 0);
   if (total === 0)
     return tensor(

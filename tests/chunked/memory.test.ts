@@ -4,7 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
-import { type ChunkedArray, type ChunkedPlan, chunked, type PlanOptions } from "../../src/chunked.ts";
+import {
+  type ChunkedArray,
+  type ChunkedPlan,
+  chunked,
+  type PlanOptions,
+  type ProgressEvent,
+} from "../../src/chunked.ts";
+import { memory } from "../../src/index.ts";
 import { zarr } from "../../src/io.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "strided-held-"));
@@ -139,4 +146,38 @@ it("what lies between operations is not kept in memory beside a result in a stor
   `);
   await plan.toPlan({ to: zarr.memoryStore(), work: join(folder, "work") });
   await plan.toPlan({ to: join(folder, "z.zarr") });
+});
+
+it("tasks hold no more than is projected where words are drawn for narrower numbers", async () => {
+  const options = { chunks: [4000, 1000], seed: 1 };
+  const shape = [4000, 1000];
+  const integers = { ...options, distribution: "integers", params: [1, 5] } as const;
+  const drawn = [
+    chunked.random(shape, options),
+    chunked.random(shape, { ...options, dtype: "f16" }),
+    ...(["i8", "u16", "i32", "i64"] as const).map((dtype) => chunked.random(shape, { ...integers, dtype })),
+  ];
+  for (const lazy of drawn)
+    for (const made of [lazy, lazy.max({ axis: 0 })]) {
+      const plan = made.plan({ workers: 1 });
+      const projected = new Map(plan.operations.map((op) => [op.id, op.projected]));
+      const progress = (event: ProgressEvent) => {
+        if (event.kind !== "task") return;
+        const { operation, peak } = event.report;
+        expect(peak, `${operation} of ${lazy.dtype}`).toBeLessThanOrEqual(projected.get(operation)!);
+      };
+      await plan.run({ to: zarr.memoryStore(), progress });
+    }
+});
+
+it("nothing is left of a run but its result", async () => {
+  const a = chunked.random([6, 6], { chunks: [3, 2], seed: 1 });
+  const all = [a.sum(), a.mean({ axis: 0 }), a.std(), a.cumsum({ axis: 1 }), a.matmul(a), a.transpose()];
+  for (const lazy of [...all, a.histogram({ bins: 3 }), a.approximateQuantile([0.5]), a.map((x) => x * 2)]) {
+    const before = memory();
+    (await lazy.compute()).dispose();
+    chunked.stack([lazy, lazy.to("f64")]);
+    expect(memory().bytes).toBe(before.bytes);
+    expect(memory().tensors).toBe(before.tensors);
+  }
 });

@@ -238,6 +238,7 @@ describe("plans from outside", () => {
       [a.tensordot(a, { axes: 1 }), [0, "work", "axesB"], []],
       [a.approximateQuantile([0.5]), [-1, "work", "q"], [0.5, 0.6]],
       [a.approximateQuantile([0.5]), [-1, "work", "q"], [2]],
+      [chunked.random([4], { chunks: [2], seed: 1 }), [...expr, "seed"], "one"],
     ];
     for (const [lazy, at, value] of forgeries) {
       const forged = JSON.parse(JSON.stringify(await lazy.plan().toPlan({ to: fresh() })));
