@@ -38,7 +38,7 @@ export interface QuantisedProductOptions {
 /**
  * The product of a matrix in blocks, [n, k], with a vector [k] or a matrix [k, m] of floats; f32, the same bits for any
  * number of threads. It differs from `q.dequantise().matmul(x)` by rounding alone: no element by more than
- * k · 2^-22 · Σ |w·x|, where |w| is |scale · q| + |minimum| for types with minima.
+ * k · 2^-24 · Σ |w·x|, where |w| is |scale · q| + |minimum| for types with minima.
  *
  *     const up = await readGguf(model, "blk.0.ffn_up.weight");
  *     matmul(up, hidden);

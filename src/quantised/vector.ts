@@ -26,8 +26,13 @@ export interface Portions {
   readonly tails: number;
 }
 
-/** As many times more portions than there must be: with more of them decoding is no slower. */
-const TIMES = 2;
+/** Portions for so many that there must be, at the most: with more of them decoding is no slower. */
+const roomFor = (count: number): number => 2 * count + Math.ceil(count / 8);
+/**
+ * What rounding may cost an element, in relation to itself: half of k · 2^-24, the bound of a sum of k floats, and in long
+ * vectors no more than in one of so many. So it matters to no row, whatever weights meet what is large beside the element.
+ */
+const [LONG, ROUNDING] = [4096, 2 ** -25];
 /** Exponents, as floats have them, of what is largest in a portion: its products stay within the range of f32. */
 const [LEAST, MOST] = [40 << 23, 227 << 23];
 
@@ -50,7 +55,7 @@ const kindsOf = ({ most, block }: VectorForm, elements: number) =>
 /** Bytes for a vector of so many elements. */
 export const vectorBytes = (form: VectorForm, elements: number): number =>
   kindsOf(form, elements).reduce(
-    (sum, { size, count }) => sum + TIMES * count * portionOf(form, size).bytes,
+    (sum, { size, count }) => sum + roomFor(count) * portionOf(form, size).bytes,
     0,
   );
 
@@ -69,9 +74,9 @@ export function writeVector(x: Float32Array, form: VectorForm, at: number): Port
       for (let isFirst = true, isLeft = true; isLeft; isFirst = false, word += words) {
         const largest = largestBits(views.bits, from, size);
         const isWithin = largest === 0 || (largest >= LEAST && largest < MOST);
-        if (!isWithin || portions++ === TIMES * count) return null;
+        if (!isWithin || portions++ === roomFor(count)) return null;
         if (form.hasSums) writeSums(views, from, size, word + size, isFirst);
-        isLeft = writePortion(views, form, from, size, word, largest);
+        isLeft = writePortion(views, form, from, size, word, largest, isFirst);
       }
     }
     taken.push(portions);
@@ -117,25 +122,28 @@ function writePortion(
   size: number,
   word: number,
   largest: number,
+  isFirst: boolean,
 ): boolean {
-  const { high, low, advance } = portionOf({ hasSums }, size);
+  const { high, low, advance, bytes } = portionOf({ hasSums }, size);
   // The largest gets 30 bits.
   i32[word + (low >> 2)] = largest === 0 ? 0 : (largest & 0x7f800000) - (29 << 23);
   const unit = f32[word + (low >> 2)];
   f32[word + (high >> 2)] = 2 ** 16 * unit;
   const units = largest === 0 ? 0 : 1 / unit;
   // Half of 1 is too much of a smaller whole number.
-  const few = 2 ** 22 / x.length;
+  const few = 0.5 / (ROUNDING * Math.min(x.length, LONG));
   let isLeft = false;
   for (let i = 0; i < size; i++) {
     const value = x[from + i];
     const whole = Math.round(value * units);
     const top = (whole + 0x8000) >> 16;
     const place = 2 * (word + (i & ~15)) + (isPaired ? ((i & 1) << 3) | ((i & 15) >> 1) : i & 15);
+    // What an element got before is 2^29 units at the least: it is whole now.
+    const before = isFirst ? 0 : i16[place - (bytes >> 1)] | i16[place + 16 - (bytes >> 1)];
     i16[place] = top;
     i16[place + 16] = whole - (top << 16);
     const rest = value - whole * unit;
-    const counts = rest !== 0 && Math.abs(whole) < few;
+    const counts = rest !== 0 && before === 0 && Math.abs(whole) < few;
     x[from + i] = counts ? rest : 0;
     if (counts) isLeft = true;
   }

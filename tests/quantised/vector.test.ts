@@ -61,14 +61,14 @@ describe("a vector as whole numbers", () => {
 
   for (const [name, form] of Object.entries(forms)) {
     const k = form.block === 32 ? 1312 : 1280;
-    it(`comes to what it was, within k · 2^-23 of each element: ${name}`, () => {
+    it(`comes to what it was, within k · 2^-25 of each element: ${name}`, () => {
       for (const [kind, make] of Object.entries(kinds)) {
         const x = Float32Array.from({ length: k }, (_, i) => make(i));
         const read = circle(x, form);
         if (read === null) throw new Error(`${kind} is not written`);
         x.forEach((value, i) => {
           expect(Math.abs(read.back[i] - value), `${kind}, ${i}`).toBeLessThanOrEqual(
-            k * 2 ** -23 * Math.abs(value),
+            k * 2 ** -25 * Math.abs(value),
           );
         });
         for (let g = 0; form.hasSums && g < k / 16; g++) {
