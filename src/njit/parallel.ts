@@ -149,7 +149,9 @@ export class ForkRunner {
     this.#shared = tasks;
     const run = this.#call!.runs[number];
     const pool = this.#pool();
-    run.threads = Math.max(run.threads, pool.threads);
+    // Afterwards there may be one, where workers came late.
+    const { threads } = pool;
+    run.threads = Math.max(run.threads, threads);
     run.shared += tasks;
     const start = performance.now();
     try {
@@ -158,7 +160,7 @@ export class ForkRunner {
       this.#shared = 0;
     }
     const share = (to - from) / Math.min(turns, CUTS);
-    this.#costs[number] = ((performance.now() - start) * pool.threads) / share / turns;
+    this.#costs[number] = ((performance.now() - start) * threads) / share / turns;
     this.#settle(tasks);
   }
 

@@ -64,8 +64,9 @@ const SPIN_US = 200;
 /** Workers are late when the caller has waited longer than this, and than so many of its own longest task. */
 const LATE_MS = 1.5;
 const LATE_TASKS = 4;
-/** For so many such waits it works alone then. */
+/** For so many such waits it works alone then, but not for longer than this: a stopped process has waited for hours. */
 const REST_WAITS = 20;
+const MOST_REST_MS = 5000;
 
 /** What the pool needs to know of a kernel: its code, and the function that does a task in this thread. */
 export interface PoolKernel {
@@ -234,6 +235,7 @@ export class Pool {
     if (Atomics.load(control, SLEEPING) > 0) Atomics.notify(control, EPOCH, tasks - 1);
     let own = 0;
     let longest = 0;
+    const start = performance.now();
     try {
       for (let left = tasks; left > 0; left = take(control)) {
         own++;
@@ -244,11 +246,11 @@ export class Pool {
     } catch (error) {
       // Nobody takes more of it, and those who hold a task finish it: then the next job may come.
       const left = Atomics.exchange(control, LEFT, 0);
-      this.#finish(control, kernel, tasks - left - own, longest);
+      this.#finish(control, kernel, tasks - left - own, longest, null);
       this.#takeReturned(control);
       throw error;
     }
-    this.#finish(control, kernel, tasks - own, longest);
+    this.#finish(control, kernel, tasks - own, longest, (performance.now() - start) / own);
     const returned = this.#takeReturned(control);
     for (const task of returned) kernel.run(descriptors + task * step);
     this.tally.jobs++;
@@ -256,8 +258,14 @@ export class Pool {
     this.tally.own += own + returned.length;
   }
 
-  /** Waits for the tasks that workers hold. */
-  #finish(control: Int32Array, kernel: PoolKernel, others: number, longest: number): void {
+  /** Waits for the tasks of others. `each` is what the caller needed for one of its own; null: it did not come to an end. */
+  #finish(
+    control: Int32Array,
+    kernel: PoolKernel,
+    others: number,
+    longest: number,
+    each: number | null,
+  ): void {
     const began = performance.now();
     const patience = this.#patienceFor(longest);
     let last = -1;
@@ -291,9 +299,9 @@ export class Pool {
       if (this.#isLost(control, others)) this.#fail("a worker thread ended in the middle of a task");
     }
     // Who had to compile comes late once.
-    if (Atomics.exchange(control, COMPILED, 0) === 0 && this.#rests) {
+    if (Atomics.exchange(control, COMPILED, 0) === 0 && this.#rests && each !== null) {
       const now = performance.now();
-      const rest = restAfter(now - began, longest);
+      const rest = restAfter(now - began, longest, each * others);
       if (rest > 0) this.#restUntil = now + rest;
     }
     if (Atomics.exchange(control, FAILED, 0) !== 0 && !kernel.mayTrap) {
@@ -370,9 +378,13 @@ export class Pool {
   }
 }
 
-/** Milliseconds to work alone after so long a wait for workers: 0 where they were not late. */
-export function restAfter(waited: number, longest: number): number {
-  return waited > LATE_MS && waited > LATE_TASKS * longest ? REST_WAITS * waited : 0;
+/**
+ * Milliseconds to work alone after so long a wait for workers: 0 where they were not late. `saved` is how long the caller would
+ * have worked on their tasks: where it has waited less than that, sharing was worth it, and the last task was only a long one.
+ */
+export function restAfter(waited: number, longest: number, saved: number): number {
+  const isLate = waited > LATE_MS && waited > LATE_TASKS * longest && waited > saved;
+  return isLate ? Math.min(REST_WAITS * waited, MOST_REST_MS) : 0;
 }
 
 /** Takes a task: how many were left, this one among them; 0: none. */

@@ -222,9 +222,16 @@ test("a worker may take long for a task, whatever the caller's own took", () => 
 });
 
 test("workers are late after 1.5 ms and four of the caller's longest task; a rest is twenty such waits", () => {
-  expect([restAfter(1.4, 0.01), restAfter(8, 2), restAfter(8, 1.9), restAfter(1.6, 0)]).toEqual([
+  expect([restAfter(1.4, 0.01, 0), restAfter(8, 2, 0), restAfter(8, 1.9, 0), restAfter(1.6, 0, 0)]).toEqual([
     0, 0, 160, 32,
   ]);
+});
+
+test("workers are not late where they have done more than that; a stopped process does not work alone for hours", () => {
+  // 1000 tasks of a millisecond, half of them elsewhere, and one of ten.
+  expect(restAfter(10, 1, 500)).toBe(0);
+  expect(restAfter(10, 1, 9)).toBe(200);
+  expect(restAfter(3_600_000, 1, 2)).toBe(5000);
 });
 
 test("a caller that has waited long for a worker works alone for a while, then shares again", () => {
