@@ -157,16 +157,23 @@ const hanging = () => beginning((f) => f.loop((again) => f.br(again)));
 const trapping = () => beginning((f) => f.unreachable());
 
 /** Counts to so many millions, and says that it is done. */
-const counting = (millions: number) =>
+function count(f: FuncBuilder, millions: number): void {
+  const [i, j] = [f.local("i32", "i"), f.local("i32", "j")];
+  f.i32(millions).set(i);
+  f.loop((more) => {
+    f.i32(1e6).set(j);
+    f.loop((again) => f.get(j).i32(1).op("i32.sub").tee(j).brIf(again));
+    f.get(i).i32(1).op("i32.sub").tee(i).brIf(more);
+  });
+  f.get(f.params[0]).i32(DONE).store("i32.store");
+}
+const counting = (millions: number) => beginning((f) => count(f, millions));
+
+/** Counts once the word at an address is no longer 0. */
+const holding = (address: number, millions: number) =>
   beginning((f) => {
-    const [i, j] = [f.local("i32", "i"), f.local("i32", "j")];
-    f.i32(millions).set(i);
-    f.loop((more) => {
-      f.i32(1e6).set(j);
-      f.loop((again) => f.get(j).i32(1).op("i32.sub").tee(j).brIf(again));
-      f.get(i).i32(1).op("i32.sub").tee(i).brIf(more);
-    });
-    f.get(f.params[0]).i32(DONE).store("i32.store");
+    f.loop((again) => f.i32(address).load("i32.load").op("i32.eqz").brIf(again));
+    count(f, millions);
   });
 
 function busyFor(milliseconds: number): void {
@@ -238,8 +245,9 @@ test("a caller that has waited long for a worker works alone for a while, then s
   const pool = new Pool(engine().heap, 2, { rests: true });
   onTestFinished(() => pool.stop());
   pool.waitUntilReady(60_000);
+  const bytes = counting(millionsFor(200));
   const words = clearTasks(2);
-  const kernel = { bytes: counting(millionsFor(200)), run: () => waitForBegun(words, 1) };
+  const kernel = { bytes, run: () => waitForBegun(words, 1) };
   // The worker has to compile it: that is late once, and says nothing.
   pool.run(kernel, 1024, 64, 2);
   expect(pool.threads).toBe(2);
@@ -343,11 +351,14 @@ test("those who live are waited for when another has ended: nobody writes after 
   keepingWorkers((workers) => {
     const pool = new Pool(engine().heap, 3);
     pool.waitUntilReady(60_000);
-    const bytes = counting(millionsFor(300));
-    const words = clearTasks(3);
+    const bytes = holding(1024 + 3 * 64, millionsFor(100));
+    const words = clearTasks(4);
     const run = () => {
+      // Neither comes to its end before one of them has been ended.
       waitForBegun(words, 2);
       workers[0].terminate();
+      busyFor(50);
+      Atomics.store(words, 3 * 16, 1);
     };
     expect(() => pool.run({ bytes, run }, 1024, 64, 3)).toThrow(
       /a worker thread ended in the middle of a task/,
@@ -410,8 +421,12 @@ test("tasks and tapes that lie in memory which has just grown are read there", (
     }
     const play = (task: number) => {
       busyFor(0.02);
+      // Once at least the others have their part, however late they come.
+      const until = performance.now() + 20_000;
+      while (round === 0 && !isBegun() && performance.now() < until);
       run(at + 256 * (task - at) + 1024 + 64);
     };
+    const isBegun = () => [1, 2, 3, 4, 5].some((t) => Atomics.load(words, 256 * (t + 1) + 16) !== 0);
     pool.run({ bytes, run: play, taped: true }, at, 4, tasks);
     const done = Array.from({ length: tasks }, (_, t) => words[256 * (t + 1) + 16]);
     expect(done).toEqual(new Array(tasks).fill(DONE));
