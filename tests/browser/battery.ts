@@ -5,7 +5,17 @@
 import fc from "fast-check";
 import { type DType, dtypes } from "../../src/dtype.ts";
 import { engine } from "../../src/engine.ts";
-import { arange, explain, kernel, memory, ready, scope, softmax, type Tensor } from "../../src/index.ts";
+import {
+  arange,
+  configure,
+  explain,
+  kernel,
+  memory,
+  ready,
+  scope,
+  softmax,
+  type Tensor,
+} from "../../src/index.ts";
 import { absolute } from "../../src/routines/walk.ts";
 import type { Strided } from "../../src/run/call.ts";
 import { stridedOf } from "../../src/tensor.ts";
@@ -180,6 +190,8 @@ function compareLarge(): Outcome {
 /* All of it --------------------------------------------------------------------------------------------------- */
 
 async function battery(): Promise<BatteryResult> {
+  // What is asked for is used all the time, also where workers come late.
+  configure({ threads: Math.max(2, navigator.hardwareConcurrency) });
   await ready();
   const outcomes: Outcome[] = [];
   if (location.search !== "?report") await runAll(outcomes);

@@ -81,9 +81,15 @@ export function perceptron(steps = 60) {
 /** How many threads share a large kernel here; why it is one, if it is. */
 export async function threads() {
   await ready();
-  const report = explain(() => arange(1 << 20).map((x) => Math.sqrt(x * x + 1)));
-  const { threads, why, shared } = report.kernels[0].threads;
-  return { threads, why, shared, backend: report.kernels[0].backend };
+  const until = performance.now() + 10_000;
+  for (;;) {
+    const report = explain(() => arange(1 << 20).map((x) => Math.sqrt(x * x + 1)));
+    const { threads, why, shared } = report.kernels[0].threads;
+    // Beside other programs workers may have come late: then one thread works for a while.
+    const isLate = why?.startsWith("workers came late") && performance.now() < until;
+    if (!isLate) return { threads, why, shared, backend: report.kernels[0].backend };
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
 }
 
 /** All of it, as plain data. */
