@@ -3,6 +3,7 @@ import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { memory, type SliceItem } from "../../src/index.ts";
 import { type Archive, gguf, npy, npz, onnx, open, type Source, safetensors } from "../../src/io.ts";
+import { settledTensors } from "../settled.ts";
 import { bytesOf, type Fact, factOf, hexOf, manifest, pathOf } from "./fixtures.ts";
 import { type Served, serveFiles } from "./server.ts";
 
@@ -171,7 +172,7 @@ describe("load", () => {
   });
 
   it("leaves nothing behind where one of them cannot be read", async () => {
-    const before = memory().tensors;
+    const before = await settledTensors();
     await expect(gguf.load(pathOf("plain.gguf"))).rejects.toThrow(/Q8_0 packs 32 elements in 34 bytes/);
     expect(memory().tensors).toBe(before);
   });

@@ -18,6 +18,7 @@ import {
 import { Streamed } from "../../src/io/into-heap.ts";
 import { gguf, npy, npz, open, png, pnm, safetensors, save, wav } from "../../src/io.ts";
 import { randomOf } from "../fuzz/memory.ts";
+import { settledTensors } from "../settled.ts";
 import { bytesOf, factOf } from "./fixtures.ts";
 
 const root = mkdtempSync(join(tmpdir(), "strided-io-"));
@@ -65,7 +66,7 @@ const formats = {
 
 describe.each(Object.entries(formats))("%s", (_, { encode, dtypes }) => {
   it.each(dtypes)("writes %s of any layout and reads it again", async (dtype) => {
-    const before = memory().tensors;
+    const before = await settledTensors();
     for (const [layout, make] of Object.entries(layouts)) {
       const t = scope(() => make(dtype).slice("..."));
       const file = await open(await encode(t));
@@ -121,7 +122,7 @@ describe("what a format lacks is refused", () => {
   it("by name, and nothing is held afterwards", async () => {
     const t = zeros([2], { dtype: "bf16" });
     const u = zeros([2], { dtype: "u8" });
-    const before = memory().tensors;
+    const before = await settledTensors();
     await expect(npy.encode(t)).rejects.toThrowErrorMatchingInlineSnapshot(`
       [TensorError: npy.encode: NumPy has no bf16.
         Convert it, t.to("f32"), or write safetensors, which has it.]
@@ -138,6 +139,7 @@ describe("what a format lacks is refused", () => {
       "expected a tensor, got the number 1",
     );
     expect(memory().tensors).toBe(before);
+    for (const held of [t, u]) held.dispose();
   });
 });
 
@@ -173,7 +175,7 @@ describe("files", () => {
 
   it("in a folder that is not there, or over a folder, are an error", async () => {
     const t = arange(2);
-    const before = memory().tensors;
+    const before = await settledTensors();
     await expect(npy.save(at("none/x.npy"), t)).rejects.toThrow(
       /npy\.save: ".*x\.npy": there is no folder ".*none"\./,
     );
@@ -185,6 +187,7 @@ describe("files", () => {
     await expect(save(at("x.npy"), { t })).rejects.toThrow("npy holds one tensor");
     expect(readdirSync(folder)).toEqual([]);
     expect(memory().tensors).toBe(before);
+    t.dispose();
   });
 
   it("do not follow a link that lies where they are to be", async () => {
@@ -196,7 +199,7 @@ describe("files", () => {
   });
 
   it("hold their tensors while they are written, whatever happens to the handles", async () => {
-    const before = memory().tensors;
+    const before = await settledTensors();
     let saving: Promise<void> = Promise.resolve();
     scope(() => {
       const t = arange(3_000_000);
