@@ -60,6 +60,9 @@ class Hoisting implements Facts {
   readonly #apart = new Map<string, number>();
   /** Loads that may be made before the loops they are in. */
   readonly #sure = new WeakSet<Step>();
+  /** By access: axes that a test has shown to be inside in every turn, whether it comes to them or not. */
+  readonly #shown = new WeakMap<Step, readonly boolean[]>();
+  #copies: ReadonlyMap<number, readonly string[]> | null = null;
 
   constructor(code: Code) {
     this.code = code;
@@ -139,7 +142,7 @@ class Hoisting implements Facts {
 
   /** The loop where the guard holds. */
   #proved(block: LoopBlock, guard: Guarded | null): LoopBlock {
-    return guard === null ? block : (proved(block, guard, this.#sure) as LoopBlock);
+    return guard === null ? block : (proved(block, guard, this.#sure, this.#shown) as LoopBlock);
   }
 
   /**
@@ -216,6 +219,15 @@ class Hoisting implements Facts {
   }
 
   /* What the function knows when it begins ------------------------------------------------------------------ */
+
+  isShown(step: Step, axis: number): boolean {
+    return this.#shown.get(step)?.[axis] === true;
+  }
+
+  isSize(local: number, array: number, axis: number): boolean {
+    this.#copies ??= sizeCopies(this.code);
+    return this.#copies.get(local)?.includes(`${array} ${axis}`) ?? false;
+  }
 
   /** The local that holds the size of an axis. */
   size(array: number, axis: number): number {
@@ -471,14 +483,24 @@ class Guard {
 }
 
 /** The step, with the checks left out that hold anyway. Learns which loads are sure. */
-function proved(step: Step, guard: Guarded, sure: WeakSet<Step>): Step {
+function proved(
+  step: Step,
+  guard: Guarded,
+  sure: WeakSet<Step>,
+  shown: WeakMap<Step, readonly boolean[]>,
+): Step {
   const axes = guard.proofs.get(step);
   if (axes !== undefined && (step.op === "load" || step.op === "store")) {
     const made = { ...step, proved: axes, index: step.index.map((i, d) => (axes[d] ? narrow(i) : i)) };
     if (guard.sure.has(step)) sure.add(made);
+    const before = shown.get(step);
+    shown.set(
+      made,
+      axes.map((now, d) => (now && !step.proved[d]) || before?.[d] === true),
+    );
     return made;
   }
-  const all = (steps: readonly Step[]) => steps.map((s) => proved(s, guard, sure));
+  const all = (steps: readonly Step[]) => steps.map((s) => proved(s, guard, sure, shown));
   switch (step.op) {
     case "if":
       return { ...step, yes: all(step.yes), no: all(step.no) };

@@ -116,6 +116,8 @@ export interface LanesStep {
   readonly even: ReadonlySet<number>;
   /** By load and store: how much the index of each axis grows from lane to lane. Other loads have a place of their own in each. */
   readonly slopes: ReadonlyMap<Step, readonly number[]>;
+  /** By access: axes whose index is known to be inside where a lane comes to it, and not where none does. */
+  readonly unsure: ReadonlyMap<Step, readonly boolean[]>;
   /** What is stored under a mask may be written around it as it was: nobody else writes there meanwhile. */
   readonly blends: boolean;
 }

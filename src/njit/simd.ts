@@ -103,7 +103,7 @@ class LaneEmitter {
   /** How often a turn sets each local. */
   readonly #writes: ReadonlyMap<number, number>;
   /** Elements that were loaded in this turn and not stored to since, by place. */
-  readonly #loaded = new Map<string, readonly Local[]>();
+  #loaded = new Map<string, readonly Local[]>();
   /** Locals that have a value in this turn. */
   readonly #set = new Set<number>();
 
@@ -303,6 +303,7 @@ class LaneEmitter {
           this.#part(step, mask);
           return;
         }
+        this.#loaded.clear();
         f[step.op]((label) => {
           this.#labels.push({ label, region: null });
           if (step.op === "loop") this.#s.ask(step);
@@ -329,7 +330,10 @@ class LaneEmitter {
   /** A block, or a loop with the block around it, that lanes leave one by one. */
   #part(step: Step & { op: "block" | "loop" }, mask: Mask | null): void {
     const f = this.#f;
-    const around = mask === null ? null : this.#asWide(mask, false);
+    // What was loaded before a loop may be stored to in one of its turns.
+    this.#loaded.clear();
+    const sound = this.#sound(mask);
+    const around = sound === null ? null : this.#asWide(sound, false);
     const live = Array.from({ length: this.#unroll }, (_, r) => {
       const local = f.local("v128");
       if (around === null) f.v128(i32x4(-1, -1, -1, -1));
@@ -451,11 +455,41 @@ class LaneEmitter {
       f.brIf(this.#label(a.depth));
     else if (mask === null && yes.length === 0 && no.length === 1 && b.op === "break") {
       f.op("i32.eqz").brIf(this.#label(b.depth));
-    } else
-      f.if(
-        () => this.#steps(yes, mask),
-        () => this.#steps(no, mask),
-      );
+    } else {
+      // What one side has loaded, the other has not.
+      const loaded = this.#loaded;
+      const ends = [yes, no].map((side) => () => {
+        this.#loaded = new Map(loaded);
+        this.#steps(side, mask);
+        for (const place of [...loaded.keys()]) if (!this.#loaded.has(place)) gone.add(place);
+      });
+      const gone = new Set<string>();
+      f.if(ends[0], ends[1]);
+      this.#loaded = new Map([...loaded].filter(([place]) => !gone.has(place)));
+    }
+  }
+
+  /**
+   * The lanes of the mask that have come here. One whose index was outside is done, and what it holds is nobody's: it must not
+   * turn in a loop, nor be loaded from where it is. null: all lanes.
+   */
+  #sound(mask: Mask | null): Mask | null {
+    const f = this.#f;
+    const outside = this.#outside;
+    if (outside === null || this.#labels.length === 0) return mask;
+    if (mask !== null && mask.regs === this.#labels.at(-1)?.region?.live) return mask;
+    const around = mask === null ? null : this.#asWide(mask, false);
+    const regs = Array.from({ length: this.#unroll }, (_, r) => {
+      const local = f.local("v128");
+      if (around === null) f.get(outside).op("v128.not");
+      else
+        f.get(around[r % around.length])
+          .get(outside)
+          .op("v128.andnot");
+      f.set(local);
+      return local;
+    });
+    return { regs, wide: false };
   }
 
   #choose({ test, yes, no }: Step & { op: "if" }, around: Mask | null): void {
@@ -604,18 +638,19 @@ class LaneEmitter {
     const { dtype } = this.#code.arrays[step.array];
     const to = this.#code.locals[step.local].dtype;
     const kind = this.#kindOf(step);
+    // Who is to be looked at; null: all of it is inside.
+    const only = this.#step.unsure.has(step) ? this.#sound(mask) : null;
     if (kind === "same") {
-      this.#s.step(step);
+      if (only === null) this.#s.step(step);
+      else {
+        this.#pushInside(step);
+        this.#f.if(() => this.#s.step(step));
+      }
       if (this.#step.varying.has(step.local)) this.#assign(step.local, this.#splat(step.local), mask);
       return;
     }
-    const raw =
-      kind === "unit"
-        ? this.#loadUnit(step, dtype)
-        : kind === "strided"
-          ? this.#loadStrided(step, dtype)
-          : this.#gather(step, dtype, mask);
-    if (kind === "unit" && this.#labels.length === 0) this.#loaded.set(placeOf(step), raw);
+    const raw = kind === "gather" ? this.#gather(step, dtype, mask) : this.#loadEven(step, dtype, only);
+    if (kind === "unit" && only === null && this.#labels.length === 0) this.#loaded.set(placeOf(step), raw);
     this.#assign(step.local, this.#converted(raw, dtype, to), mask);
   }
 
@@ -629,42 +664,95 @@ class LaneEmitter {
     return [local];
   }
 
-  #loadUnit(step: Access, dtype: DType): Local[] {
+  /** Leaves on the stack whether all lanes are inside, those included that do not come here. */
+  #pushInside(step: Access): void {
+    const f = this.#f;
+    const slopes = this.#step.slopes.get(step)!;
+    const unsure = this.#step.unsure.get(step)!;
+    const at = f.temp("i32");
+    f.i32(1);
+    step.index.forEach((e, axis) => {
+      if (!unsure[axis]) return;
+      this.#s.push(e);
+      f.set(at);
+      const ends = slopes[axis] === 0 ? [0] : [0, slopes[axis] * (this.#step.width - 1)];
+      for (const end of ends) {
+        f.get(at);
+        if (end !== 0) f.i32(end).op("i32.add");
+        this.#s.size(step.array, axis);
+        f.op("i32.lt_u").op("i32.and");
+      }
+    });
+    f.release(at);
+  }
+
+  /** Lanes that are evenly apart. `only`: some may be outside, and of those that are these alone are wanted. */
+  #loadEven(step: Access, dtype: DType, only: Mask | null): readonly Local[] {
+    const f = this.#f;
+    const regs = Array.from({ length: registersOf(dtype, this.#unroll) }, () => f.local("v128"));
+    const all = () => {
+      if (this.#kindOf(step) === "unit") this.#loadUnit(step, dtype, regs);
+      else this.#loadStrided(step, dtype, regs);
+    };
+    if (only === null) all();
+    else {
+      this.#pushInside(step);
+      f.if(all, () => this.#loadSome(step, dtype, regs, this.#asWide(only, is64(dtype))));
+    }
+    return regs;
+  }
+
+  #loadUnit(step: Access, dtype: DType, regs: readonly Local[]): void {
     const f = this.#f;
     const address = f.temp("i32");
     const offset = this.#s.address(step);
     f.set(address);
     const bytes = laneCount(dtype) * dtypes[dtype].bytes;
-    const regs = Array.from({ length: registersOf(dtype, this.#unroll) }, (_, r) => {
-      const local = f.local("v128");
+    regs.forEach((reg, r) => {
       loadLanes(f.get(address), dtype, offset + r * bytes);
       boolMask(f, dtype);
-      f.set(local);
-      return local;
+      f.set(reg);
     });
     f.release(address);
-    return regs;
   }
 
-  #loadStrided(step: Access, dtype: DType): Local[] {
+  #loadStrided(step: Access, dtype: DType, regs: readonly Local[]): void {
     const f = this.#f;
     const address = f.temp("i32");
     const by = this.#byteSteps.get(step)!;
     const offset = this.#s.address(step);
     f.set(address);
-    const regs = this.#loadEach(dtype, offset, (lane) => {
+    this.#loadEach(dtype, offset, regs, null, (lane) => {
       f.get(address);
       if (lane > 0) f.get(by).op("i32.add").tee(address);
     });
     f.release(address);
-    return regs;
+  }
+
+  /** The lanes of the mask, one by one. */
+  #loadSome(step: Access, dtype: DType, regs: readonly Local[], only: readonly Local[]): void {
+    const f = this.#f;
+    const address = f.temp("i32");
+    const by = this.#byteSteps.get(step);
+    const offset = this.#s.address(step);
+    f.set(address);
+    this.#loadEach(dtype, offset, regs, only, (lane) => {
+      f.get(address);
+      if (by === undefined) f.i32(lane * dtypes[dtype].bytes);
+      else f.get(by).i32(lane).op("i32.mul");
+      f.op("i32.add");
+    });
+    f.release(address);
   }
 
   /** Each lane from a place of its own; those that the mask leaves out, from the first. */
-  #gather({ array, index, proved }: Access, dtype: DType, mask: Mask | null): Local[] {
+  #gather(step: Access, dtype: DType, mask: Mask | null): readonly Local[] {
     const f = this.#f;
+    const { array, index, proved } = step;
     const { varying } = this.#step;
     const { unit: isUnit, rank } = this.#code.arrays[array];
+    const sound = this.#sound(mask);
+    const unsure = sound === null ? undefined : this.#step.unsure.get(step);
     const base = f.temp("i32");
     const offset = this.#s.base(array);
     const moving: number[] = [];
@@ -672,12 +760,18 @@ class LaneEmitter {
       if (e.locals.some((l) => varying.has(l))) moving.push(axis);
       else {
         this.#s.push(e);
+        if (unsure?.[axis]) {
+          const at = f.temp("i32");
+          f.tee(at).i32(0).get(at);
+          this.#s.size(array, axis);
+          f.op("i32.lt_u").select().release(at);
+        }
         this.#s.stride(array, axis);
         f.op("i32.mul").op("i32.add");
       }
     });
     f.set(base);
-    const only = mask === null ? null : this.#asWide(mask, false);
+    const only = sound === null ? null : this.#asWide(sound, false);
     let bytes: readonly Local[] | null = null;
     for (const axis of moving) {
       const value = this.#value(index[axis]);
@@ -701,7 +795,8 @@ class LaneEmitter {
       });
     }
     const from = bytes ?? unreachable("njit: lanes that are nowhere apart");
-    const regs = this.#loadEach(dtype, offset, (lane) => {
+    const regs = Array.from({ length: registersOf(dtype, this.#unroll) }, () => f.local("v128"));
+    this.#loadEach(dtype, offset, regs, null, (lane) => {
       f.get(from[Math.floor(lane / 4)])
         .lane("i32x4.extract_lane", lane % 4)
         .get(base)
@@ -736,40 +831,51 @@ class LaneEmitter {
     this.#f.get(this.#outside).op("v128.any_true").brIf(this.#bail!);
   }
 
-  /** Lane by lane; `address` leaves it on the stack. */
-  #loadEach(dtype: DType, offset: number, address: (lane: number) => void): Local[] {
+  /** Lane by lane, where the mask is; `address` leaves it on the stack. */
+  #loadEach(
+    dtype: DType,
+    offset: number,
+    regs: readonly Local[],
+    mask: readonly Local[] | null,
+    address: (lane: number) => void,
+  ): void {
     const f = this.#f;
     const { bytes } = dtypes[dtype];
     const lanes = laneCount(dtype);
-    return Array.from({ length: registersOf(dtype, this.#unroll) }, (_, r) => {
-      const local = f.local("v128");
+    regs.forEach((reg, r) => {
       for (let l = 0; l < lanes; l++) {
-        const lane = r * lanes + l;
-        if (bytes >= 4) {
-          address(lane);
-          if (l === 0) f.load(bytes === 8 ? "v128.load64_splat" : "v128.load32_splat", offset, 1);
-          else f.get(local).loadLane(bytes === 8 ? "v128.load64_lane" : "v128.load32_lane", l, offset, 1);
-        } else {
-          if (l > 0) f.get(local);
-          address(lane);
-          f.i32(offset).op("i32.add");
-          loadNarrow(f, dtype);
-          if (l === 0) f.op("i32x4.splat");
-          else f.lane("i32x4.replace_lane", l);
-        }
-        f.set(local);
+        const isFirst = l === 0 && mask === null;
+        const load = () => {
+          if (bytes >= 4) {
+            address(r * lanes + l);
+            if (isFirst) f.load(bytes === 8 ? "v128.load64_splat" : "v128.load32_splat", offset, 1);
+            else f.get(reg).loadLane(bytes === 8 ? "v128.load64_lane" : "v128.load32_lane", l, offset, 1);
+          } else {
+            if (!isFirst) f.get(reg);
+            address(r * lanes + l);
+            f.i32(offset).op("i32.add");
+            loadNarrow(f, dtype);
+            if (isFirst) f.op("i32x4.splat");
+            else f.lane("i32x4.replace_lane", l);
+          }
+          f.set(reg);
+        };
+        if (mask === null) load();
+        else
+          f.get(mask[r % mask.length])
+            .lane("i32x4.extract_lane", bytes === 8 ? 2 * l : l)
+            .if(load);
       }
       if (dtype === "bool") {
-        f.get(local);
+        f.get(reg);
         boolMask(f, dtype);
-        f.set(local);
+        f.set(reg);
       }
-      return local;
     });
   }
 
   /** Elements as a local holds them. */
-  #converted(raw: Local[], from: DType, to: DType): readonly Local[] {
+  #converted(raw: readonly Local[], from: DType, to: DType): readonly Local[] {
     const isAlike = dtypes[from].lane === dtypes[to].lane && (from === "bool") === (to === "bool");
     if (isAlike) return raw;
     const b = new Builder();
@@ -779,7 +885,7 @@ class LaneEmitter {
     const context = { f, program, fma: false, slow: this.#s.slow };
     const code = new VectorCode(context, lifetimesOf(program));
     program.nodes.forEach((node, id) => {
-      if (node.op === "input") code.define(id, raw);
+      if (node.op === "input") code.define(id, [...raw]);
       else code.emit(id);
     });
     return to === "bool" ? code.mask(program.result, false) : code.regs(program.result);
@@ -801,22 +907,28 @@ class LaneEmitter {
       this.#storeEach(step, dtype, regs, m, address, offset);
     } else {
       const bytes = laneCount(dtype) * dtypes[dtype].bytes;
-      regs.forEach((reg, r) => {
-        let value = reg;
-        if (m !== null) {
-          value = f.local("v128");
-          f.get(reg);
-          if (before === undefined) {
-            loadLanes(f.get(address), dtype, offset + r * bytes);
-            boolMask(f, dtype);
-          } else f.get(before[r]);
-          f.get(m[r % m.length])
-            .op("v128.bitselect")
-            .set(value);
-        }
-        const ready = packed(f, dtype, value);
-        storeLanes(f.get(address).get(ready), dtype, offset + r * bytes);
-      });
+      const all = () =>
+        regs.forEach((reg, r) => {
+          let value = reg;
+          if (m !== null) {
+            value = f.local("v128");
+            f.get(reg);
+            if (before === undefined) {
+              loadLanes(f.get(address), dtype, offset + r * bytes);
+              boolMask(f, dtype);
+            } else f.get(before[r]);
+            f.get(m[r % m.length])
+              .op("v128.bitselect")
+              .set(value);
+          }
+          const ready = packed(f, dtype, value);
+          storeLanes(f.get(address).get(ready), dtype, offset + r * bytes);
+        });
+      if (m === null || !this.#step.unsure.has(step)) all();
+      else {
+        this.#pushInside(step);
+        f.if(all, () => this.#storeEach(step, dtype, regs, m, address, offset));
+      }
     }
     f.release(address);
   }

@@ -37,6 +37,11 @@ export interface Facts {
   readonly hasThreads: boolean;
   word(array: number, word: "address" | number): number;
   apart(a: number, b: number): number;
+  size(array: number, axis: number): number;
+  /** Does the local hold the size of the axis all along? */
+  isSize(local: number, array: number, axis: number): boolean;
+  /** Has a test shown that the index is inside in every turn, whether it comes to it or not? */
+  isShown(step: Step, axis: number): boolean;
 }
 
 type Access = Step & { readonly op: "load" | "store" };
@@ -115,6 +120,8 @@ interface Move {
   readonly slopes: readonly number[] | null;
   /** In a loop inside. */
   readonly isInner: boolean;
+  /** A lane may pass it by. */
+  readonly isMasked: boolean;
   /** In a loop inside, with an index that changes there. */
   readonly sweeps: boolean;
 }
@@ -137,6 +144,8 @@ class Lanes {
   /** By local that grows evenly: by how much from lane to lane. */
   readonly #slopes = new Map<number, number>();
   readonly #moves: Move[] = [];
+  /** By access: axes that are inside where a lane comes to it alone. */
+  readonly #unsure = new Map<Step, readonly boolean[]>();
   /** A store was come by. */
   #hasStored = false;
 
@@ -165,7 +174,7 @@ class Lanes {
     if (outside.some((l) => !assigned.has(l))) return null;
     this.#varying.add(counter);
     this.#spread(body);
-    if (!this.#fits(body) || !this.#look(body, null) || !this.#pays(body, after)) return null;
+    if (!this.#fits(body) || !this.#look(body, null, false) || !this.#pays(body, after)) return null;
     const test = this.#memory();
     if (test === "never") return null;
     const width = this.#width(body);
@@ -185,6 +194,7 @@ class Lanes {
           slopes === null ? [] : [[step, slopes]],
         ),
       ),
+      unsure: this.#unsure,
       blends: !this.#facts.hasThreads,
     };
     return { step, test };
@@ -384,7 +394,7 @@ class Lanes {
   /* Memory ----------------------------------------------------------------------------------------------- */
 
   /** Finds how every access moves; false: one of them cannot be made by lanes. `inner`: the loop inside. */
-  #look(steps: readonly Step[], inner: Inner | null): boolean {
+  #look(steps: readonly Step[], inner: Inner | null, isMasked: boolean): boolean {
     return steps.every((step) => {
       if (step.op === "load" || step.op === "store") {
         const slopes = step.index.map((i) => this.#slope(i));
@@ -394,6 +404,7 @@ class Lanes {
           step,
           slopes: isEven ? (slopes as number[]) : null,
           isInner: inner !== null,
+          isMasked,
           sweeps,
         };
         this.#moves.push(move);
@@ -403,7 +414,9 @@ class Lanes {
         return isEven && !sweeps && this.#kindOf(move) !== "same";
       }
       const within = isLoopBlock(step) ? innerOf(step, inner) : inner;
-      return insides(step).every((list) => this.#look(list, within));
+      const parts =
+        step.op === "if" ? this.#differs(step.test) : isBlock(step) && diverges(step, this.#varying);
+      return insides(step).every((list) => this.#look(list, within, isMasked || parts));
     });
   }
 
@@ -434,6 +447,7 @@ class Lanes {
     });
     const tests = new Set<Id>();
     const done = new Set<string>();
+    if (!this.#bounds(corners, tests)) return "never";
     for (const store of this.#moves) {
       if (store.step.op !== "store") continue;
       const own = code.arrays[store.step.array].argument === null;
@@ -454,6 +468,51 @@ class Lanes {
       }
     }
     return tests.size === 0 ? null : corners.finish(tests);
+  }
+
+  /**
+   * An index that is inside because of a test that some lanes do not pass, or of a load that was outside in some: where it stays,
+   * or is the counter below the size itself, it is looked at before the loop. The rest is looked at in each group. false: it cannot be.
+   */
+  #bounds(corners: Corners, tests: Set<Id>): boolean {
+    const { b } = corners;
+    const leaves = this.#moves.some((m) => m.isInner && !m.step.proved.every(Boolean));
+    for (const { step, slopes, isInner, isMasked } of this.#moves) {
+      if (!isMasked && !(isInner && leaves)) continue;
+      const unsure = step.index.map((index, axis) => {
+        if (!step.proved[axis] || this.#facts.isShown(step, axis)) return false;
+        const { argument, length } = this.#facts.code.arrays[step.array];
+        if (index.locals.length === 0 && argument === null) return false;
+        const isFixed = !index.locals.some((l) => this.#varying.has(l) || this.#writes.has(l));
+        const isCounter = this.#countsTo(index, step.array, axis);
+        const first = isFixed || isCounter ? corners.first(index) : null;
+        if (first === null) return true;
+        const size =
+          argument === null
+            ? b.constant("u64", BigInt(length))
+            : b.cast("u64", corners.input(this.#facts.size(step.array, axis)));
+        tests.add(
+          isCounter ? b.op("ge", first, b.constant("i64", 0n)) : b.op("lt", b.cast("u64", first), size),
+        );
+        return false;
+      });
+      if (!unsure.some(Boolean)) continue;
+      // The last lane's index is told from the first one's in 32 bits.
+      const isTold = (d: number) =>
+        !unsure[d] || (step.index[d].program.dtype === "i32" && Math.abs(slopes?.[d] ?? 0) < 2 ** 26);
+      if (!unsure.every((_, d) => isTold(d))) return false;
+      this.#unsure.set(step, unsure);
+    }
+    return true;
+  }
+
+  /** Is it the counter, and the loop's bound the size of the axis? */
+  #countsTo({ program, locals }: Expression, array: number, axis: number): boolean {
+    const { counter, bound, inclusive } = this.#counted;
+    const [index, end] = [program.nodes[program.result], bound.program.nodes[bound.id]];
+    if (inclusive || index.op !== "input" || locals[index.index] !== counter || end.op !== "input")
+      return false;
+    return this.#facts.isSize(bound.locals[end.index], array, axis);
   }
 
   /** Does the index mean the same place wherever it stands in a turn? */

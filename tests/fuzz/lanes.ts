@@ -89,6 +89,11 @@ function values(where: Where): { value: fc.Arbitrary<string>; test: fc.Arbitrary
         .map(([a, op, b]) => `(${a} ${op} ${b})`),
       fc.tuple(tie("test"), oneOf("&&", "||"), tie("test")).map(([a, op, b]) => `(${a} ${op} ${b})`),
       tie("test").map((c) => `!${c}`),
+      // The same for all lanes, and what keeps an index inside.
+      oneOf("(x > 0)", "(n > 5)"),
+      fc
+        .tuple(oneOf(...where.counters), oneOf("A.shape[1]", "C.shape[1]", "U.length", "B.shape[0]", "n"))
+        .map(([c, size]) => `(${c} < ${size})`),
     ),
   }));
   return { value, test };

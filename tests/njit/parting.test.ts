@@ -340,3 +340,146 @@ describe("explain", () => {
     });
   });
 });
+
+describe("what only some lanes come to", () => {
+  const numbers = (n: number, f: (i: number) => number) => Float64Array.from({ length: n }, (_, i) => f(i));
+  const heavy = "s = Math.sqrt(s * s + x * y + 1) / (1 + Math.sqrt(s + 2)) + Math.sqrt(y) / (s + 3);";
+
+  const alike = (source: string, make: () => NjitValue[], isByLanes = true) => {
+    const fn = made(source);
+    if (isByLanes) expect(scope(() => countersOf(insideOf(fn).codeFor(make())))).toContain("j");
+    return expectAlike(fn, make);
+  };
+
+  test("what one side of a test has loaded is not known to the other", () => {
+    const source = `(a, b, x) => {
+      for (let j = 0; j < a.length; j++) { let v = 0; if (x > 0) v = a[j]; if (b[j] > 0) a[j] = 1 + v; }
+    }`;
+    for (const x of [1, -1]) alike(source, () => [numbers(40, (i) => i + 100), numbers(40, (i) => i % 3), x]);
+  });
+
+  test("what was loaded before a loop is not known to its turns, if they store there", () => {
+    const source = `(a, b, m) => {
+      for (let j = 0; j < a.length; j++) {
+        let v = a[j];
+        for (let k = 0; k < m; k++) { if (v > k) a[j] = k + 0.5; v = Math.sqrt(v * 0.7 + b[j]) / 1.1; }
+      }
+    }`;
+    alike(source, () => [numbers(40, (i) => (i % 7) - 2), numbers(40, (i) => i % 3), 12]);
+  });
+
+  test("a lane whose index was outside turns in no loop", () => {
+    const source = `(out, b, t, c, m) => {
+      for (let j = 0; j < out.length; j++) {
+        let u = b[j], s = 0; const at = c[j];
+        for (let r = 0; r < m; r++) {
+          const x = t[at + r];
+          while (u > 0) { u -= x; s += Math.sqrt(u * u + 1) / 3 + Math.sqrt(s) / 5; }
+        }
+        out[j] = s;
+      }
+    }`;
+    const index = () => Int16Array.from({ length: 40 }, (_, i) => i * 7);
+    const make = (): NjitValue[] => [
+      numbers(40, () => 0),
+      numbers(40, (i) => i),
+      numbers(20, (i) => i),
+      index(),
+      3,
+    ];
+    expect(scope(() => countersOf(insideOf(made(source)).codeFor(make())))).toContain("j");
+    const fn = made(source).with({ timeLimit: 5000 });
+    expect(() => fn(...make())).toThrow("index 21 is out of range");
+  });
+
+  test("a lane whose index was outside is loaded from nowhere", () => {
+    const source = `(out, t, a, c, d) => {
+      for (let j = 0; j < out.length; j++) {
+        let s = 0; const at = c[j]; const e = d[j];
+        for (let k = at; k < a.length; k++) {
+          let x = 1, y = 2;
+          if (e > 0) { x = t[k]; y = a[k]; }
+          ${heavy}
+          if (s > 1e9) break;
+        }
+        out[j] = s;
+      }
+    }`;
+    for (const far of [3, 1e8, 4e8]) {
+      const index = () => Int32Array.from({ length: 40 }, (_, i) => (i < 20 ? 40 : -far));
+      const five = numbers(45, (i) => i % 5);
+      alike(source, () => [
+        numbers(40, () => 0),
+        numbers(50, (i) => i % 3),
+        five,
+        index(),
+        numbers(40, () => 1),
+      ]);
+    }
+  });
+
+  const kinds = [Float64Array, Float32Array, Int32Array, Uint8Array, Int16Array] as const;
+  test.each(kinds.map((of) => [of.name, of] as const))(
+    "an element of %s that a test lets few lanes come to",
+    (_, of) => {
+      const read = `(out, a) => {
+      for (let j = 0; j < out.length; j++) { let v = 0.5; if (j < a.length) v = a[j] + 1; out[j] = v; }
+    }`;
+      const write = `(out, a) => {
+      for (let j = 0; j < a.length; j++) { if (j < out.length) out[j] = out[j] + a[j] + 1; }
+    }`;
+      const window = `(out, a, c) => {
+      for (let j = 0; j < out.length; j++) { const x = j - 5; let v = 0.5; if (x >= 0 && x < a.length && c[j] > 0) v = a[x]; out[j] = v; }
+    }`;
+      for (const few of [0, 1, 7, 8, 9, 17, 40]) {
+        const [short, c] = [new of(few).map((_: number, i: number) => i + 3), numbers(40, (i) => i % 3)];
+        alike(read, () => [numbers(40, () => 0), short.slice()]);
+        alike(write, () => [short.slice(), numbers(40, (i) => i)]);
+        alike(window, () => [numbers(40, () => 0), short.slice(), c]);
+      }
+    },
+  );
+
+  test("no memory is touched beyond an array whose index a test keeps inside", () => {
+    // So many turns that most would lie beyond all of the memory.
+    const many = () => new Uint8Array(3e7);
+    const ten = () => new Float64Array(10).fill(3);
+    const read = made(`(out, a) => {
+      for (let j = 0; j < out.length; j++) { let v = 0; if (j < a.length) v = a[j]; out[j] = v + 1; }
+    }`);
+    const out = many();
+    read(out, ten());
+    expect([out[9], out[10], out.at(-1)]).toEqual([4, 1, 1]);
+    const write = made(`(out, a) => {
+      for (let j = 0; j < a.length; j++) { if (j < out.length) out[j] = a[j] + 1; }
+    }`);
+    const few = ten();
+    write(few, many());
+    expect([...few]).toEqual(Array(10).fill(1));
+  });
+
+  test("rows and columns that a test keeps inside, in any layout", () => {
+    const source = `(out, a, r) => {
+      const [h, w] = a.shape;
+      for (let i = 0; i < h; i++) {
+        for (let j = 0; j < w; j++) {
+          let s = 0;
+          for (let dy = -r; dy <= r; dy++) for (let dx = -1; dx <= 1; dx++) {
+            const y = i + dy, x = j + dx;
+            if (y >= 0 && y < h && x >= 0 && x < w) s += a.get(y, x) / 3 + Math.sqrt(s + 1);
+          }
+          out.set([i, j], s);
+        }
+      }
+    }`;
+    const a = () => randomTensor([5, 23], "f64", 3, 9);
+    const layouts = [
+      () => a(),
+      () => randomTensor([23, 5], "f64", 3, 9).T,
+      () => a().flip(),
+      () => a().to("u8"),
+      () => a().to("bool"),
+    ];
+    for (const make of layouts) alike(source, () => [zeros([5, 23]), make(), 2], false);
+  });
+});
