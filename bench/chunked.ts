@@ -3,6 +3,8 @@
  * an axis, other chunks, a product. Each side is a process of its own with as many workers; they take turns on the same files,
  * and what they come to is compared.
  *
+ * Where the system's cache of files can be dropped (as root, on Linux), the first is done from the disk, beside what dd reads.
+ *
  *     npm run bench -- chunked
  *     BENCH_GB=12 BENCH_FOLDER=/data npm run bench -- chunked
  */
@@ -177,6 +179,36 @@ function asVersion2({ shape, chunks }: Job, source: string): string {
   return folder;
 }
 
+const uncached = "/proc/sys/vm/drop_caches";
+function dropsCaches(): boolean {
+  try {
+    spawnSync("sync");
+    writeFileSync(uncached, "3");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Bytes a second that our side and dd read from the disk, in turns; null where the cache stays. */
+async function fromDisk(job: Job, source: string, target: string): Promise<[number, number] | null> {
+  const files = readdirSync(join(source, "c"), { recursive: true, withFileTypes: true })
+    .filter((f) => f.isFile())
+    .map((f) => join(f.parentPath, f.name));
+  const bytes = job.shape[0] * job.shape[1] * 4;
+  const rates: [number[], number[]] = [[], []];
+  for (let round = 0; round < rounds; round++) {
+    if (!dropsCaches()) return null;
+    rates[0].push(bytes / (await ours(job, source, target)).milliseconds);
+    dropsCaches();
+    const start = performance.now();
+    const reading = 'for f in "$@"; do dd if="$f" of=/dev/null bs=4M status=none; done';
+    spawnSync("sh", ["-c", reading, "sh", ...files]);
+    rates[1].push(bytes / (performance.now() - start));
+  }
+  return [median(rates[0]) * 1000, median(rates[1]) * 1000];
+}
+
 const same = (a: Outcome, b: Outcome): boolean =>
   a.check.every((x, i) => Math.abs(x - b.check[i]) <= 1e-4 * Math.max(1, Math.abs(b.check[i])));
 const mib = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MiB`;
@@ -215,6 +247,16 @@ export async function benchChunked(): Promise<void> {
           ? ""
           : `${ratio.toFixed(2)}x  ≤ ${job.target} ${ratio <= job.target ? "ok" : "missed"}`,
       ]);
+      if (job.work === "spread") {
+        const rates = await fromDisk(job, source, join(folder, "ours.zarr"));
+        const gb = (rate: number) => `${(rate / 1e9).toFixed(2)} GB/s`;
+        if (rates !== null) {
+          const part = rates[0] / rates[1];
+          console.log(
+            `from the disk: ${gb(rates[0])}, dd ${gb(rates[1])}: ${part.toFixed(2)} of it  ≥ 0.8 ${part >= 0.8 ? "ok" : "missed"}`,
+          );
+        }
+      }
       rmSync(source, { recursive: true });
     }
   } finally {
