@@ -52,7 +52,7 @@ export interface SpecializeOptions {
   /** The result is cast to it at the end. */
   readonly dtype?: DType | undefined;
   /** Named in messages; the template's own name otherwise. */
-  readonly operation?: string;
+  readonly operation?: string | undefined;
 }
 
 export function specialize(

@@ -245,9 +245,9 @@ export class Tape implements Recorder {
   #append(step: Step, rule: Rule, { flows, saves }: Kept): void {
     const { operation, inputs, outs, traced, facts, plan } = step;
     const keeps = rule.keeps?.(step) ?? false;
-    const { left } = facts as { readonly left?: readonly Strided[] };
+    const left = Object.hasOwn(facts, "left") ? (facts as { readonly left: readonly Strided[] }).left : [];
     for (const out of outs) {
-      if (left?.includes(out) !== true) this.#left.delete(out.storage);
+      if (!left.includes(out)) this.#left.delete(out.storage);
       else if (!this.#traced.has(out.storage)) this.#left.add(out.storage);
     }
     const isFirst = new Array<boolean>(outs.length);

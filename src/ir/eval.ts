@@ -60,13 +60,17 @@ interface State {
   most: number;
 }
 
-const stateOf = (params: readonly Value[], around: Surroundings): State => ({
-  params,
-  memory: around.memory ?? null,
-  rounds: around.rounds ?? MOST_ROUNDS,
-  left: 0,
-  most: around.most ?? Number.POSITIVE_INFINITY,
-});
+/** What is there of the surroundings themselves, whatever somebody may have put on Object.prototype. */
+function stateOf(params: readonly Value[], around: Surroundings): State {
+  const { memory, rounds, most } = Object.assign(Object.create(null), around) as Surroundings;
+  return {
+    params,
+    memory: memory ?? null,
+    rounds: rounds ?? MOST_ROUNDS,
+    left: 0,
+    most: most ?? Number.POSITIVE_INFINITY,
+  };
+}
 
 /** Every element may have so many rounds. */
 function begin(state: State): void {
@@ -74,13 +78,10 @@ function begin(state: State): void {
   if (--state.most < 0) throw new Failure({ kind: "long" });
 }
 
-/** Without what somebody may have put on Object.prototype. */
-const nothing: Surroundings = Object.freeze(Object.create(null));
-
 export function evaluator(
   program: Program,
   params: readonly Value[] = [],
-  around: Surroundings = nothing,
+  around: Surroundings = {},
 ): Evaluator {
   const state = stateOf(params, around);
   const steps = stepsOf(program, state);
@@ -156,7 +157,7 @@ function readStep({ args, dtype, name }: ReadNode, { memory }: State): Step {
 export function evaluatorOfAll(
   program: Program,
   params: readonly Value[] = [],
-  around: Surroundings = nothing,
+  around: Surroundings = {},
 ): (inputs: readonly Value[]) => Value[] {
   const last = program.nodes[program.result];
   if (last.op !== "tuple") {

@@ -179,6 +179,7 @@ describe("hostile calls", () => {
     const names = optionNames();
     expect(names).toEqual(expect.arrayContaining(["axis", "dtype", "init", "keepdims", "out"]));
     const findings: (string | null)[] = [];
+    const warned = vi.spyOn(console, "warn");
     let turn = 0;
     for (const target of targets) {
       turn++;
@@ -200,5 +201,9 @@ describe("hostile calls", () => {
       }
     }
     expectNone(findings);
+    // Nor is a function taken for another one because of them.
+    const taken = warned.mock.calls.filter(([text]) => String(text).includes("of its own"));
+    warned.mockRestore();
+    expect(taken).toEqual([]);
   });
 });
