@@ -103,6 +103,7 @@ interface Watch {
 /** Writes to one storage that are compared one by one; more are taken to overlap. */
 const MOST_WRITES = 64;
 
+/** What is noted of the operations of one function, and the way back through them. */
 export class Tape implements Recorder {
   readonly #operation: string;
   readonly #outer: Recorder | null;
@@ -474,6 +475,7 @@ const nothing: Rule = {
   pull: () => {},
 };
 
+/** An operation without a row in the table of rules. */
 export function failRule(operation: string): never {
   return fail(
     "value",

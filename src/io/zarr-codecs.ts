@@ -51,6 +51,7 @@ export function packedSize(packers: readonly Packer[], n: number): { most: numbe
   return { most, exact: packers.every((packer) => packer.exact) };
 }
 
+/** The bytes of a chunk as they are stored: one packer after the other. */
 export async function packAll(packers: readonly Packer[], bytes: Uint8Array): Promise<Uint8Array> {
   let packed = bytes;
   for (const packer of packers) packed = await packer.pack(packed);

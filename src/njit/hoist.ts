@@ -28,6 +28,7 @@ import { verifyCode } from "./verify.ts";
 /** Accesses of one loop that are looked at: more is not worth a second loop. */
 const MOST_CHECKS = 48;
 
+/** The same code with the checks of its loops' indices before the loops, where what they reach is known by then. */
 export function hoistChecks(code: Code): Code {
   const hoisting = new Hoisting(code);
   const { locals, sizes, words } = hoisting;

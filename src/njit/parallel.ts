@@ -53,6 +53,7 @@ export const sharing = { always: false };
 const LEAST_TASK = 0.02;
 const LONG_MS = 2;
 
+/** Runs the parallel loops of one function: cuts them into tasks, and gives those to the pool where that pays. */
 export class ForkRunner {
   readonly #layout: Layout;
   readonly #heap: Heap;

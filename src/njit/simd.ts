@@ -79,6 +79,7 @@ const laneCount = (d: DType): number => (is64(d) ? 2 : 4);
 /** Bytes 0–3 and 8–11 of both operands: masks of 64-bit lanes become masks of 32-bit lanes. */
 const evenWords = [0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27];
 
+/** Writes one loop that runs by lanes, and what it needs before and after, into the function that is being emitted. */
 export function emitLanes(scalar: ScalarSide, code: Code, step: LanesStep): void {
   new LaneEmitter(scalar, code, step).run();
 }

@@ -7,11 +7,13 @@ import { leavesOf } from "./tree.ts";
 
 type Batches<B> = Iterable<B> | AsyncIterable<B>;
 
+/** May it be given to `for await`? */
 export function isWalkable(data: unknown): data is object {
   if (typeof data !== "object" || data === null) return false;
   return Symbol.asyncIterator in data || Symbol.iterator in data;
 }
 
+/** Disposes of the tensors that still live. */
 export function free(leaves: readonly Leaf[]): void {
   for (const { tensor: t } of leaves) if (!t.isDisposed) t.dispose();
 }
