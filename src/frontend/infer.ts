@@ -130,13 +130,21 @@ type Operand = Id | Weak;
 
 const isWeak = (x: Operand): x is Weak => typeof x !== "number";
 
-/** Of bigints too, which are finite, though they may be none of a float. */
-const isBounded = (value: Value): boolean => typeof value === "bigint" || Number.isFinite(value);
-
 function fits(value: number | bigint, dtype: DType): boolean {
-  const { min, max } = dtypes[dtype];
-  if (isFloat(dtype)) return !isBounded(value) || isBounded(literalAs(value, dtype));
-  return (typeof value === "bigint" || Number.isInteger(value)) && value >= min && value <= max;
+  if (isFloat(dtype)) return value === Infinity || value === -Infinity || !isOutside(value, dtype);
+  return (typeof value === "bigint" || Number.isInteger(value)) && !isOutside(value, dtype);
+}
+
+const isOutside = (value: Value, dtype: DType): boolean =>
+  value < dtypes[dtype].min || value > dtypes[dtype].max;
+
+/** A literal outside of 64-bit integers that it is compared with is an infinity: in f64 they might round to it. */
+function besides(x: Operand, dtype: DType): Operand {
+  if (!isWeak(x) || !dtypes[dtype].big) return x;
+  if (x.form === "choice" && x.leaves <= maxLeaves)
+    return { ...x, a: besides(x.a, dtype) as Weak, b: besides(x.b, dtype) as Weak };
+  if (x.form !== "literal" || !isOutside(x.value, dtype)) return x;
+  return { ...x, weak: "float", value: x.value < 0 ? -Infinity : Infinity };
 }
 
 /** A literal in a dtype: floats round, integers that do not fit saturate as casts do. */
@@ -543,7 +551,10 @@ class Inference {
         const signs = this.#compareSigns(op, args, span);
         if (signs !== null) return signs;
         const d = this.#common(args, "widen", span);
-        return all(args.some((a) => isWeak(a) && misfit(a, d) !== null) ? "f64" : d);
+        const typed = args.flatMap((a) => (isWeak(a) ? [] : [b.dtypeOf(a)]));
+        const outside = args.some((a) => isWeak(a) && misfit(a, d) !== null);
+        const sides = args.map((a) => this.#as(typed.reduce(besides, a), outside ? "f64" : d));
+        return b.opAt(span, op, sides);
       }
       case "logic":
         return all("bool");

@@ -194,3 +194,45 @@ describe("literals beyond the floats of a dtype", () => {
     }
   });
 });
+
+describe("literals at the end of a dtype", () => {
+  /** Elements of which some are the largest or the smallest, and functions of them. */
+  const cases: readonly (readonly [DType, readonly (number | bigint)[], readonly Fn[]])[] = [
+    [
+      "u64",
+      [0n, 2n ** 64n - 1n],
+      [
+        (x: Fn) => x < 2 ** 64,
+        (x: Fn) => x >= 18446744073709551616n,
+        (x: Fn) => 2 ** 64 <= x,
+        (x: Fn) => x < (x > 0 ? 2 ** 64 : 1),
+      ],
+    ],
+    [
+      "i64",
+      [-(2n ** 63n), 2n ** 63n - 1n],
+      [
+        (x: Fn) => x < 2 ** 63,
+        (x: Fn) => x > -9223372036854775809n,
+        (x: Fn) => x <= -9223372036854775809n,
+        (x: Fn) => 9223372036854775808n > x,
+      ],
+    ],
+    ["f16", [65504, Infinity, -65504], [(x: Fn) => x < 65519, (x: Fn) => x >= 65519, (x: Fn) => -65519 < x]],
+    [
+      "f32",
+      [3.4028234663852886e38, Infinity],
+      [(x: Fn) => x < 3.402823567e38, (x: Fn) => x >= 3.402823567e38],
+    ],
+  ];
+
+  it.each(["compiled", "interpreter"] as const)("are compared as they are: %s", (executor) => {
+    engine().executor = engine()[executor];
+    for (const [dtype, values, functions] of cases) {
+      const x = tensor(values as number[], { dtype });
+      for (const fn of functions) {
+        expect([String(fn), ...(x.map(fn).toArray() as boolean[])]).toEqual([String(fn), ...values.map(fn)]);
+      }
+    }
+  });
+});
