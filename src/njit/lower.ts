@@ -4,6 +4,7 @@
  */
 import { convert, type DType, dtypes, isFloat, isInteger } from "../dtype.ts";
 import { unreachable } from "../errors.ts";
+import { fold } from "../frontend/template.ts";
 import { Builder } from "../ir/build.ts";
 import type { Id, Program } from "../ir/node.ts";
 import { type OpName, ops } from "../ir/ops.ts";
@@ -39,6 +40,7 @@ import {
   elementType,
   inFloat32,
   isBig,
+  isInFloat32,
   operationType,
   type Type,
 } from "./types.ts";
@@ -567,6 +569,8 @@ class ProgramBuilder {
         const args = expr.args.map((a) => this.value(a));
         const types = args.map((a) => a.type);
         const plain = operationType(expr.op, types, expr.place);
+        const outside = this.#outside(expr.op, expr.args, types);
+        if (outside !== null) return { id: b.constant("bool", outside), type: plain };
         // What a place in an array can be, nobody but the types knows.
         const isFlat = plain.kind === "number" && flatOps.has(expr.op) && !isInt(plain.range);
         const known = isFlat ? typed.typeOf(expr, this.#env) : plain;
@@ -574,6 +578,20 @@ class ProgramBuilder {
         return { id: this.#operation(expr.op, args, type, expr.place), type };
       }
     }
+  }
+
+  /** What comes of comparing bigints with a literal that they cannot be; null: it is no such thing. Nothing is divided by one. */
+  #outside(op: OpName, args: readonly Expr[], types: readonly Type[]): number | null {
+    const isCompare = ops[op].rule === "compare";
+    const at = args.findIndex((a) => a.op === "literal" && typeof a.value === "bigint");
+    const kind = types[1 - at]?.kind;
+    if ((!isCompare && op !== "div" && op !== "rem") || (kind !== "i64" && kind !== "u64")) return null;
+    const { value, place } = args[at] as { value: bigint; place: Place };
+    const { min, max } = dtypes[kind];
+    if (value >= min && value <= max) return null;
+    const sides = at === 0 ? [value, 0n] : [0n, value];
+    if (isCompare) return Number(fold(op, sides));
+    return refuse(place, `${value}n does not fit ${kind}.`, `${kind} holds ${min}n to ${max}n.`, "dtype");
   }
 
   #size(expr: Expr & { op: "size" }): Value {
@@ -728,7 +746,7 @@ class ProgramBuilder {
     switch (rule) {
       case "compare":
         if (args.every((a) => a.type.kind === "bool")) return all("bool");
-        if (inFloat32(types)) return all("f32");
+        if (inFloat32(types) && types.every(isInFloat32)) return all("f32");
         return all(this.#common(args, { ...type, kind: "number" }));
       case "classify":
         return b.op(op, this.as(args[0], args[0].type.kind === "bool" ? "i32" : b.dtypeOf(args[0].id)));

@@ -6,7 +6,7 @@
  * number. Elements of 16-bit floats are f32. Elements of i64 and u64 are bigints, wrapping at 64 bits. Bigints and numbers
  * do not mix, nor do booleans and numbers in one variable.
  */
-import type { DType } from "../dtype.ts";
+import { type DType, dtypes } from "../dtype.ts";
 import type { Literal } from "../frontend/template.ts";
 import { type OpName, ops } from "../ir/ops.ts";
 import {
@@ -151,6 +151,10 @@ export function operationType(op: OpName, args: readonly Type[], place: Place): 
 export const inFloat32 = (args: readonly Type[]): boolean =>
   args.some((a) => a.kind === "f32") &&
   args.every((a) => a.kind === "f32" || (a.kind === "number" && a.weak));
+
+/** Is it within f32, or infinite? What lies beyond is compared in f64. */
+export const isInFloat32 = ({ kind, range: { lo, hi } }: Type): boolean =>
+  kind === "f32" || [lo, hi].every((x) => !Number.isFinite(x) || Math.abs(x) <= dtypes.f32.max);
 
 function bigType(op: OpName, args: readonly Type[], place: Place): Type {
   if (!args.every(isBig)) {

@@ -340,6 +340,39 @@ describe("arrays", () => {
     expect(() => made("x => BigInt(x)")(2 ** 63)).toThrow(/no whole number of 64 bits/);
   });
 
+  test("bigints are compared with literals that they cannot be", () => {
+    const list = (source: string) => made(`(a) => [${source}]`);
+    const u64 = () => [tensor([2n ** 64n - 1n], { dtype: "u64" })];
+    const i64 = () => [tensor([-(2n ** 63n)], { dtype: "i64" })];
+    expectRun(
+      list("a.get(0) < 18446744073709551616n, a.get(0) > -1n, -1n === a.get(0), 1n << 64n > a.get(0)"),
+      u64,
+      [true, true, false, true],
+    );
+    expectRun(
+      list(
+        "a.get(0) > -9223372036854775809n, a.get(0) !== 9223372036854775808n, a.get(0) < 0xffffffffffffffffn",
+      ),
+      i64,
+      [true, true, true],
+    );
+    for (const by of ["18446744073709551616n", "-1n"])
+      expect(() => made(`(a) => a.get(0) / ${by}`)(...u64())).toThrow(/^njit: -?\d+n does not fit u64\./);
+  });
+
+  test("f32 is compared with literals beyond it as they are", () => {
+    const f32 = () => [tensor([Infinity, -Infinity, 3.4028234663852886e38])];
+    expectRun(
+      made("(a) => [a.get(0) > 1e39, a.get(0) === 1e39, a.get(1) < -1e39, a.get(2) < 3.402823567e38]"),
+      f32,
+      [true, false, true, true],
+    );
+    const counted = made(
+      "(a) => { let n = 0; for (let i = 0; i < a.size; i++) if (a.get(i) < -1e39) n++; return n; }",
+    );
+    expectRun(counted, f32, 1);
+  });
+
   test("BigInt.asIntN and asUintN say that bigints wrap, uncompiled too", () => {
     const a = () => tensor([2n ** 40n, 2n ** 63n - 1n], { dtype: "i64" });
     const square = made("(a) => [BigInt.asIntN(64, a.get(0) * a.get(0)), BigInt.asIntN(64, a.get(1) + 1n)]");
