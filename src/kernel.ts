@@ -205,13 +205,21 @@ export function makeKernel(callable: Callable, dtype: DType | undefined): Kernel
       };
     },
     as: (to: DType) => makeKernel(checkSingle("as", callable), checkDType("kernel", to)),
-    template: seen.template!,
+    template: frozen(seen.template!),
     captures: capturesOf(callable),
     toString: () => `kernel ${printTemplate(seen.template!)}`,
     [Symbol.for("nodejs.util.inspect.custom")]: () => `kernel ${printTemplate(seen.template!)}`,
   }) as unknown as Kernel;
   registerCallable(result, seen);
   return result;
+}
+
+/** What everybody may look at and nobody may change: other kernels of the same text share it. */
+function frozen<T extends object>(shared: T): T {
+  if (Object.isFrozen(shared)) return shared;
+  for (const part of Object.values(Object.freeze(shared)))
+    if (typeof part === "object" && part !== null) frozen(part);
+  return shared;
 }
 
 /** As they were given: a table is the tensor it was made of. */

@@ -158,6 +158,30 @@ describe("tensors cannot be forged", () => {
   });
 });
 
+describe("what a kernel shows of itself", () => {
+  const make = () => strided.kernel((x: number) => (x > 40 ? x * 5 : x));
+  /** Everything that can be reached from it. */
+  const parts = (x: unknown): object[] =>
+    typeof x === "object" && x !== null ? [x, ...Object.values(x).flatMap(parts)] : [];
+
+  it("cannot be changed: kernels of the same text share it", () => {
+    const looped = strided.kernel((x: number) => {
+      let n = 0;
+      while (x > 1) {
+        x = x / 2;
+        n++;
+      }
+      return n;
+    });
+    const several = strided.kernel((x: number, { k }: { k: number }) => [x + k, x - k] as const, { k: 2 });
+    for (const { template, captures } of [make(), make().as("f64"), looped, several])
+      for (const part of parts([template, captures]).slice(1)) expect(part).toSatisfy(Object.isFrozen);
+    const [literal] = make().template.nodes.filter((node) => "value" in node && node.value === 5);
+    expect(() => Object.assign(literal, { value: 7 })).toThrow(TypeError);
+    expect(make()(strided.tensor([41])).toArray()).toEqual([205]);
+  });
+});
+
 describe("a build tool changes no value", () => {
   /** The function that a program keeps, as the tool prints it. */
   function built(source: string, tool: "plain" | "esbuild" | "terser"): (s: typeof strided) => Tensor {
