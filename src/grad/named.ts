@@ -30,7 +30,7 @@ import type { Strided } from "../run/call.ts";
 import { stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { normalizeAxes, sizeOf } from "../view/layout.ts";
 import type { View } from "../view/view.ts";
-import { largestRule, multiplied } from "./rules.ts";
+import { countsIn, dividedBy, largestRule, multiplied } from "./rules.ts";
 import { type Back, failRule, type Rule, type Step } from "./tape.ts";
 
 /** All traced inputs have a gradient, which looks at these. */
@@ -132,7 +132,7 @@ const crossEntropy: Rule = {
     const { reduction } = back.facts as { readonly reduction: string };
     const [g, gl] = back.g;
     if (g !== null) {
-      const each = reduction === "none" ? g.expandDims(-1) : g;
+      const each = (reduction === "none" ? g.expandDims(-1) : g).to(countsIn(g));
       const n = reduction === "mean" ? logs.size / logs.shape[logs.rank - 1] : 1;
       const made = zip([logs, back.value(classes), places, each], ofCrossEntropy, { with: { n } });
       back.grads.give(logits, made, true);
@@ -197,7 +197,7 @@ const variance: Rule = {
   pull(back) {
     const x = back.value(back.inputs[0]);
     const { axes, as1 } = folded(back, x);
-    const g = as1(back.g[0]!).div(spreadOf(back, x, axes));
+    const g = dividedBy(as1(back.g[0]!), spreadOf(back, x, axes));
     const mean = x.mean({ axis: axes, keepdims: true, dtype: g.dtype as "f64" });
     back.grads.give(back.inputs[0], zip([x, mean, g], ofVariance), true);
   },
@@ -208,7 +208,7 @@ const std: Rule = {
   pull(back) {
     const x = back.value(back.inputs[0]);
     const { axes, as1 } = folded(back, x);
-    const g = as1(back.g[0]!).div(spreadOf(back, x, axes));
+    const g = dividedBy(as1(back.g[0]!), spreadOf(back, x, axes));
     const mean = x.mean({ axis: axes, keepdims: true, dtype: g.dtype as "f64" });
     back.grads.give(back.inputs[0], zip([x, mean, as1(back.value(back.outs[0])), g], ofStd), true);
   },
@@ -225,7 +225,7 @@ const norm: Rule = {
     if (ord === 1) give(zip([x, g], bySign));
     else if (ord === 2) give(zip([x, y, g], byLength));
     else {
-      const count = zip([x, y], isLongest).sum({ axis: axes, keepdims: true, dtype: g.dtype as "f64" });
+      const count = zip([x, y], isLongest).sum({ axis: axes, keepdims: true, dtype: countsIn(g) });
       give(zip([x, y, g, count], ofLongest));
     }
   },

@@ -4,7 +4,7 @@
  */
 
 import { full, zeros, zip } from "../api.ts";
-import { isFloat } from "../dtype.ts";
+import { isFloat, isHalf } from "../dtype.ts";
 import { engine } from "../engine.ts";
 import { TemplateBuilder } from "../frontend/template.ts";
 import type { Id, Template } from "../ir/node.ts";
@@ -27,6 +27,12 @@ import { type Back, failRule, type Rule, type Step } from "./tape.ts";
 
 /** Operands that a gradient does not depend on are left out. */
 type Operands = readonly (Strided | null)[];
+
+/** Where numbers of elements are counted, or divided by: f16 has none above 65,504, bf16 few above 256. */
+export const countsIn = (g: Tensor): "f64" => (isHalf(g.dtype) ? "f32" : g.dtype) as "f64";
+
+/** A gradient over a number of elements; in f32 where it is narrower. */
+export const dividedBy = (g: Tensor, n: number): Tensor => g.to(countsIn(g)).div(n);
 
 /** Another view of a tensor's memory, as a tensor of this scope. */
 const seenAs = (t: Strided, frame: View): Tensor => wrap(share(t, frame));
@@ -249,7 +255,7 @@ export const reduceRule: Rule = {
         ? shape.map((_, d) => d)
         : normalizeAxes(back.operation, options.axis, shape.length);
     const kept = shape.map((n, d) => (axes.includes(d) ? 1 : n));
-    const scaled = extras.ending === undefined ? g : g.div(extras.ending.params[0]);
+    const scaled = extras.ending === undefined ? g : dividedBy(g, extras.ending.params[0]);
     const once = scaled.reshape(kept);
     const kind = foldKind(facts);
     if (kind === "add") pullSum(back, facts, once.broadcastTo(shape));
@@ -300,7 +306,7 @@ function pullExtreme(
     pullWindows(back, axes, x, y, g);
     return;
   }
-  const count = zip([x, y], isChosen).sum({ axis: axes, keepdims: true, dtype: g.dtype as "f64" });
+  const count = zip([x, y], isChosen).sum({ axis: axes, keepdims: true, dtype: countsIn(g) });
   back.grads.give(input, zip([x, y, g, count], shareOf), true);
 }
 
