@@ -13,7 +13,7 @@ import { elementwise } from "../ops/elementwise.ts";
 import { Callable, Definition } from "../ops/function.ts";
 import { mapReduce } from "../ops/map-reduce.ts";
 import { type MatmulPlan, planMatmul } from "../ops/matmul.ts";
-import { type ReduceExtras, type ReduceOptions, type ScanOptions, scan } from "../ops/reduce.ts";
+import { type ReduceExtras, type ReduceOptions, reduce, type ScanOptions, scan } from "../ops/reduce.ts";
 import { elementwiseSeveral } from "../ops/several.ts";
 import { share } from "../ops/strided.ts";
 import type { Call, Captured, Plan, ProductWork, Strided } from "../run/call.ts";
@@ -205,8 +205,11 @@ interface ScanFacts extends Call {
 
 type Kind = "add" | "max" | "min" | "other";
 
-/** What a fold does with its accumulator: adds to it, chooses, or anything else. */
-function kindOf({ nodes, result }: Template): Kind {
+/**
+ * What a fold does with its accumulator: adds to it, chooses, or anything else. Without a start value the first element is not
+ * added as the others are, but stands for itself.
+ */
+function kindOf({ nodes, result }: Template, isStartless: boolean): Kind {
   const node = nodes[result];
   if (node.op !== "add" && node.op !== "max" && node.op !== "min") return "other";
   const isAcc = (id: Id): boolean => {
@@ -215,11 +218,11 @@ function kindOf({ nodes, result }: Template): Kind {
   };
   const other = node.args.find((_, i) => isAcc(node.args[1 - i]));
   if (other === undefined || reaches(nodes, other, 0)) return "other";
-  if (node.op === "add") return "add";
   // Where a function of elements is chosen from, it is anything else.
   const plain =
     nodes[other].op === "cast" ? nodes[(nodes[other] as { args: readonly Id[] }).args[0]] : nodes[other];
-  return plain.op === "input" ? node.op : "other";
+  if (plain.op === "input") return node.op;
+  return node.op === "add" && !isStartless ? "add" : "other";
 }
 
 /** Does a node depend on an operand? */
@@ -243,7 +246,8 @@ export const reduceRule: Rule = {
     if (extras.ending !== undefined && extras.ending.key !== "mean") return failRule(operation);
     const kind = foldKind(facts as ReduceFacts);
     if (kind === "add") return usedBy(definition, stepValues(facts as ReduceFacts), inputs, traced, 1);
-    return { flows: traced, saves: kind === "other" ? inputs : [...inputs, outs[0]] };
+    const isApart = kind === "other" || extras.map !== undefined;
+    return { flows: traced, saves: isApart ? inputs : [...inputs, outs[0]] };
   },
   pull(back) {
     const facts = back.facts as ReduceFacts;
@@ -259,15 +263,38 @@ export const reduceRule: Rule = {
     const once = scaled.reshape(kept);
     const kind = foldKind(facts);
     if (kind === "add") pullSum(back, facts, once.broadcastTo(shape));
+    else if (extras.map !== undefined) pullMapped(back, facts, kind, axes, shape, once);
     else if (kind === "other") pullFold(back, facts, axes, shape, g);
     else pullExtreme(back, axes, kept, shape, once);
   },
 };
 
-/** A function that is fused into the fold makes a maximum of it anything else. */
-function foldKind({ callable, extras }: ReduceFacts): Kind {
-  const kind = kindOf(callable.definition!.template);
-  return extras.map !== undefined && kind !== "add" ? "other" : kind;
+/** What is mapped is mapped first, the first element too: the kind is that of the fold alone. */
+const foldKind = ({ callable, options, extras }: ReduceFacts): Kind =>
+  kindOf((extras.fold ?? callable).definition!.template, options.init === undefined);
+
+/** A fold of mapped elements: they are made again, their gradients are the fold's, and what made them is passed last. */
+function pullMapped(
+  back: Back,
+  { options, extras }: ReduceFacts,
+  kind: Kind,
+  axes: readonly number[],
+  shape: readonly number[],
+  g: Tensor,
+): void {
+  const { operation, inputs, flows } = back;
+  const [map, fold] = [extras.map!, extras.fold!];
+  if (sizeOf(shape) === 0) return;
+  const values = inputs.map((t) => stridedOf(back.value(t)));
+  const x = wrap(elementwise(operation, map, values));
+  const largest = () => wrap(reduce(operation, fold, stridedOf(x), { ...options, keepdims: true }));
+  const [own] =
+    kind === "other"
+      ? foldGradients(operation, fold, options, [x], axes, shape, g)
+      : [sharesAmong(x, largest().to(x.dtype), axes, g)];
+  if (own === null) return;
+  const targets = inputs.map((t, k) => (flows[k] ? t : null));
+  pullElements(back, map.definition!, map.values, inputs, [own], targets);
 }
 
 /** Captured values of the step alone. */
@@ -306,8 +333,13 @@ function pullExtreme(
     pullWindows(back, axes, x, y, g);
     return;
   }
+  back.grads.give(input, sharesAmong(x, y, axes, g), true);
+}
+
+/** The gradient g of the largest, y, of elements: theirs that are it. */
+function sharesAmong(x: Tensor, y: Tensor, axes: readonly number[], g: Tensor): Tensor {
   const count = zip([x, y], isChosen).sum({ axis: axes, keepdims: true, dtype: countsIn(g) });
-  back.grads.give(input, zip([x, y, g, count], shareOf), true);
+  return zip([x, y, g, count], shareOf);
 }
 
 /** So many places of a window at the most, and so many windows at the least, are worth a loop for each place. */
@@ -440,7 +472,7 @@ function partialOf(
  * that of the next one, backwards. `gs` has a gradient for every state, or for the last one alone.
  */
 function pullStates(
-  back: Back,
+  operation: string,
   callable: Callable,
   xs: readonly Tensor[],
   init: Captured | undefined,
@@ -450,7 +482,6 @@ function pullStates(
   gs: Tensor,
   everyState: boolean,
 ): readonly (Tensor | null)[] {
-  const { operation } = back;
   const options = {
     axis: -1,
     ...(init === undefined ? {} : { init }),
@@ -513,25 +544,28 @@ function pullFold(
   shape: readonly number[],
   g: Tensor,
 ): void {
-  const { n, keptShape, lines, unlined } = asLines(shape, axes);
-  if (n === 0 || sizeOf(shape) === 0) return;
-  const xs = back.inputs.map((t) => lines(back.value(t)));
-  const carried = options.dtype ?? undefined;
-  const made = pullStates(
-    back,
-    callable,
-    xs,
-    options.init,
-    carried,
-    n,
-    keptShape,
-    g.reshape(keptShape),
-    false,
-  );
+  if (sizeOf(shape) === 0) return;
+  const xs = back.inputs.map((t) => back.value(t));
+  const made = foldGradients(back.operation, callable, options, xs, axes, shape, g);
   made.forEach((t, k) => {
-    if (t === null || !back.flows[k]) return;
-    giveSpread(back, back.inputs[k], unlined(t), shape);
+    if (t !== null && back.flows[k]) giveSpread(back, back.inputs[k], t, shape);
   });
+}
+
+/** The gradients of what is folded, in its shape. */
+function foldGradients(
+  operation: string,
+  callable: Callable,
+  { init, dtype }: ReduceOptions,
+  elements: readonly Tensor[],
+  axes: readonly number[],
+  shape: readonly number[],
+  g: Tensor,
+): readonly (Tensor | null)[] {
+  const { n, keptShape, lines, unlined } = asLines(shape, axes);
+  const xs = elements.map(lines);
+  const made = pullStates(operation, callable, xs, init, dtype, n, keptShape, g.reshape(keptShape), false);
+  return made.map((t) => (t === null ? null : unlined(t)));
 }
 
 /** A gradient in the shape that an operand was brought to. */
@@ -543,26 +577,29 @@ function giveSpread(back: Back, input: Strided, g: Tensor, shape: readonly numbe
 
 export const scanRule: Rule = {
   keep({ facts, inputs, traced, operation }) {
-    const { callable } = facts as ScanFacts;
+    const { callable, options } = facts as ScanFacts;
     const definition = callable?.definition;
     if (definition === undefined || definition === null) return failRule(operation);
-    if (kindOf(definition.template) !== "add") return { flows: traced, saves: inputs };
+    if (kindOf(definition.template, options.init === undefined) !== "add")
+      return { flows: traced, saves: inputs };
     return usedBy(definition, callable.values, inputs, traced, 1);
   },
   pull(back) {
     const facts = back.facts as ScanFacts;
     const { callable, options } = facts;
+    const { operation } = back;
+    const { init, dtype } = options;
     const g = back.g[0]!;
     const { shape } = g;
     const axis = normalizeAxis(back.operation, options.axis ?? 0, shape.length);
-    if (kindOf(callable.definition!.template) === "add") {
+    if (kindOf(callable.definition!.template, init === undefined) === "add") {
       pullSum(back, facts, g.flip(axis).cumsum({ axis }).flip(axis));
       return;
     }
     const { n, keptShape, lines, unlined } = asLines(shape, [axis]);
     if (n === 0 || sizeOf(shape) === 0) return;
     const xs = back.inputs.map((t) => lines(back.value(t)));
-    const made = pullStates(back, callable, xs, options.init, options.dtype, n, keptShape, lines(g), true);
+    const made = pullStates(operation, callable, xs, init, dtype, n, keptShape, lines(g), true);
     made.forEach((t, k) => {
       if (t !== null && back.flows[k]) giveSpread(back, back.inputs[k], unlined(t), shape);
     });

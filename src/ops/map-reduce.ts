@@ -107,7 +107,7 @@ function fusedFor(
   const element = how instanceof Callable ? null : map.program(types)!.dtype;
   const { fold, full, extras } = folding(how, element!, options);
   const callable = fuse(map, fold);
-  return callable === null ? null : { callable, options: full, extras: { ...extras, map } };
+  return callable === null ? null : { callable, options: full, extras: { ...extras, map, fold } };
 }
 
 /** null: the two cannot be one. */

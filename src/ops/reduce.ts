@@ -98,6 +98,8 @@ export interface ReduceExtras {
   readonly ending?: { readonly key: string; readonly with: Ending; readonly params: readonly number[] };
   /** What makes the values that are folded of several inputs: the function is fused with it. */
   readonly map?: Callable;
+  /** With `map`: the fold alone. */
+  readonly fold?: Callable;
 }
 
 interface ReduceCall extends Call {

@@ -1,7 +1,19 @@
 /** Gradients of folds: where elements are many, where they are mapped first, where the first one stands for itself. */
 import { describe, expect, it } from "vitest";
-import { grad } from "../../src/grad.ts";
-import { arange, norm, ones, type Tensor, zeros } from "../../src/index.ts";
+import { grad, gradcheck } from "../../src/grad.ts";
+import {
+  arange,
+  kernel,
+  linalg,
+  mapReduce,
+  nanmax,
+  nanmin,
+  norm,
+  ones,
+  type Tensor,
+  tensor,
+  zeros,
+} from "../../src/index.ts";
 import { crossEntropy, mse } from "../../src/nn.ts";
 
 describe("gradients of half floats", () => {
@@ -26,5 +38,59 @@ describe("gradients of half floats", () => {
     expect(Math.abs(want)).toBeGreaterThan(0.1);
     for (const dtype of ["f16", "bf16"] as const)
       expect(Math.abs(sum(x.to(dtype)) - want)).toBeLessThan(0.03 * Math.abs(want));
+  });
+});
+
+describe("gradients of folds without a start value", () => {
+  const f64 = (values: readonly number[]) => tensor(values, { dtype: "f64" });
+  const of = (f: (t: Tensor) => Tensor, values: readonly number[]) => grad(f)(f64(values)).toArray();
+  const square = (x: number) => x * x;
+
+  it("take the first element as it is, the others as the function does", () => {
+    expect(of((t) => t.reduce((a, x) => a + x * x), [2, 3])).toEqual([1, 6]);
+    expect(of((t) => t.reduce((a, x) => a + x * x, { init: 1 }), [2, 3])).toEqual([4, 6]);
+    expect(of((t) => t.scan((a, x) => a + 2 * x).sum(), [1, 2, 3])).toEqual([3, 4, 2]);
+    expect(of((t) => t.scan((a, x) => a + 2 * x, { init: 0 }).sum(), [1, 2, 3])).toEqual([6, 4, 2]);
+  });
+
+  it("map the first element too", () => {
+    expect(of((t) => mapReduce([t], square, { reduce: "max" }), [-3, 1, 2])).toEqual([-6, 0, 0]);
+    expect(of((t) => mapReduce([t], square, { reduce: "max" }), [5])).toEqual([10]);
+    expect(of((t) => mapReduce([t], square, { reduce: (a, x) => a * x }), [1, 2, 3])).toEqual([72, 36, 24]);
+    expect(of((t) => mapReduce([t], square, { reduce: (a, x) => a + 2 * x }), [1, 2])).toEqual([2, 8]);
+    expect(of((t) => kernel(square).reduce("min")(t), [1, -0.5])).toEqual([0, -1]);
+    expect(of((t) => linalg.vectorNorm(t, { ord: Number.POSITIVE_INFINITY }), [-3, 1, 2])).toEqual([
+      -1, 0, 0,
+    ]);
+    expect(of((t) => mapReduce([t], square, { reduce: "max", init: 100 }), [-3, 1])).toEqual([-0, 0]);
+  });
+
+  it("share among the largest of what is mapped, and pass by NaN where the function does", () => {
+    expect(of((t) => mapReduce([t], Math.abs, { reduce: "max" }), [1, -1, 0, 1])).toEqual([
+      1 / 3,
+      -1 / 3,
+      0,
+      1 / 3,
+    ]);
+    expect(of((t) => nanmax(t), [Number.NaN, 1, 2, 0])).toEqual([0, 0, 1, 0]);
+    expect(of((t) => nanmin(t), [Number.NaN, 1, 1])).toEqual([0, 0.5, 0.5]);
+  });
+
+  it("agree with differences, of several tensors and along axes, and so do their own gradients", () => {
+    const [a, b] = [
+      arange(24, { dtype: "f64" }).sin().reshape(2, 3, 4),
+      arange(1, 4, { dtype: "f64" }).reshape(3, 1),
+    ];
+    for (const axis of [undefined, 0, -1, [0, 2]] as const) {
+      for (const reduce of ["max", "min", "prod", (p: number, x: number) => p * 0.5 + x * x] as const) {
+        const f = (x: Tensor, y: Tensor) =>
+          mapReduce(
+            [x, y.broadcastTo(2, 3, 4)],
+            (p, q) => p * p - q * p,
+            axis === undefined ? { reduce } : { reduce, axis },
+          ).square();
+        expect(gradcheck((x: Tensor, y: Tensor) => f(x, y).sum(), [a, b], { order: 2 })).toBeLessThan(1e-5);
+      }
+    }
   });
 });
