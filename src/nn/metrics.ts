@@ -116,7 +116,7 @@ export function meanAbsoluteError(prediction: Tensor, target: Tensor): number {
  *
  * @param predicted scores […, 2], or 0 and 1
  * @param classes the right ones
- * @returns `precision`, `recall` and `f1`
+ * @returns `precision`, `recall` and `f1`; NaN where nothing was taken for class 1, nothing is, or neither
  * @example
  * precisionRecall(tensor([1, 1], { dtype: "i32" }), tensor([0, 1], { dtype: "i32" })).precision; // → 0.5
  */
@@ -130,8 +130,7 @@ export function precisionRecall(
     const truth = amongAll(op, classes, 2).equal(1);
     const sum = (t: Tensor) => Number(t.sum().item());
     const hits = sum(guess.logicalAnd(truth));
-    const precision = hits / sum(guess);
-    const recall = hits / sum(truth);
-    return { precision, recall, f1: (2 * precision * recall) / (precision + recall) };
+    const [taken, there] = [sum(guess), sum(truth)];
+    return { precision: hits / taken, recall: hits / there, f1: (2 * hits) / (taken + there) };
   });
 }

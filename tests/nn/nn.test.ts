@@ -272,6 +272,11 @@ describe("metrics", () => {
     const guess = tensor([1, 1, 0, 0], { dtype: "i32" });
     const truth = tensor([1, 0, 1, 0], { dtype: "i32" });
     expect(nn.precisionRecall(guess, truth)).toEqual({ precision: 0.5, recall: 0.5, f1: 0.5 });
+    // Nothing right is an f1 of 0, also where one of the two has nothing to be divided by.
+    const [none, all] = [zeros([4], { dtype: "i32" }), ones([4], { dtype: "i32" })];
+    expect(nn.precisionRecall(truth.equal(0).to("i32"), truth).f1).toBe(0);
+    expect(nn.precisionRecall(none, all)).toEqual({ precision: Number.NaN, recall: 0, f1: 0 });
+    expect(nn.precisionRecall(none, none).f1).toBeNaN();
   });
 });
 
