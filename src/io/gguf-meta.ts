@@ -166,12 +166,13 @@ export async function readValue(
       return { value: of === "bool" ? bytes : new kinds[of].Array(bytes.buffer), type: `${of}[]` };
     }
     const values: MetaValue[] = [];
-    let inner = of === "array" ? "[]" : of;
+    let inner = of;
     for (let i = 0; i < count; i++) {
       if (of === "string") values.push(await text());
       else {
         const one = await list(depth + 1);
-        inner = one.type;
+        // "array": lists of several types, or none at all.
+        inner = i === 0 || inner === one.type ? one.type : "array";
         values.push(one.value);
       }
     }
@@ -193,8 +194,8 @@ export function encodeMeta(operation: string, key: string, value: unknown, asked
   const bad = (fact: string, remedy: string): never =>
     fail("value", operation, `meta ${quoted(key)} ${fact}`, remedy);
   const type = asked === undefined ? typeFor(value) : asked;
-  const scalar = typeof type === "string" ? type.replace(/\[\]$/, "") : "";
-  if (typeof type !== "string" || !names.includes(scalar) || scalar === "array") {
+  const scalar = typeof type === "string" ? type.replace(/(\[\]){0,4}$/, "") : "";
+  if (typeof type !== "string" || !names.includes(scalar) || type === "array") {
     return bad(
       asked === undefined ? `is ${describe(value)}.` : `has the type ${describe(asked)}.`,
       `Values are texts, numbers, booleans, or lists of one kind; types are ${[...Object.keys(kinds), "bool", "string"].join(" ")}, and those with [] after them.`,
@@ -202,7 +203,10 @@ export function encodeMeta(operation: string, key: string, value: unknown, asked
   }
   const misfit = () =>
     bad(`is ${describe(value)}, which is no ${type}.`, "Change it, or its type in metaTypes.");
+  const kindOf = (of: string) => (of.endsWith("[]") ? ARRAY : names.indexOf(of));
   const one = (x: unknown): Uint8Array => {
+    if (scalar === "array")
+      return bad("holds lists of several types.", "Give each a key of its own, or all of them one type.");
     if (scalar === "string") return typeof x === "string" ? textBytes(x) : misfit();
     if (scalar === "bool") {
       const is = typeof x === "boolean" || x === 0 || x === 1;
@@ -214,16 +218,14 @@ export function encodeMeta(operation: string, key: string, value: unknown, asked
     kind.write(new DataView(out.buffer), x as never);
     return out;
   };
-  const head = textBytes(key);
-  if (!type.endsWith("[]")) return joined([head, u32(names.indexOf(scalar)), one(value)]);
-  const values = listOf(value) ?? misfit();
-  return joined([
-    head,
-    u32(ARRAY),
-    u32(names.indexOf(scalar)),
-    u64(values.length),
-    ...Array.from(values as readonly unknown[], one),
-  ]);
+  const body = (x: unknown, of: string): Uint8Array => {
+    if (!of.endsWith("[]")) return one(x);
+    const values = listOf(x) ?? misfit();
+    const inner = of.slice(0, -2);
+    const each = Array.from(values as readonly unknown[], (v) => body(v, inner));
+    return joined([u32(kindOf(inner)), u64(values.length), ...each]);
+  };
+  return joined([textBytes(key), u32(kindOf(type)), body(value, type)]);
 }
 
 function listOf(value: unknown): readonly unknown[] | null {

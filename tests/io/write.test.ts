@@ -302,4 +302,29 @@ describe("GGUF's metadata", () => {
     await expect(gguf.encode({}, { meta: { a: 300 }, metaTypes: { a: "u8" } })).rejects.toThrow("no u8");
     await expect(gguf.encode({}, { meta: { "general.alignment": 7 } })).rejects.toThrow("power of two");
   });
+
+  it("has lists of lists, written by the types that reading gives", async () => {
+    const meta = { a: [[7], [8, 9]], b: [[["x"], []], [["é"]]], c: [[true], []], d: [], e: [[], []] };
+    const metaTypes = { a: "u16[][]", b: "string[][][]", c: "bool[][]", d: "array[]", e: "array[][]" };
+    const bytes = await gguf.encode({}, { meta, metaTypes });
+    const file = await gguf.open(bytes);
+    expect({ ...file.metaTypes }).toEqual(metaTypes);
+    expect(file.meta.a).toEqual([Uint16Array.of(7), Uint16Array.of(8, 9)]);
+    expect(file.meta.b).toEqual(meta.b);
+    expect(file.meta.e).toEqual(meta.e);
+    expect(await gguf.encode({}, { meta: file.meta, metaTypes: file.metaTypes })).toEqual(bytes);
+    const odd = { meta: { a: [[1], 2] }, metaTypes: { a: "u8[][]" } };
+    await expect(gguf.encode({}, odd)).rejects.toThrow('meta "a" is an array, which is no u8[][].');
+    const deep = { meta: { a: [] }, metaTypes: { a: "u8[][][][][]" } };
+    await expect(gguf.encode({}, deep)).rejects.toThrow('has the type the string "u8[][][][][]"');
+  });
+
+  it("with lists of several types in a list is read, and not written as something else", async () => {
+    const bytes = await gguf.encode({}, { meta: { k: [[7], [8]] }, metaTypes: { k: "u32[][]" } });
+    // The second list's type: f32 instead of u32.
+    bytes[bytes.lastIndexOf(4)] = 6;
+    const { meta, metaTypes } = await gguf.open(bytes);
+    expect(metaTypes.k).toBe("array[]");
+    await expect(gguf.encode({}, { meta, metaTypes })).rejects.toThrow('"k" holds lists of several types.');
+  });
 });
