@@ -1746,7 +1746,7 @@ export function failForeign(operation: string, t: unknown): never {
 }
 
 /** Does it say that it is one of strided/quantised, which is not known down here? A Proxy may refuse to say. */
-function isOfBlocks(t: unknown): boolean {
+export function isOfBlocks(t: unknown): boolean {
   try {
     return Object.prototype.toString.call(t) === "[object Quantised]";
   } catch {

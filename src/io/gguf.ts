@@ -33,6 +33,7 @@ import {
   sourceNames,
 } from "./source.ts";
 import { piecesOf, toBytes, toFile, type Writing } from "./target.ts";
+import { readNamed } from "./tensors.ts";
 
 export type { MetaValue } from "./gguf-meta.ts";
 
@@ -281,8 +282,7 @@ export type GgufTensor = Tensor | InBlocks;
 function holdAll(operation: string, tensors: Readonly<Record<string, GgufTensor>>): Part[] {
   const parts: Part[] = [];
   try {
-    // Left out it would be no tensors at all.
-    const given = Object.entries(readOptions(operation, tensors ?? null, "{ weight, bias }"));
+    const given = Object.entries(readNamed<GgufTensor>(operation, tensors));
     const all = given.map(
       ([name, t]) => [name, blocksOf(t) ?? plainOf(operation, name, t as Tensor)] as const,
     );

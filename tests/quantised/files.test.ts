@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { run } from "../../src/cli/commands.ts";
 import { files } from "../../src/cli/files.ts";
 import { memory, random, type Tensor, tensor, zeros } from "../../src/index.ts";
-import { gguf, safetensors } from "../../src/io.ts";
+import { arrow, gguf, npz, parquet, safetensors, save, zarr } from "../../src/io.ts";
 import { blockTypes, quantisedNames } from "../../src/quantised/types.ts";
 import { fromBlocks, loadGguf, matmul, Quantised, quantise, readGguf } from "../../src/quantised.ts";
 import { numbers, randomBlocks } from "./draw.ts";
@@ -176,5 +176,20 @@ describe("the command line", () => {
     ]);
     const bad = await command("convert", plain, join(folder, "x.npz"), "--dtype", "q4_K");
     expect([bad.code, bad.err]).toEqual([2, expect.stringContaining("only files of GGUF hold it")]);
+  });
+});
+
+describe("blocks without a name", () => {
+  it("are refused by every writer of several tensors, and never written as bytes called blocks", async () => {
+    const q = quantise(zeros([2, 32]), "q8_0");
+    const writers = { arrow, gguf, npz, parquet, safetensors };
+    for (const [name, { encode }] of Object.entries(writers)) {
+      await expect(encode(q as never)).rejects.toThrow(
+        `${name}.encode: expected tensors by name, got a Quantised.\n  Give an object: { weight }.`,
+      );
+    }
+    await expect(save(join(folder, "q.npz"), q as never)).rejects.toThrow("expected tensors by name");
+    await expect(zarr.save(new Map(), q as never)).rejects.toThrow("expected tensors by name");
+    q.dispose();
   });
 });
