@@ -129,7 +129,7 @@ function failed(name: string, error: unknown, host: Host): number {
   // Some messages begin with the name of the command already, and options are flags here.
   const said = message
     .replace(`${name}: `, "")
-    .replace("{ followSymlinks: true }", "--links")
+    .replace(/(zarr\.folderStore\(path, )?\{ followSymlinks: true \}\)?/, "--links")
     .replace(", or read its bytes with raw.", ".");
   host.err(`strided ${name}: ${plainLines(said)}\n`);
   return 1;

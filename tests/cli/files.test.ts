@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   openSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -23,7 +24,7 @@ import type { Host } from "../../src/cli/host.ts";
 import { arange, memory, scope, tensor } from "../../src/index.ts";
 import { cutsOf } from "../../src/io/cuts.ts";
 import { npyHeader } from "../../src/io/npy-header.ts";
-import { npy, npz, open, parquet, safetensors, wav } from "../../src/io.ts";
+import { npy, npz, open, parquet, safetensors, save, wav } from "../../src/io.ts";
 import { pathOf } from "../io/fixtures.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "strided-cli-"));
@@ -127,6 +128,17 @@ it("shards that are links are read where --links allows it, and refused with tha
   writeFileSync(index, JSON.stringify({ metadata: {}, weight_map: { t: "a.safetensors" } }));
   expect((await strided("info", index)).err).toContain("If you trust the folder: --links.");
   expect((await strided("show", index, "--links")).out).toContain("[0, 1, 2, 3]");
+});
+
+it("a chunk of Zarr that is a link is refused with the same word", async () => {
+  const folder = at("linked.zarr");
+  const t = arange(4);
+  await save(folder, t);
+  t.dispose();
+  renameSync(join(folder, "c", "0"), at("elsewhere"));
+  symlinkSync(at("elsewhere"), join(folder, "c", "0"));
+  expect((await strided("show", folder)).err).toMatch(/\n {2}If you trust the folder: --links\.\n$/);
+  expect((await strided("show", folder, "--links")).out).toContain("[0, 1, 2, 3]");
 });
 
 it("what is missing or wrong is named: the folder, and what a folder is read as", async () => {
