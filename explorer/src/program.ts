@@ -146,11 +146,17 @@ function parseModule(code: string, allowed: Allowed, comments: Comment[]): reado
     const { message, pos } = error as SyntaxError & { pos?: number };
     if (pos === undefined) throw error;
     const fact = message.replace(/ \(\d+:\d+\)$/, "");
-    const hint = code.startsWith("await", pos)
-      ? " Calls of strided are synchronous: no await is needed."
-      : "";
-    throw new ProgramError(`${fact}.${hint}`, pos);
+    throw new ProgramError(`${fact}.${hintAt(code, pos)}`, pos);
   }
+}
+
+/** What to do about a place that is no JavaScript, where its text tells. */
+function hintAt(code: string, pos: number): string {
+  if (code.startsWith("await", pos)) return " Calls of strided are synchronous: no await is needed.";
+  const isType =
+    /^(?:\??:|[!<]|(?:interface|enum|as|satisfies)\b)/.test(code.slice(pos)) ||
+    /(?:^|\n)\s*(?:export\s+)?type\s+$|\bimport\s+type\s+$/.test(code.slice(0, pos));
+  return isType ? " Programs run as JavaScript here: leave the types out." : "";
 }
 
 const nameOf = (node: { type: string; name?: string; value?: unknown }) => String(node.name ?? node.value);

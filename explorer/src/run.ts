@@ -95,9 +95,12 @@ function tensorsIn(name: string, value: unknown, depth = 0): (readonly [string, 
 
 type Main = (hooks: Hooks, libraries: unknown, console: unknown) => void | Promise<void>;
 
-/** Where programs run: what they may import, loaded when one asks for these names (null: all), and whether they may wait. */
+/** Loads an entry when a program asks for these names (null: all); what it prints by itself goes to the program's output. */
+type Entry = (names: readonly string[] | null, print: (text: string) => void) => Promise<Library>;
+
+/** Where programs run: what they may import, and whether they may wait. */
 export interface Place {
-  readonly entries: Readonly<Record<string, (names: readonly string[] | null) => Promise<Library>>>;
+  readonly entries: Readonly<Record<string, Entry>>;
   readonly await: boolean;
   /** A program whose loops outside functions run for longer is stopped. */
   readonly seconds: number;
@@ -153,7 +156,7 @@ const allowedAt = (place: Place) => ({ entries: Object.keys(place.entries), awai
 
 /** Loads the program and what it imports; what comes back runs it. */
 async function prepare(program: Program, place: Place, hooks: Hooks): Promise<() => void | Promise<void>> {
-  const [main, libraries] = await Promise.all([load(program.text), librariesOf(program, place)]);
+  const [main, libraries] = await Promise.all([load(program.text), librariesOf(program, place, hooks)]);
   return () => main(hooks, libraries, consoleOf(hooks));
 }
 
@@ -161,13 +164,18 @@ const named = (hooks: Hooks): Named[] =>
   [...hooks.tensors].map(([name, tensor]) => ({ name, tensor })).filter((t) => !t.tensor.isDisposed);
 
 /** The entries that a program imports from, each with the names it wants. */
-async function librariesOf({ imports }: Program, place: Place): Promise<Readonly<Record<string, Library>>> {
+async function librariesOf(
+  { imports }: Program,
+  place: Place,
+  hooks: Hooks,
+): Promise<Readonly<Record<string, Library>>> {
+  const print = (text: string) => hooks.print(null, [text]);
   const entries = [...new Set(imports.map((i) => i.entry))];
   const loaded = await Promise.all(
     entries.map(async (entry) => {
       const wanted = imports.filter((i) => i.entry === entry);
       const names = wanted.flatMap((i) => i.name ?? []);
-      const library = await place.entries[entry](names.length < wanted.length ? null : names);
+      const library = await place.entries[entry](names.length < wanted.length ? null : names, print);
       const unknown = wanted.find(({ name }) => name !== null && !Object.hasOwn(library, name));
       if (unknown !== undefined)
         throw new ProgramError(`${entry} exports no "${unknown.name}".`, unknown.start, unknown.end);

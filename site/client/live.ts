@@ -19,10 +19,17 @@ const place: Place = {
     "strided/interop": () => import("../../src/interop.ts") as Promise<Library>,
     "strided/io": () => import("../../src/io.ts") as Promise<Library>,
     "strided/nn": () => import("../../src/nn.ts") as Promise<Library>,
-    "strided/plot": () => import("../../src/plot.ts") as Promise<Library>,
+    "strided/plot": async (_, print) => plotOf(await import("../../src/plot.ts"), print),
     "strided/quantised": () => import("../../src/quantised.ts") as Promise<Library>,
   },
 };
+
+/** `plot(t)` prints: here below the program, and not in the browser's console. */
+function plotOf({ plot }: typeof import("../../src/plot.ts"), print: (text: string) => void): Library {
+  const printed = (t: Parameters<typeof plot>[0], options?: Parameters<typeof plot>[1]) =>
+    print(plot.text(t, options));
+  return { plot: Object.assign(printed, plot) };
+}
 
 export interface Live {
   run(): Promise<void>;

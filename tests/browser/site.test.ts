@@ -132,6 +132,45 @@ describe.skipIf(absent)("the site", () => {
     });
   });
 
+  test("plot prints below its program, and types are told how to go", async () => {
+    await visit("guides/start.html", async (page) => {
+      const block = page.locator(".block.live").first();
+      const program = async (...lines: string[]) => {
+        await block.locator("textarea").fill(lines.join("\n"));
+        await block.locator(".run").click();
+      };
+      await block.locator(".edit").click();
+      await program(
+        'import { arange } from "strided";',
+        'import { plot } from "strided/plot";',
+        "for (const n of [2, 3]) plot(arange(n).mul(50));",
+      );
+      const rows = block.locator(".output .row");
+      await expect.poll(() => rows.count()).toBe(2);
+      expect(await rows.allTextContents()).toEqual([
+        expect.stringContaining("50 ┤"),
+        expect.stringContaining("100 ┤"),
+      ]);
+
+      const typed = [
+        "const t: number = 3;",
+        "interface Point { x: number }",
+        "type Point = number;",
+        "const t = 3 as number;",
+        "function f(x?: number) {}",
+      ];
+      for (const line of typed) {
+        await program(line);
+        await block.locator(".twin .line.wrong", { hasText: line }).waitFor();
+        const wrong = await block.locator(".output .wrong").textContent();
+        expect(wrong, line).toContain("Programs run as JavaScript here: leave the types out.");
+      }
+      await program("const t = ;");
+      await block.locator(".twin .line.wrong", { hasText: "const t = ;" }).waitFor();
+      expect(await block.locator(".output .wrong").textContent()).not.toContain("JavaScript");
+    });
+  });
+
   test("the explorer is a page of it, with a way back; colours stay as chosen", async () => {
     await visit("index.html", async (page) => {
       await page.locator(".icon.theme").click();
