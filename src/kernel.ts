@@ -85,8 +85,8 @@ export interface Kernel<P extends readonly unknown[] = number[], R = unknown> {
   into<F extends DType>(out: Tensor<F>, ...tensors: TensorsFor<P>): Tensor<F>;
   /** One tensor for each of several results. */
   into<const O extends readonly Tensor[]>(outs: O, ...tensors: TensorsFor<P>): O;
-  /** A kernel whose result has this dtype. */
-  as<E extends DType>(dtype: E): Kernel<P, E>;
+  /** A kernel whose result has this dtype. One with several results throws: convert those, or write them with `into`. */
+  as<E extends DType>(dtype: E): IsList<R> extends true ? never : Kernel<P, E>;
   /**
    * The fold of what the kernel makes of each element, with no tensor in between:
    * `kernel((a, b) => a * b).reduce("sum", { axis: -1 })` is a function of two tensors.

@@ -168,11 +168,11 @@ describe("a kernel that returns a list", () => {
     expect(messages).toMatchInlineSnapshot(`
       [
         "as: the kernel has 2 results.
-        Call it on tensors: it gives one tensor for each.",
+        Call it on tensors: it gives one tensor for each, to convert or to fold.",
         "reduce: the kernel has 2 results.
-        Call it on tensors: it gives one tensor for each.",
+        Call it on tensors: it gives one tensor for each, to convert or to fold.",
         "map: the kernel has 2 results.
-        Call it on tensors: it gives one tensor for each.",
+        Call it on tensors: it gives one tensor for each, to convert or to fold.",
         "kernel: the kernel "f" has several results; it cannot be called inside another function.
         (x, { f }) => f(x, x)
                       ^",

@@ -286,7 +286,7 @@ export function checkSingle(operation: string, callable: Callable): Callable {
     "kernel",
     operation,
     `the kernel has ${several} results.`,
-    "Call it on tensors: it gives one tensor for each.",
+    "Call it on tensors: it gives one tensor for each, to convert or to fold.",
   );
 }
 
