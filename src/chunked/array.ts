@@ -1069,7 +1069,10 @@ function contract(a: Node, b: Node, axesA: readonly number[], axesB: readonly nu
     const one = (n: Node) => zeros([1, 1], { dtype: n.dtype }) as Tensor;
     return one(a).matmul(one(b)).dtype;
   });
-  return material({ shape, chunks, dtype }, [a, b], { kind: "contract", axesA, axesB });
+  // Blocks are added up in it: sums of halves would be rounded with each, until they grow no more.
+  const carried = dtype === "f16" || dtype === "bf16" ? "f32" : dtype;
+  const made = { shape, chunks, dtype: carried } as const;
+  return material(made, [a, b], { kind: "contract", axesA, axesB }).to(dtype);
 }
 
 export function chunksGiven(operation: string, given: unknown, shape: readonly number[]): number[] {

@@ -289,6 +289,19 @@ describe("products, blocks, random numbers", () => {
         await check(b.transpose().matmul(a.transpose().add(1)), y.transpose().matmul(x.transpose().add(1)));
       },
     ));
+  it.each(["f16", "bf16"] as const)(
+    "products of %s are rounded once, however many blocks are added",
+    async (dtype) => {
+      const a = chunked.full([2, 5000], 0.5, { chunks: [2, 2], dtype });
+      const b = chunked.full([5000, 3], 1, { chunks: [2, 3], dtype });
+      await check(a.matmul(b), full([2, 3], 2500, { dtype }));
+      const axes: [number[], number[]] = [
+        [1, 0],
+        [0, 1],
+      ];
+      await check(a.tensordot(b.slice(":", ":2"), { axes }), full([], 5000, { dtype }));
+    },
+  );
   it("tensordot over several axes", () =>
     law(cases(3, 7), async (c) => {
       const [a, x] = await stored(c);
