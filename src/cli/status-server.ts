@@ -43,7 +43,8 @@ export async function serveStatus(
     return told;
   };
   const server = createServer((request, response) => {
-    const { pathname } = new URL(request.url ?? "/", "http://localhost");
+    // As it was sent: "//" is no URL, and anybody may ask for it.
+    const [pathname] = (request.url ?? "/").split("?");
     const answer = (status: number, type: string, text: string) =>
       response.writeHead(status, { ...headers, "content-type": type }).end(text);
     const file = Object.hasOwn(files, pathname) ? files[pathname] : undefined;
