@@ -539,7 +539,7 @@ export class ChunkedArray {
    */
   mean(options?: FoldOptions): ChunkedArray {
     const result = dtypeOf((one) => one(this.dtype).mean());
-    return fold("moments", this, options, "f64").finish(1, result);
+    return fold("moments", this, options, "f64", "mean").finish(1, result);
   }
   /**
    * The variance over axes: squares about the mean, merged by Chan's rule.
@@ -574,7 +574,7 @@ export class ChunkedArray {
       "ddof",
     ]);
     if (typeof ddof !== "number") fail("value", operation, `ddof is ${describe(ddof)}.`, "Give a number.");
-    const folded = fold("moments", this, rest, "f64");
+    const folded = fold("moments", this, rest, "f64", operation);
     const result = dtypeOf((one) => one(this.dtype).mean());
     return { squares: folded.finish(2, "f64"), count: Math.max(0, folded.count - ddof), result };
   }
@@ -872,7 +872,7 @@ export class ChunkedArray {
       kind: "blocks",
       fn: sent,
       halo: sizes,
-      boundary,
+      boundary: typeof boundary === "number" ? sentScalar(operation, boundary) : boundary,
     });
   }
 
@@ -1019,11 +1019,19 @@ interface Folded {
   finish(state: number, dtype: DType): ChunkedArray;
 }
 
-function fold(how: FoldKind, x: ChunkedArray, options: FoldOptions | undefined, carried: DType): Folded {
-  const { axis, keepdims } = readOptions(how, options, "{ axis: 0 }", ["axis", "keepdims"]);
-  checkFlag(how, "keepdims", keepdims);
+function fold(
+  how: FoldKind,
+  x: ChunkedArray,
+  options: FoldOptions | undefined,
+  carried: DType,
+  operation: string = how,
+): Folded {
+  const { axis, keepdims } = readOptions(operation, options, "{ axis: 0 }", ["axis", "keepdims"]);
+  checkFlag(operation, "keepdims", keepdims);
   const axes = (
-    axis === undefined ? x.shape.map((_, d) => d) : normalizeAxes(how, axisList(how, axis), x.rank)
+    axis === undefined
+      ? x.shape.map((_, d) => d)
+      : normalizeAxes(operation, axisList(operation, axis), x.rank)
   ).sort((a, b) => a - b);
   const kept = x.shape.map((_, d) => d).filter((d) => !axes.includes(d));
   const states = how === "moments" ? 3 : 1;

@@ -335,7 +335,8 @@ export async function evaluate(expr: Expr, region: Region, read: ReadArray): Pro
   }
 }
 
-const scalarFrom = (value: SentValue) => capturesOf({ source: "", captures: { value } }, "chunked").value;
+export const scalarFrom = (value: SentValue) =>
+  capturesOf({ source: "", captures: { value } }, "chunked").value;
 
 /** Another tensor made of one that is not needed any more; a view of it holds what it needs. */
 function instead(t: Tensor, make: (t: Tensor) => Tensor): Tensor {

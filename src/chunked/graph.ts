@@ -5,7 +5,7 @@
 import type { DType } from "../dtype.ts";
 import type { ZarrSource } from "../io/zarr-group.ts";
 import type { Expr } from "./expr.ts";
-import type { Sent } from "./kernels.ts";
+import type { Sent, SentValue } from "./kernels.ts";
 
 /** How the elements of blocks become few. */
 export type FoldKind = "sum" | "prod" | "min" | "max" | "any" | "all" | "moments" | "histogram";
@@ -27,7 +27,7 @@ export type Material =
       readonly kind: "blocks";
       readonly fn: Sent;
       readonly halo: readonly number[];
-      readonly boundary: Boundary;
+      readonly boundary: "edge" | "reflect" | SentValue;
     }
   | { readonly kind: "quantile"; readonly q: readonly number[] };
 

@@ -82,11 +82,11 @@ export function sendKernel(operation: string, fn: unknown, given: unknown): Sent
     );
   }
   const captures = readCaptured(operation, given);
+  if (typeof fn === "function")
+    kernelFrom(operation, { source: Function.prototype.toString.call(fn), captures });
   // Strictly, and with the function itself: one whose Math is its own is found out only here.
   kernel(fn as (x: number) => number, capturesOf({ source: "", captures }, operation) as never);
-  const sent = { source: Function.prototype.toString.call(fn as ScalarFunction), captures };
-  kernelFrom(operation, sent);
-  return sent;
+  return { source: Function.prototype.toString.call(fn as ScalarFunction), captures };
 }
 
 /** Kernels that were read already, by their text and values. */
@@ -137,7 +137,16 @@ export function sendBlocks(operation: string, fn: unknown, given: unknown): Sent
     source = Function.prototype.toString.call(fn);
   }
   const sent = { source, captures: readCaptured(operation, given) };
-  blocksFrom(operation, sent);
+  try {
+    blocksFrom(operation, sent);
+  } catch (error) {
+    if (!(error instanceof TensorError)) throw error;
+    // The parser speaks of njit, and here values go into { with }.
+    const text = error.message
+      .replace(/^njit:/, `${operation}:`)
+      .replace(/njit\((.*), (\{[^}]*\})\)\.$/m, `${operation}($1, { with: $2 }).`);
+    throw new TensorError(error.code, text);
+  }
   return sent;
 }
 

@@ -217,7 +217,7 @@ export function isWork(work: unknown, arrays: Arrays, { output, block }: Written
       isSent(w.fn) &&
       isList(w.halo, isCount) &&
       w.halo.length === w.expr.shape.length &&
-      (typeof w.boundary === "number" || w.boundary === "edge" || w.boundary === "reflect") &&
+      (isSentValue(w.boundary) || w.boundary === "edge" || w.boundary === "reflect") &&
       isMade(w.expr.shape, w.dtype),
     quantile: (w) =>
       isExpr(w.counts) &&

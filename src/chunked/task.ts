@@ -26,6 +26,7 @@ import {
   placeIn,
   type ReadArray,
   type Region,
+  scalarFrom,
   touchedBytes,
   whole,
 } from "./expr.ts";
@@ -488,7 +489,9 @@ async function blocks(work: Extract<Work, { kind: "blocks" }>, task: Task): Prom
     scope(() => {
       const isEdge = sides.some(([before, after]) => before + after > 0);
       const options =
-        typeof boundary === "number" ? { mode: "constant" as const, value: boundary } : { mode: boundary };
+        typeof boundary === "string"
+          ? { mode: boundary }
+          : { mode: "constant" as const, value: scalarFrom(boundary) };
       const block = isEdge ? pad(inside, sides, options) : inside.contiguous();
       blocksFrom("mapBlocks", work.fn).call([out, block]);
     });

@@ -1,8 +1,8 @@
 /** What a task of each operation computes, as JSON: written by plan.ts, spent by task.ts. */
 import type { DType } from "../dtype.ts";
 import type { Expr } from "./expr.ts";
-import type { Boundary, FoldKind } from "./graph.ts";
-import type { Sent } from "./kernels.ts";
+import type { FoldKind } from "./graph.ts";
+import type { Sent, SentValue } from "./kernels.ts";
 
 export interface FoldWork {
   readonly kind: "fold";
@@ -52,7 +52,7 @@ export type Work =
       readonly expr: Expr;
       readonly fn: Sent;
       readonly halo: readonly number[];
-      readonly boundary: Boundary;
+      readonly boundary: "edge" | "reflect" | SentValue;
       readonly dtype: DType;
     }
   | {

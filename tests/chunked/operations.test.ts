@@ -320,6 +320,29 @@ describe("products, blocks, random numbers", () => {
       await check(turned[0].tensordot(b, plain), tensordot(turned[1], y, plain));
       for (const wrong of [0, 4, 1.5]) expect(() => a.tensordot(b, { axes: wrong })).toThrow(/how many: 1/);
     }));
+  it.each([Number.NaN, Number.POSITIVE_INFINITY, -0])("blocks see %s beyond the edge", async (boundary) => {
+    const lazy = chunked.full([3], 1, { chunks: [2] }).mapBlocks(
+      (out: NjitTensor, x: NjitTensor) => {
+        for (let i = 0; i < out.shape[0]; i++) out.set([i], x.get(i));
+      },
+      { halo: 1, boundary },
+    );
+    expect((await lazy.compute()).toArray()).toEqual([boundary, 1, 1]);
+  });
+  it("refusals name the method, and what to write there", () => {
+    const a = chunked.full([4], 1, { chunks: [2] });
+    const k = 3;
+    expect(() => a.mean({ axis: 3 })).toThrow(/^mean: axis 3/);
+    expect(() => a.std({ axis: [0, 0] })).toThrow(/^std: axis 0/);
+    expect(() => a.map((x) => x * k)).toThrow(/^map: .*Pass it: map\(…, \{ with: \{ k \} \}\)\.$/s);
+    expect(() => a.zip(a, (x, y) => x * y * k)).toThrow(/^zip: .*zip\(…, \{ with: \{ k \} \}\)\.$/s);
+    const outer = (out: NjitTensor) => out.set([0], k);
+    expect(() => a.mapBlocks(outer)).toThrow(
+      /^mapBlocks: .*: mapBlocks\(\(…, \{ k \}\) => …, \{ with: \{ k \} \}\)\.$/s,
+    );
+    const missing = (out: NjitTensor, _: NjitTensor, { q }: { q: number }) => out.set([0], q);
+    expect(() => a.mapBlocks(missing)).toThrow(/^mapBlocks: .*mapBlocks\(fn, \{ with: \{ q \} \}\)\.$/s);
+  });
   it("blocks see what lies around them", () =>
     law(fc.tuple(cases(2), fc.constantFrom("edge" as const, 0)), async ([c, boundary]) => {
       const [a, x] = await stored(c);
