@@ -81,6 +81,10 @@ export async function checkPlan(given: unknown, expected?: string): Promise<Plan
     if (!isArray) bad(`its array ${JSON.stringify(name)} is none`);
   }
   const known = new Set<string>();
+  /** What operations may read: inputs, and what those before them wrote. */
+  const there = Object.fromEntries(
+    Object.entries(arrays as Plan["arrays"]).filter(([, { role }]) => role === "input"),
+  );
   for (const op of operations) {
     if (!isMap(op) || !isName(op.id) || known.has(op.id)) return bad("an operation has no name of its own");
     const isOperation =
@@ -99,12 +103,16 @@ export async function checkPlan(given: unknown, expected?: string): Promise<Plan
       isCount(op.reads) &&
       isCount(op.writes) &&
       typeof op.label === "string" &&
-      isWork(op.work, arrays as Plan["arrays"], { output: op.output, block: op.block });
+      isWork(op.work, there, { ...(arrays as Plan["arrays"])[op.output], block: op.block });
     if (!isOperation) bad(`its operation ${JSON.stringify(op.id)} is none`);
-    const { shape } = arrays[op.output as string] as { shape: number[] };
+    const written = (arrays as Plan["arrays"])[op.output as string];
+    const { shape, chunks } = written;
+    const isWhole = (op.block as number[]).every((b, d) => b % chunks[d] === 0 || b >= shape[d]);
+    if (!isWhole) bad(`its operation ${JSON.stringify(op.id)} writes parts of chunks`);
     const tasks = (op.block as number[]).reduce((n, b, d) => n * Math.ceil(shape[d] / b), 1);
     if (tasks !== op.tasks) bad(`its operation ${JSON.stringify(op.id)} has ${tasks} tasks, not ${op.tasks}`);
     known.add(op.id);
+    there[op.output as string] = written;
   }
   const isResult =
     isName(result) && (arrays[result] as Plan["arrays"][string] | undefined)?.role === "output";

@@ -69,13 +69,14 @@ const without = (shape: readonly number[], axes: readonly number[]): number[] =>
 
 /** What an operation writes, and how much of it a task does. */
 interface Written {
-  readonly output: string;
+  readonly shape: readonly number[];
+  readonly dtype: string;
   readonly block: readonly number[];
 }
 
-/** Is it what a task of this plan may compute for this output? */
-export function isWork(work: unknown, arrays: Arrays, { output, block }: Written): work is Work {
-  const written = arrays[output];
+/** Is it what a task may compute of these arrays, which are there when it begins, for what it writes? */
+export function isWork(work: unknown, arrays: Arrays, written: Written): work is Work {
+  const { block } = written;
   const isMade = (shape: readonly number[], dtype: unknown): boolean =>
     sameShape(shape, written.shape) && dtype === written.dtype;
   const isStored = (x: unknown): boolean => typeof x === "string" && Object.hasOwn(arrays, x);

@@ -220,6 +220,8 @@ describe("plans from outside", () => {
       [a.add(1), [...expr, "op"], "constructor"],
       [a.add(1), [...expr, "op"], "exp"],
       [a.add(1), [...expr, "args"], []],
+      [a.add(1), [...expr, "args", 0, "array"], "output"],
+      [chunked.full([5], 1, { chunks: [4] }), [0, "block"], [3]],
       [a.to("f64"), [...expr, "of", "shape"], [5]],
       [a.map((x) => x), [...expr, "shape"], [7]],
       [a.slice("1:4"), [...expr, "shape"], [4]],
