@@ -512,8 +512,10 @@ class LaneEmitter {
       });
       return { regs, wide: made.wide };
     };
-    if (yes.length > 0) this.#steps(yes, combine(true));
-    if (no.length > 0) this.#steps(no, combine(false));
+    // Both before either side runs: the test may be a local, and a side may set it.
+    const [here, there] = [yes.length > 0 ? combine(true) : null, no.length > 0 ? combine(false) : null];
+    if (here !== null) this.#steps(yes, here);
+    if (there !== null) this.#steps(no, there);
   }
 
   /* Values ------------------------------------------------------------------------------------------------ */

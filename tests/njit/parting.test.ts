@@ -358,6 +358,32 @@ describe("what only some lanes come to", () => {
     for (const x of [1, -1]) alike(source, () => [numbers(40, (i) => i + 100), numbers(40, (i) => i % 3), x]);
   });
 
+  test("a test that one side changes is the same for the other side", () => {
+    const once = `(out, a) => {
+      for (let j = 0; j < out.length; j++) {
+        let c = a[j] > 3;
+        let d = a[j] < 5;
+        let x = 0;
+        if (c) { c = d; d = true; x = Math.sqrt(a[j]); } else { x = 2 / (1 + a[j]); d = false; }
+        out[j] = x + (c ? 10 : 20) + (d ? 100 : 200);
+      }
+    }`;
+    const turning = `(out, a) => {
+      for (let j = 0; j < out.length; j++) {
+        let seen = false;
+        let x = a[j];
+        for (let k = 0; k < 10; k++) {
+          x = Math.sqrt(x * x + k) / 1.5;
+          if (seen) { seen = x > 2; x += 1; } else { seen = x > 1; x -= 0.5; }
+          if (seen && x > 4) break;
+        }
+        out[j] = x + (seen ? 100 : 0);
+      }
+    }`;
+    for (const source of [once, turning])
+      alike(source, () => [numbers(40, () => 0), numbers(40, (i) => i % 7)]);
+  });
+
   test("what was loaded before a loop is not known to its turns, if they store there", () => {
     const source = `(a, b, m) => {
       for (let j = 0; j < a.length; j++) {
