@@ -314,6 +314,11 @@ class Lanes {
   /** How much it grows from lane to lane; null: it does not grow evenly. */
   #slope({ program, locals }: Expression): number | null {
     const slope = (id: Id): number | null => {
+      const made = grown(id);
+      // Strides are multiplied in 32 bits.
+      return made !== null && Math.abs(made) < 2 ** 31 ? made : null;
+    };
+    const grown = (id: Id): number | null => {
       const node = program.nodes[id];
       if (!dependsOn(program, id, locals, (l) => this.#varying.has(l))) return 0;
       if (node.dtype !== "i32" && node.dtype !== "i64") return null;

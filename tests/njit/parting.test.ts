@@ -384,6 +384,13 @@ describe("what only some lanes come to", () => {
       alike(source, () => [numbers(40, () => 0), numbers(40, (i) => i % 7)]);
   });
 
+  test("an element far from the one of the turn before", () => {
+    const source = `(out, a) => {
+      for (let j = 0; j < out.length; j++) { let v = 0; if (j < 1) v = a[j * 5000000000]; out[j] = Math.sqrt(v + 1); }
+    }`;
+    alike(source, () => [numbers(40, () => 0), numbers(40, (i) => i + 7)], false);
+  });
+
   test("what was loaded before a loop is not known to its turns, if they store there", () => {
     const source = `(a, b, m) => {
       for (let j = 0; j < a.length; j++) {
