@@ -233,7 +233,7 @@ export function execute(
       tasks,
       watch,
       inOrder: layout.forks.map((fork) => sharesMemory(code, fork, places)),
-      runs: layout.forks.map(() => ({ turns: 0, shared: 0, threads: 1 })),
+      runs: layout.forks.map(() => ({ turns: 0, shared: 0, threads: 1, ordered: true })),
     };
     try {
       run(call);

@@ -23,6 +23,8 @@ export interface ForkRun {
   /** Tasks that were shared among threads. */
   shared: number;
   threads: number;
+  /** Its turns share elements for the numbers given, each time it came by. */
+  ordered: boolean;
 }
 
 /** What a call has for its forks. */
@@ -108,6 +110,7 @@ export class ForkRunner {
     const cuts = Math.min(turns, CUTS);
     const run = call.runs[number];
     run.turns += turns;
+    run.ordered &&= mustOrder;
     const mayShare = !mustOrder && !call.inOrder[number];
     if (mayShare && sharing.always) {
       this.#share(number, 0, cuts, 1, turns);

@@ -53,6 +53,7 @@ export function loopsOf(code: Code, { forks, inOrder }: CallReport): WholeLoop[]
   const all = [...found.values()].sort((a, b) => a.place.span.start - b.place.span.start);
   return all.map(({ place, forms, lanes, fork, prange, why, turns }): WholeLoop => {
     const run = fork === null ? null : forks[fork];
+    const isZero = run !== null && run.turns > 0 && run.ordered;
     const overlaps = fork !== null && inOrder[fork];
     const isWritten = turns !== null && forms.length === 0;
     const checks = isWritten ? [0] : forms.map((form) => checksOf(form.body));
@@ -63,8 +64,14 @@ export function loopsOf(code: Code, { forks, inOrder }: CallReport): WholeLoop[]
       depth: all.filter((other) => isInside(place, other.place)).length,
       prange,
       parallel:
-        run === null || overlaps ? null : { turns: run.turns, tasks: run.shared, threads: run.threads },
-      why: overlaps ? "what it writes to overlaps what it reads, or itself" : why,
+        run === null || overlaps || isZero
+          ? null
+          : { turns: run.turns, tasks: run.shared, threads: run.threads },
+      why: overlaps
+        ? "what it writes to overlaps what it reads, or itself"
+        : isZero
+          ? "its turns share elements: a factor of an index is 0"
+          : why,
       lanes,
       whyScalar: lanes === null && !isWritten ? whyScalar(forms[0], least) : null,
       unrolled: isWritten ? turns : null,

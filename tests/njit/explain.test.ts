@@ -63,6 +63,15 @@ describe("the loops of a function", () => {
       const loops = (n: number) => reportOf(fill, new Float64Array(4), n).functions[0].loops;
       expect(loops(2.5)[0].why).toBe("its bounds are not known to be 32-bit integers");
       expect(loops(2)[0].why).toBeNull();
+      const spread = made("(a, n, c, { prange }) => { for (const i of prange(n)) a[i * c] = a[i * c] + 1; }");
+      const [still, moving] = [0, 1].map(
+        (c) => reportOf(spread, new Float64Array(4), 4, c).functions[0].loops[0],
+      );
+      expect(still).toMatchObject({
+        parallel: null,
+        why: "its turns share elements: a factor of an index is 0",
+      });
+      expect(moving).toMatchObject({ parallel: { turns: 4 }, why: null });
     });
   });
 
