@@ -118,6 +118,7 @@ function slopeOf(f: F, at: readonly [number, number], i: number): { slope: numbe
   return Math.abs(slope) > 1e6 ? null : { slope, scale };
 }
 
+const isTie = (a: number, b: number) => a === b;
 const turns = (a: number, b: number) => Math.abs(b) < 0.3 || Math.abs(a / (b * b)) > 50;
 /** Where the slope is infinite, and 0 times it is NaN for everybody. */
 const singular: { readonly [K in OpName]?: (a: number, b: number) => boolean } = {
@@ -128,8 +129,8 @@ const singular: { readonly [K in OpName]?: (a: number, b: number) => boolean } =
   acosh: (a) => a === 1,
   pow: (a) => a === 0,
   // Ties are a convention.
-  max: (a, b) => a === b,
-  min: (a, b) => a === b,
+  max: isTie,
+  min: isTie,
   atan2: (a, b) => a === 0 && b === 0,
   // These turn faster than any difference can see.
   rem: turns,
@@ -151,6 +152,9 @@ function isWild(f: Expression, at: readonly [number, number]): boolean {
     const [a, b, c] = args.map(value);
     const y = Number(ops[op].eval(a, b, c));
     if (!Number.isFinite(y) || singular[op]?.(a, b)) wild = true;
+    // Another branch may be taken here than on both sides.
+    if (ops[op].rule === "compare" && isTie(a, b))
+      wild ||= JSON.stringify(args[0]) !== JSON.stringify(args[1]);
     return y;
   };
   value(f);
