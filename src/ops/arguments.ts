@@ -76,25 +76,32 @@ export const entries = (): Budget => ({ left: MOST_ENTRIES });
 /** An argument as plain data: a list, and the lists in it, are copied, each once; what is no list stays what it is. */
 export function snapshot<T>(operation: string, name: string, value: T): T {
   if (typeof value !== "object" || value === null) return value;
+  checkNotRevoked(operation, name, value);
+  return Array.isArray(value) ? (copied(operation, name, value, 0, entries(), new Map()) as T) : value;
+}
+
+function checkNotRevoked(operation: string, name: string, value: object): void {
   if (isRevoked(value))
     fail("value", operation, `${name} is a Proxy that was revoked.`, "Pass the thing itself.");
-  return Array.isArray(value) ? (copied(operation, name, value, 0, entries(), new Map()) as T) : value;
 }
 
 function copied(
   operation: string,
   name: string,
-  value: unknown,
+  value: object,
   depth: number,
   budget: Budget,
-  known: Map<unknown, unknown>,
+  known: Map<object, unknown>,
 ): unknown {
   if (known.has(value)) return known.get(value);
+  checkNotRevoked(operation, name, value);
   const list = depth < MOST_DEPTH ? readList(operation, name, value, budget) : null;
   if (list === null) return value;
   known.set(value, list);
   for (let i = 0; i < list.length; i++) {
-    if (typeof list[i] === "object") list[i] = copied(operation, name, list[i], depth + 1, budget, known);
+    const entry = list[i];
+    if (typeof entry === "object" && entry !== null)
+      list[i] = copied(operation, name, entry, depth + 1, budget, known);
   }
   return list;
 }

@@ -45,6 +45,7 @@ export const corpus: readonly string[] = [
   "rawMap:0 0=fn-class",
   "iteration.row:0 2.from=-2^53",
   ".shape:0 self=null",
+  "linalg.tensordot:0 2.axes[0]=revoked-object",
 ];
 
 /** Those that never ended. */
