@@ -1,5 +1,5 @@
 /** Statistics that leave NaNs out, as if they were not there. Where nothing is left, the result is NaN. */
-import { add, mapReduce, max, min, prod, scope, sqrt, sum, tensor, where, zip } from "../api.ts";
+import { add, mapReduce, max, min, prod, scope, sum, tensor, where, zip } from "../api.ts";
 import { type DType, type Floated, isFloat, type Wide } from "../dtype.ts";
 import { axisList, changed, checkFlag, checkOptionalDType, readOptions, without } from "../ops/arguments.ts";
 import type { AxisOptions, SumOptions, VarOptions } from "../ops/reductions.ts";
@@ -25,6 +25,9 @@ const orLowest = (x: number) => (Number.isNaN(x) ? -Infinity : x);
 const orHighest = (x: number) => (Number.isNaN(x) ? Infinity : x);
 const isThere = (x: number) => (Number.isNaN(x) ? 0 : 1);
 const squareFrom = (x: number, mean: number) => (Number.isNaN(x) ? 0 : (x - mean) * (x - mean));
+const over = (s: number, n: number) => (n > 0 ? s / n : NaN);
+/** Where nothing is spread, the root has no slope: 0 by itself, so that the gradient is 0 as that of std is. */
+const rootOver = (s: number, n: number) => (n > 0 ? (s === 0 ? 0 : Math.sqrt(s / n)) : NaN);
 
 const example = "{ axis: 0 }";
 
@@ -155,8 +158,7 @@ function spread(op: "nanvar" | "nanstd", t: Tensor, options: VarOptions): Tensor
     const mean = meanOf(x, changed(axes, { keepdims: true }));
     const squares = mapReduce([x, mean], squareFrom, axes);
     const left = add(countThere(live, axes), -ddof);
-    const variance = where(left.greater(0), squares.div(left), Number.NaN);
-    return (op === "nanstd" ? sqrt(variance) : variance).to(dtype);
+    return zip([squares, left], op === "nanstd" ? rootOver : over).to(dtype);
   });
 }
 

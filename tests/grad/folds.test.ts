@@ -8,6 +8,8 @@ import {
   mapReduce,
   nanmax,
   nanmin,
+  nanstd,
+  nanvar,
   norm,
   ones,
   type Tensor,
@@ -91,6 +93,29 @@ describe("gradients of folds without a start value", () => {
           ).square();
         expect(gradcheck((x: Tensor, y: Tensor) => f(x, y).sum(), [a, b], { order: 2 })).toBeLessThan(1e-5);
       }
+    }
+  });
+});
+
+describe("gradients of deviations without NaNs", () => {
+  const none = Number.NaN;
+
+  it("are 0 where all elements are equal, as those of std are", () => {
+    const x = tensor([3, 3, none, 1, 2, none], { dtype: "f64" }).reshape(2, 3);
+    const slopes = grad((t: Tensor) => nanstd(t, { axis: 1 }).sum())(x).toArray();
+    expect(slopes).toEqual([
+      [0, 0, 0],
+      [-0.5, 0.5, 0],
+    ]);
+    expect(grad((t: Tensor) => nanstd(t))(tensor([3, 3], { dtype: "f64" })).toArray()).toEqual([0, 0]);
+  });
+
+  it("are 0 where too few are left, and nobody looks at the result", () => {
+    const x = tensor([3, none, 1, 2], { dtype: "f64" }).reshape(2, 2);
+    for (const f of [nanstd, nanvar]) {
+      const loss = (t: Tensor) => f(t, { axis: 1, ddof: 1 }).slice(1);
+      const [first] = grad(loss)(x).toArray() as number[][];
+      expect(first).toEqual([0, 0]);
     }
   });
 });
