@@ -284,7 +284,15 @@ function givenGradients(op: string, made: unknown, count: number): readonly unkn
 
 function gradientAt(op: string, { path }: Leaf, at: unknown): Tensor | null {
   if (at === null || at === undefined) return null;
-  if (isTensor(at)) return at;
+  if (isTensor(at)) {
+    if (isFloat(at.dtype)) return at;
+    return fail(
+      "dtype",
+      op,
+      `the gradient of ${path} is ${at.dtype}.`,
+      'Gradients are floats: convert it with to("f32"), or give null for none.',
+    );
+  }
   return fail("value", op, `the gradient of ${path} is ${describe(at)}.`, "Give a tensor, or null for none.");
 }
 

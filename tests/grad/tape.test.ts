@@ -428,6 +428,11 @@ describe("errors", () => {
         )(x),
       "customGradient: pull returned 0 gradients for 1 arguments.",
     );
+    const ofIntegers = customGradient(
+      (y: Tensor) => y.mul(2),
+      (g) => [g.to("i32")],
+    );
+    throws((x) => ofIntegers(x).sum(), "customGradient: the gradient of 0 is i32.");
   });
 });
 
