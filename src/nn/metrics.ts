@@ -8,10 +8,11 @@ import { sameShape } from "../view/layout.ts";
 import { unrecorded } from "./aside.ts";
 import { hasScores, readClasses, within } from "./classes.ts";
 
-/** Classes of scores, the likeliest of the last axis; classes themselves stay what they are. */
+/** Classes of scores, the likeliest of the last axis; classes themselves stay what they are, and true is 1. */
 function classesOf(operation: string, predicted: Tensor, classes: Tensor): Tensor {
   const [p, c] = [liveTensor(operation, predicted), readClasses(operation, classes)];
   if (sameShape(p.shape, c.shape) && isInteger(p.dtype)) return p;
+  if (sameShape(p.shape, c.shape) && p.dtype === "bool") return p.to("i32");
   if (hasScores(p, c)) return p.argmax({ axis: -1 });
   return fail(
     "shape",
@@ -114,7 +115,7 @@ export function meanAbsoluteError(prediction: Tensor, target: Tensor): number {
 /**
  * Of the ones that were taken for class 1, how many are; of those that are, how many were taken so; and both in one.
  *
- * @param predicted scores […, 2], or 0 and 1
+ * @param predicted scores […, 2], or 0 and 1, or booleans
  * @param classes the right ones
  * @returns `precision`, `recall` and `f1`; NaN where nothing was taken for class 1, nothing is, or neither
  * @example

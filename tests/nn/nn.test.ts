@@ -277,6 +277,11 @@ describe("metrics", () => {
     expect(nn.precisionRecall(truth.equal(0).to("i32"), truth).f1).toBe(0);
     expect(nn.precisionRecall(none, all)).toEqual({ precision: Number.NaN, recall: 0, f1: 0 });
     expect(nn.precisionRecall(none, none).f1).toBeNaN();
+    // What was compared is a prediction as well.
+    const taken = tensor([0.9, 0.8, 0.1, 0.2]).greater(0.5);
+    expect(nn.precisionRecall(taken, truth)).toEqual(nn.precisionRecall(guess, truth));
+    expect(nn.accuracy(taken, truth)).toBe(0.5);
+    expect(nn.confusion(taken, truth, 2).toArray()).toEqual(nn.confusion(guess, truth, 2).toArray());
   });
 });
 
