@@ -507,11 +507,11 @@ function pullStates(
   const rest = last(h, from, n);
   return xs.map((x, k) => {
     const made = partialOf(operation, callable, k + 1, inputs, rest);
-    if (from === 0) return made;
+    // The first element is the first state also where nobody looks at those after it.
+    if (from === 0 || (made === null && k > 0)) return made;
     const first = k === 0 ? last(h, 0, 1) : zeros([...keptShape, 1], { dtype: as });
-    return made === null
-      ? null
-      : concat([first.to(made.dtype as "f64"), made], { axis: -1 }).broadcastTo(x.shape);
+    const others = made ?? zeros(rest.shape, { dtype: as });
+    return concat([first.to(others.dtype as "f64"), others], { axis: -1 }).broadcastTo(x.shape);
   });
 }
 

@@ -55,6 +55,13 @@ describe("gradients of folds without a start value", () => {
     expect(of((t) => t.scan((a, x) => a + 2 * x, { init: 0 }).sum(), [1, 2, 3])).toEqual([6, 4, 2]);
   });
 
+  it("that do not look at the others go to the first element", () => {
+    expect(of((t) => t.reduce((a, _x) => a * a), [3, 1, 1])).toEqual([108, 0, 0]);
+    expect(of((t) => t.scan((a, _x) => 2 * a).sum(), [3, 1, 1])).toEqual([7, 0, 0]);
+    expect(of((t) => mapReduce([t], square, { reduce: (a, _x) => 2 * a }), [3, 1])).toEqual([12, 0]);
+    expect(of((t) => t.reduce((a, _x) => 2 * a, { init: 1 }), [3, 1])).toEqual([0, 0]);
+  });
+
   it("map the first element too", () => {
     expect(of((t) => mapReduce([t], square, { reduce: "max" }), [-3, 1, 2])).toEqual([-6, 0, 0]);
     expect(of((t) => mapReduce([t], square, { reduce: "max" }), [5])).toEqual([10]);
