@@ -634,6 +634,8 @@ function variables(op: string, t: Tensor, rowvar: boolean): Tensor {
   return (rowvar ? live : live.T).to("f64");
 }
 
+const overPositive = (left: number) => 1 / (left > 0 ? left : 0);
+
 function covariance(op: string, t: Tensor, o: CovOptions): Tensor {
   const rowvar = o.rowvar ?? true;
   const first = variables(op, t, rowvar);
@@ -643,14 +645,16 @@ function covariance(op: string, t: Tensor, o: CovOptions): Tensor {
   const f = o.fweights === undefined ? null : observationWeights(op, "fweights", o.fweights, n);
   const a = o.aweights === undefined ? null : observationWeights(op, "aweights", o.aweights, n);
   const w = f !== null && a !== null ? f.mul(a) : (f ?? a);
-  const total = w === null ? n : Number(w.sum().item());
-  if (w !== null && total === 0) fail("value", op, "the weights sum to zero.", "Give some that do not.");
+  const total = w === null ? null : w.sum();
+  if (total?.item() === 0) fail("value", op, "the weights sum to zero.", "Give some that do not.");
   const mean =
-    w === null ? x.mean({ axis: 1, keepdims: true }) : x.mul(w).sum({ axis: 1, keepdims: true }).div(total);
+    w === null ? x.mean({ axis: 1, keepdims: true }) : x.mul(w).sum({ axis: 1, keepdims: true }).div(total!);
   const centred = x.sub(mean);
   const weighted = w === null ? centred : centred.mul(w);
-  const inner = w === null || a === null ? ddof : (ddof * Number(w.mul(a).sum().item())) / total;
-  const matrix = centred.matmul(weighted.T).mul(1 / Math.max(total - inner, 0));
+  const inner = w === null || a === null ? ddof : w.mul(a).sum().mul(ddof).div(total!);
+  const matrix = centred
+    .matmul(weighted.T)
+    .mul(total === null ? 1 / Math.max(n - ddof, 0) : total.sub(inner).map(overPositive));
   return matrix.shape[0] === 1 ? matrix.reshape([]) : matrix;
 }
 

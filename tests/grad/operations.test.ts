@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { grad, gradcheck, vjp } from "../../src/grad.ts";
 import {
+  cov,
   linalg,
   matmul,
   maxPool2d,
@@ -46,6 +47,17 @@ describe("gradients of operations", () => {
     }
     const masked = grad((t: Tensor) => t.mul(t.greater(0).to("f64")).sum())(x);
     expect(masked.toArray()).toEqual((x.toArray() as number[]).map((v) => (v > 0 ? 1 : 0)));
+  });
+
+  it("of covariances go to what observations weigh", () => {
+    const x = drawn({ shape: [2, 4], low: -2, high: 2 }, 0, "dense");
+    const w = drawn({ shape: [4], low: 0.5, high: 2 }, 1, "dense");
+    const counts = tensor([1, 2, 1, 3], { dtype: "i32" });
+    const both = (t: Tensor, aweights: Tensor) => [
+      cov(t, { aweights }),
+      cov(t, { aweights, fweights: counts, ddof: 0 }),
+    ];
+    expect(gradcheck(both, [x, w], { order: 2 })).toBeLessThan(1e-6);
   });
 
   it("of determinants are cofactors, also where a matrix has no inverse", () => {
