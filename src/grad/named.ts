@@ -571,7 +571,8 @@ const solving: Rule = {
     }
     if (back.flows[1]) {
       const shape = isVector ? [...b.frame.shape, 1] : b.frame.shape;
-      back.grads.give(b, unbatched(gb, shape).reshape(b.frame.shape), true);
+      // Not ours: a's gradient is made of it, and where that is recorded it stays as it is.
+      back.grads.give(b, unbatched(gb, shape).reshape(b.frame.shape), !back.flows[0]);
     }
   },
 };
@@ -857,7 +858,7 @@ const leastSquares: Rule = {
     }
     if (gr !== null && gr.size > 0) {
       const moved = b.sub(a.matmul(x)).mul(gr.mul(2));
-      give(moved.matmul(T(x)).neg(), moved);
+      give(moved.matmul(T(x)).neg(), moved.clone());
     }
     if (gs !== null) {
       const { u, s, vh } = svd(a, { fullMatrices: false });

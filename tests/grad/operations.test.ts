@@ -49,6 +49,18 @@ describe("gradients of operations", () => {
     expect(masked.toArray()).toEqual((x.toArray() as number[]).map((v) => (v > 0 ? 1 : 0)));
   });
 
+  it("of second order stand where what was solved for has been used before", () => {
+    const [a, tall, b] = [
+      [3, 3],
+      [3, 2],
+      [3, 2],
+    ].map((shape, k) => drawn({ shape, low: -2, high: 2 }, k, "dense"));
+    const solved = (m: Tensor, v: Tensor) => [v.mul(v), linalg.solve(m, v)];
+    const left = (m: Tensor, v: Tensor) => [v.mul(v), linalg.lstsq(m, v).residuals];
+    expect(gradcheck(solved, [a, b], { order: 2 })).toBeLessThan(1e-6);
+    expect(gradcheck(left, [tall, b], { order: 2 })).toBeLessThan(1e-6);
+  });
+
   it("of covariances go to what observations weigh", () => {
     const x = drawn({ shape: [2, 4], low: -2, high: 2 }, 0, "dense");
     const w = drawn({ shape: [4], low: 0.5, high: 2 }, 1, "dense");
