@@ -16,6 +16,7 @@ import {
 } from "../../src/grad.ts";
 import {
   concat,
+  kernel,
   matmul,
   memory,
   nextafter,
@@ -415,6 +416,23 @@ describe("errors", () => {
     );
   });
 
+  it("a traced tensor is no table, and no constant in silence", () => {
+    const message = "map: these elements are being traced for a gradient";
+    throws(
+      (x) =>
+        f64([1, 2])
+          .map((v, { t }) => v * t.get(0), { with: { t: x as Tensor<"f64"> } })
+          .sum(),
+      message,
+    );
+    throws((x) => {
+      const by = kernel((v: number, { t }: { t: { get(i: number): number } }) => v * t.get(0), {
+        t: x.mul(2),
+      });
+      return by(f64([1, 2])).sum();
+    }, "kernel: these elements are being traced for a gradient");
+  });
+
   it("checkpoint and customGradient use what they are given, and nothing else that is traced", () => {
     throws(
       (x) => checkpoint((y: Tensor) => y.mul(x).sum())(x.exp()),
@@ -428,6 +446,15 @@ describe("errors", () => {
         )(x),
       "customGradient: pull returned 0 gradients for 1 arguments.",
     );
+    const table = tensor([3], { dtype: "f64" });
+    const scaled = checkpoint((y: Tensor) =>
+      y.mul(f64([1]).map((v, { t }) => v * t.get(0), { with: { t: table } })),
+    );
+    throws((x) => {
+      const z = scaled(x).sum();
+      table.fill(5);
+      return z;
+    }, "fill: it has written over a tensor that the gradient of checkpoint needs.");
     const ofIntegers = customGradient(
       (y: Tensor) => y.mul(2),
       (g) => [g.to("i32")],
