@@ -30,7 +30,7 @@ import type { Strided } from "../run/call.ts";
 import { stridedOf, type Tensor, wrap } from "../tensor.ts";
 import { normalizeAxes, sizeOf } from "../view/layout.ts";
 import type { View } from "../view/view.ts";
-import { countsIn, dividedBy, largestRule, multiplied } from "./rules.ts";
+import { countsIn, dividedBy, largestRule, multiplied, sharesAmong } from "./rules.ts";
 import { type Back, failRule, type Rule, type Step } from "./tape.ts";
 
 /** All traced inputs have a gradient, which looks at these. */
@@ -380,6 +380,18 @@ const counted: Rule = {
   pull(back) {
     const [positions, weights] = back.inputs;
     if (back.flows[1]) back.grads.give(weights, take(back.g[0]!.reshape(-1), back.value(positions)), true);
+  },
+};
+
+/** Edges at equal distances from the smallest element to the largest. */
+const edges: Rule = {
+  keep: atInput,
+  pull(back) {
+    const [x, g] = [back.value(back.inputs[0]), back.g[0]!];
+    const part = arange(g.size, { dtype: countsIn(g) }).div(g.size - 1);
+    const upper = g.mul(part).sum();
+    const ofMin = sharesAmong(x, x.min(), [0], g.sum().sub(upper));
+    back.grads.give(back.inputs[0], ofMin.add(sharesAmong(x, x.max(), [0], upper)), true);
   },
 };
 
@@ -898,6 +910,7 @@ export const namedRules: Readonly<Record<string, Rule>> = {
   "sort routine": sorted,
   "join routine": joined,
   "bincount routine": counted,
+  edges,
   convolution,
   "largest of windows": largestRule,
   linear,

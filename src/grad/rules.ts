@@ -337,7 +337,7 @@ function pullExtreme(
 }
 
 /** The gradient g of the largest, y, of elements: theirs that are it. */
-function sharesAmong(x: Tensor, y: Tensor, axes: readonly number[], g: Tensor): Tensor {
+export function sharesAmong(x: Tensor, y: Tensor, axes: readonly number[], g: Tensor): Tensor {
   const count = zip([x, y], isChosen).sum({ axis: axes, keepdims: true, dtype: countsIn(g) });
   return zip([x, y, g, count], shareOf);
 }

@@ -19,6 +19,7 @@ import { engine } from "../engine.ts";
 import { describe, fail, list, shown } from "../errors.ts";
 import { axisList, checkFlag, readList, readOptions } from "../ops/arguments.ts";
 import { runRoutine } from "../ops/execute.ts";
+import { noted } from "../ops/noted.ts";
 import type { AxisOptions, CumulativeOptions } from "../ops/reductions.ts";
 import { allocate } from "../ops/strided.ts";
 import { countRoutine } from "../routines/sorted.ts";
@@ -485,7 +486,10 @@ function edgesOf(op: string, x: Tensor, options: HistogramOptions): Tensor {
     fail("value", op, `bins is ${describe(bins)}.`, "Use a whole number from 1, or the edges.");
   }
   const [low, high] = rangeOf(op, x, options.range);
-  return linspace(low, high, bins + 1, { dtype: floatOf(x.dtype) });
+  const run = () => linspace(low, high, bins + 1, { dtype: floatOf(x.dtype) });
+  // From the smallest to the largest: the edges move with these two.
+  if (options.range !== undefined || x.size === 0) return run();
+  return noted("edges", [stridedOf(x)], {}, run, (made) => [stridedOf(made)], op);
 }
 
 function rangeOf(op: string, x: Tensor, range: unknown): readonly [number, number] {

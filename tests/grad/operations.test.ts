@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { grad, gradcheck, vjp } from "../../src/grad.ts";
 import {
   cov,
+  histogram,
   linalg,
   matmul,
   maxPool2d,
@@ -59,6 +60,21 @@ describe("gradients of operations", () => {
     const left = (m: Tensor, v: Tensor) => [v.mul(v), linalg.lstsq(m, v).residuals];
     expect(gradcheck(solved, [a, b], { order: 2 })).toBeLessThan(1e-6);
     expect(gradcheck(left, [tall, b], { order: 2 })).toBeLessThan(1e-6);
+  });
+
+  it("of histograms go to the smallest and the largest, where the edges are theirs", () => {
+    const x = drawn({ shape: [2, 3], low: -2, high: 2 }, 0, "turned");
+    const w = drawn({ shape: [2, 3], low: 0.5, high: 2 }, 1, "dense");
+    const of = (t: Tensor, weights: Tensor) => {
+      const { counts, edges } = histogram(t, { bins: 3, weights, density: true });
+      return [counts, edges];
+    };
+    expect(gradcheck(of, [x, w], { order: 2 })).toBeLessThan(1e-6);
+    const width = (t: Tensor) => {
+      const { edges } = histogram(t, { bins: 2 });
+      return edges.slice(2).sub(edges.slice(0));
+    };
+    expect(grad(width)(tensor([1, 5, 1, 3])).toArray()).toEqual([-0.5, 1, -0.5, 0]);
   });
 
   it("of covariances go to what observations weigh", () => {
