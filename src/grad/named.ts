@@ -231,6 +231,21 @@ const norm: Rule = {
   },
 };
 
+const ofPower = (x: number, y: number, g: number, { p }: { p: number }) =>
+  x === 0 ? 0 : g * Math.sign(x) * (Math.abs(x) / y) ** p;
+
+/** (Σ |x|ᵖ)^(1/p): sign x·(|x| / y)^(p - 1), and 0 at 0, as that of norm is. */
+const powerNorm: Rule = {
+  keep: atBoth,
+  pull(back) {
+    const x = back.value(back.inputs[0]);
+    const { as1 } = folded(back, x);
+    const { ord } = back.facts as { readonly ord: number };
+    const made = zip([x, as1(back.value(back.outs[0])), as1(back.g[0]!)], ofPower, { with: { p: ord - 1 } });
+    back.grads.give(back.inputs[0], made, true);
+  },
+};
+
 /* Indices -------------------------------------------------------------------------------------------------------------- */
 
 /** x + y in a dtype, as a program. */
@@ -903,6 +918,7 @@ export const namedRules: Readonly<Record<string, Rule>> = {
   variance,
   std,
   norm,
+  "power norm": powerNorm,
   "gather routine": gather,
   "scatter routine": scatter,
   "compress routine": booleanMask,

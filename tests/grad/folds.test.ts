@@ -117,6 +117,19 @@ describe("gradients of deviations without NaNs", () => {
     expect(grad((t: Tensor) => nanstd(t))(tensor([3, 3], { dtype: "f64" })).toArray()).toEqual([0, 0]);
   });
 
+  it("and of lengths, 0 where all is 0; an element of 0 takes none from the others", () => {
+    const of = (ord: number, values: number[]) =>
+      grad((t: Tensor) => linalg.vectorNorm(t, { ord }))(tensor(values, { dtype: "f64" })).toArray();
+    for (const ord of [1, 1.5, 2, 3]) expect(of(ord, [0, 0])).toEqual([0, 0]);
+    for (const ord of [0.5, 1.5, 3]) expect(of(ord, [0, -2])).toEqual([0, -1]);
+    expect(of(3, [1e-300, 0])).toEqual([1, 0]);
+    const x = tensor([1, -2, 0.5, 3, -1, 2], { dtype: "f64" }).reshape(2, 3);
+    for (const ord of [-1, 0.5, 1.5, 3]) {
+      const f = (t: Tensor) => linalg.vectorNorm(t, { ord, axis: 1, keepdims: true });
+      expect(gradcheck(f, [x], { order: 2 })).toBeLessThan(1e-6);
+    }
+  });
+
   it("are 0 where too few are left, and nobody looks at the result", () => {
     const x = tensor([3, none, 1, 2], { dtype: "f64" }).reshape(2, 2);
     for (const f of [nanstd, nanvar]) {

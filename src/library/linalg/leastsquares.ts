@@ -3,7 +3,8 @@ import { empty, mapReduce, matmul, max, min, norm, scope, sum, where, zeros } fr
 import type { DType, Floated } from "../../dtype.ts";
 import { describe, fail, list } from "../../errors.ts";
 import { axisList, readOptions } from "../../ops/arguments.ts";
-import { isTensor, liveTensor, type Tensor } from "../../tensor.ts";
+import { noted } from "../../ops/noted.ts";
+import { isTensor, liveTensor, stridedOf, type Tensor } from "../../tensor.ts";
 import { broadcastShapes } from "../../view/broadcast.ts";
 import { normalizeAxes } from "../../view/layout.ts";
 import { scoped, scopedAs } from "../scoped.ts";
@@ -339,7 +340,9 @@ function lengthOf(t: Tensor, ord: number, how: Along): Tensor {
   // Squares of f32 are summed in f64 and cannot leave its range.
   if (ord === 2 && (t.dtype === "f32" || t.size === 0)) return norm(t, how);
   if (t.size === 0) return powered(t, ord, how);
-  return scaledPower(t, ord, how);
+  if (ord === 2) return scaledPower(t, ord, how);
+  const run = () => scaledPower(t, ord, how);
+  return noted("power norm", [stridedOf(t)], { ...how, ord }, run, (made) => [stridedOf(made)], "vectorNorm");
 }
 
 /** (Σ |x|ᵖ)^(1/p), with the magnitudes brought near 1 where powers would leave the range before the norm does. */
