@@ -1,5 +1,13 @@
 /** The command line and folders of Zarr: shown, compared and converted, block by block where they are large. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -173,6 +181,32 @@ describe("a folder of Zarr", () => {
     t.dispose();
   });
 });
+
+it("a shape of more chunks than anyone can go through is refused: its chunks were looked for, without an end", async () => {
+  const meta = { zarr_format: 2, dtype: "<f4", order: "C", fill_value: 0, compressor: null, filters: null };
+  for (const [name, shape, chunks, count] of [
+    ["points.zarr", [1e15], [1], "1000000000000000 chunks of [1]"],
+    ["rows.zarr", [1e9, 1e6], [1000, 1000], "1000000000 chunks of [1000, 1000]"],
+    ["wide.zarr", [2e12], [5e8], "4000 chunks of [500000000]"],
+  ] as const) {
+    mkdirSync(at(name));
+    writeFileSync(at(`${name}/.zarray`), JSON.stringify({ ...meta, shape, chunks }));
+    for (const words of [
+      ["stats", at(name)],
+      ["info", at(name), "--stats"],
+      ["diff", at(name), at(name)],
+      ["convert", at(name), at("many.npy")],
+      ["convert", at(name), at("again.zarr")],
+    ]) {
+      const { code, err } = await ran(...words);
+      expect(code, words.join(" ")).not.toBe(0);
+      expect(err, words.join(" ")).toContain(count);
+    }
+    expect((await ran("info", at(name))).code).toBe(0);
+    expect((await ran("show", at(name), shape.map(() => ":2").join())).out).toMatch(/0, 0/);
+  }
+  expect(readdirSync(root).filter((name) => /many|again|tmp/.test(name))).toEqual([]);
+}, 20_000);
 
 describe("blocks", () => {
   it("are whole chunks, as many as fit, and cover everything once", () => {

@@ -15,7 +15,7 @@ import {
 import type { Tensor } from "../../tensor.ts";
 import type { Archive, ChunkSettings, Entry, Lazy, Target } from "../archive-types.ts";
 import type { Parsed } from "../args.ts";
-import { BLOCK, blocksOfEntry } from "../blocks.ts";
+import { BLOCK, blocksOfEntry, checkWalk } from "../blocks.ts";
 import { type Command, except, given, help, json, links, only } from "../command.ts";
 import { chosen, dtypeOf, nameOf, readAs, tensors, using, withArchive } from "../entries.ts";
 import { type Host, jsonText, Progress, Usage } from "../host.ts";
@@ -96,6 +96,7 @@ export const convert: Command = {
       const settings = chunkSettings(args);
       // Those that cannot be read say so before anything is written.
       for (const entry of entries) if (readAs(entry) === null) await refused(archive, entry);
+      for (const entry of entries) checkWalk(entry);
       checkChange(entries, dtype, args.flag("all"));
       const filled = host.files.target?.(to, archive, entries.length > 1, settings, (target) =>
         convertInBlocks(host, archive, entries, target, dtype as DType | undefined, args.flag("all")),

@@ -4,7 +4,7 @@ import { short } from "../../plot/scale.ts";
 import { plainText } from "../../plot/text.ts";
 import type { Archive, Entry } from "../archive-types.ts";
 import type { Parsed } from "../args.ts";
-import { type Block, blocksOfEntry } from "../blocks.ts";
+import { type Block, blocksOfEntry, checkWalk } from "../blocks.ts";
 import { type Command, except, help, json, links, only } from "../command.ts";
 import { chosen, fitting, readAs, tensors, typeOf, using, withArchive } from "../entries.ts";
 import { type Host, jsonText, Progress, Usage } from "../host.ts";
@@ -154,6 +154,7 @@ async function differenceIn(
   };
   const blocks = y.packed === undefined ? blocksOfEntry(x) : null;
   if (blocks === null) return parts();
+  checkWalk(y);
   let all: Difference | null = null;
   for (const { slice, at } of blocks) {
     const one = await parts(slice);
