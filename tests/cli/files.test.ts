@@ -288,6 +288,55 @@ describe("tables in text", () => {
 });
 
 describe("convert", () => {
+  it("says how many elements are beyond the dtype: they became infinite, wrapped and were cut silently", async () => {
+    const [big, fine, half, whole, unsigned, odd] = [
+      tensor([1e5, -1e6, 65504, 1, Infinity, NaN], { dtype: "f64" }),
+      tensor([1, 2]),
+      tensor([1, -65504], { dtype: "f16" }),
+      tensor([2n ** 40n, -(2n ** 31n), 2n ** 31n - 1n, -(2n ** 31n) - 1n], { dtype: "i64" }),
+      tensor([2n ** 63n - 1n, 2n ** 63n, 0n], { dtype: "u64" }),
+      tensor([NaN, -1.5, -0.5, 255.5, 256, Infinity]),
+    ];
+    await npz.save(at("wide.npz"), { big, fine, half, whole, unsigned, odd });
+    const convert = (to: string, ...more: string[]) => strided("convert", at("wide.npz"), at(to), ...more);
+    for (const to of ["wide.safetensors", "wide.zarr", "wide2.npz"]) {
+      const { code, err } = await convert(to, "--dtype", "f16", "--only", "big", "--only", "half");
+      expect([code, err]).toEqual([
+        0,
+        "strided convert: big: 2 elements beyond f16, which became infinite.\n",
+      ]);
+    }
+    const only = ["--only", "whole", "--only", "unsigned", "--only", "fine"];
+    expect((await convert("i32.zarr", "--dtype", "i32", ...only)).err).toBe(
+      "strided convert: whole: 2 elements beyond i32, which wrapped.\n" +
+        "strided convert: unsigned: 2 elements beyond i32, which wrapped.\n",
+    );
+    expect((await convert("i64.npz", "--dtype", "i64", ...only)).err).toBe(
+      "strided convert: unsigned: 1 element beyond i64, which wrapped.\n",
+    );
+    expect((await convert("u64.npz", "--dtype", "u64", ...only)).err).toBe(
+      "strided convert: whole: 2 elements beyond u64, which wrapped.\n",
+    );
+    expect((await convert("u8.npz", "--dtype", "u8", "--all", "--only", "odd")).err).toBe(
+      "strided convert: odd: 4 elements beyond u8, which became the nearest that it has, and NaN 0.\n",
+    );
+    const json = await convert("again.npz", "--dtype", "f16", "--only", "big", "--only", "fine", "--json");
+    expect(JSON.parse(json.out).entries).toEqual([
+      { name: "big", dtype: "f16", shape: [6], lost: "2 elements beyond f16, which became infinite." },
+      { name: "fine", dtype: "f16", shape: [2] },
+    ]);
+    for (const t of [big, fine, half, whole, unsigned, odd]) t.dispose();
+    // In pieces, and in blocks of chunks, they are counted once each.
+    const long = scope(() => arange(9 << 20, { dtype: "i32" }));
+    await npy.save(at("count.npy"), long);
+    long.dispose();
+    for (const to of ["count.safetensors", "count.zarr"]) {
+      expect((await strided("convert", at("count.npy"), at(to), "--dtype", "u16")).err).toBe(
+        `strided convert: array: ${(9 << 20) - 65536} elements beyond u16, which wrapped.\n`,
+      );
+    }
+  });
+
   it("reads tensors while it writes them, a few megabytes at a time", async () => {
     // 40 MiB that take no room on the disk, with a mark at the end.
     const shape = [5, 1024, 1024, 2];

@@ -85,9 +85,16 @@ export const convert: Command = {
     return withArchive(host, args, from, async (archive) => {
       const entries = chosen(archive.entries, args);
       if (entries.length === 0) throw new Usage("the file has no tensors.");
+      const lost: Lost = new Map();
+      const tellLost = () => {
+        for (const [name, why] of lost) host.err(`strided convert: ${plainText(name)}: ${why}\n`);
+      };
       const tell = (written: readonly Pick<Lazy, "name" | "dtype" | "shape">[]) => {
         if (piped !== null) return;
-        if (args.flag("json")) return host.out(jsonText({ file: to, entries: written }));
+        if (args.flag("json")) {
+          const told = written.map((t) => ({ ...t, ...given({ lost: lost.get(t.name) }) }));
+          return host.out(jsonText({ file: to, entries: told }));
+        }
         const count = written.filter((t) => t.dtype === dtype).length;
         const isTold = dtype !== undefined && (count < written.length || blockTypeOf(dtype) !== null);
         const more = isTold ? `, ${count} of them as ${dtype}` : "";
@@ -99,10 +106,10 @@ export const convert: Command = {
       for (const entry of entries) checkWalk(entry);
       checkChange(entries, dtype, args.flag("all"));
       const filled = host.files.target?.(to, archive, entries.length > 1, settings, (target) =>
-        convertInBlocks(host, archive, entries, target, dtype as DType | undefined, args.flag("all")),
+        convertInBlocks(host, archive, entries, target, dtype as DType | undefined, args.flag("all"), lost),
       );
       if (filled !== null && filled !== undefined) {
-        const written = await filled;
+        const written = await filled.finally(tellLost);
         tell(written);
         return 0;
       }
@@ -117,7 +124,6 @@ export const convert: Command = {
         if (!begun.has(name)) progress.step(name);
         begun.add(name);
       };
-      const lost: string[] = [];
       const made = entries.map((entry) =>
         lazyOf(archive, entry, dtype, args.flag("all"), isGguf, begin, lost),
       );
@@ -126,7 +132,7 @@ export const convert: Command = {
         else await host.files.save(to, made, about);
       } finally {
         progress.end();
-        for (const line of lost) host.err(`strided convert: ${line}\n`);
+        tellLost();
       }
       tell(made.map(({ name, dtype: d, shape }) => ({ name, dtype: d, shape })));
       return 0;
@@ -208,16 +214,18 @@ function lazyOf(
   all: boolean,
   isGguf: boolean,
   begin: (name: string) => void,
-  lost: string[],
+  lost: Lost,
 ): Lazy {
   const { name, shape } = entry;
   const from = readAs(entry) ?? "u8";
   const block = blockTypeOf(dtype);
   const plain = block === null ? (dtype as DType | undefined) : undefined;
   const to = becomes(from, plain, all);
-  const converted = (t: Tensor): Tensor => (t.dtype === to ? t : using(t, (x) => x.to(to)));
+  const { count, restart } = counterOf(name, from, to, lost);
+  const converted = (t: Tensor): Tensor => convertedTo(t, to, count);
   const whole = async () => {
     begin(name);
+    restart();
     return converted(await archive.read(name));
   };
   const own = entry.decoded === undefined ? null : blockTypeOf(entry.type);
@@ -234,7 +242,7 @@ function lazyOf(
     if (isKept) return (await archive.keep!(name)) as Quantised;
     return using(await archive.read(name), (t) => {
       const why = lostIn(t, block as EncodedDType);
-      if (why !== null) lost.push(`${plainText(name)}: ${why}`);
+      if (why !== null) lost.set(name, why);
       return quantise(t, block as EncodedDType);
     });
   };
@@ -254,9 +262,58 @@ function lazyOf(
         return;
       }
       begin(name);
+      restart();
       for (const items of cutsOf(shape, itemBytes, PIECE)) yield converted(await archive.read(name, items));
     },
   };
+}
+
+/** What the new file does not hold of a tensor's elements, as a line, by its name. */
+type Lost = Map<string, string>;
+
+/** Counts, piece by piece, the elements that are beyond a dtype. */
+function counterOf(name: string, from: DType, to: DType, lost: Lost) {
+  let beyond = 0;
+  const whole = isFloat(from) ? "became the nearest that it has, and NaN 0" : "wrapped";
+  const became = isFloat(to) ? "became infinite" : whole;
+  return {
+    restart() {
+      beyond = 0;
+    },
+    count(t: Tensor, made: Tensor) {
+      beyond += beyondIn(t, made);
+      if (beyond > 0) lost.set(name, `${counted(beyond, "element")} beyond ${to}, which ${became}.`);
+    },
+  };
+}
+
+/** In another dtype; the given one is let go of. */
+function convertedTo(t: Tensor, to: DType, count: (t: Tensor, made: Tensor) => void): Tensor {
+  if (t.dtype === to) return t;
+  return using(t, () => {
+    const made = t.to(to);
+    count(t, made);
+    return made;
+  });
+}
+
+/** How many elements the dtype that they became does not reach: finite ones that are infinite, and whole numbers out of range. */
+function beyondIn(t: Tensor, made: Tensor): number {
+  const [from, to] = [dtypes[t.dtype], dtypes[made.dtype]];
+  const isWithin = from.min >= to.min && from.max <= to.max && (from.kind !== "float" || to.kind === "float");
+  if (to.kind === "bool" || isWithin) return 0;
+  const f64 = { compute: "f64", dtype: "f64" } as const;
+  const sum = (of: Tensor, fn: (x: number) => number) => scope(() => Number(mapReduce([of], fn, f64).item()));
+  if (to.kind === "float") {
+    const infinite = (of: Tensor) => sum(of, (x) => (Math.abs(x) === Infinity ? 1 : 0));
+    return infinite(made) - (from.kind === "float" ? infinite(t) : 0);
+  }
+  // Computed as f64, the largest of i64 and their next are one number.
+  if (from.name === "u64" && to.name === "i64") return sum(made, (x) => (x < 0 ? 1 : 0));
+  const bounds = { below: Number(to.min) - 1, least: Number(to.min), above: Number(to.max) + 1 };
+  const isBeyond = ((x: number, { below, least, above }: typeof bounds) =>
+    (x > below || x === least) && x < above ? 0 : 1) as unknown as (x: number) => number;
+  return scope(() => Number(mapReduce([t], isBeyond, { with: bounds, ...f64 }).item()));
 }
 
 /** Which elements no block of a type holds, as a line; null: there are none. */
@@ -311,6 +368,7 @@ async function convertInBlocks(
   target: Target,
   dtype: DType | undefined,
   all: boolean,
+  lost: Lost,
 ): Promise<{ name: string; dtype: DType; shape: readonly number[] }[]> {
   const written: { name: string; dtype: DType; shape: readonly number[] }[] = [];
   const progress = new Progress(
@@ -319,13 +377,14 @@ async function convertInBlocks(
   );
   try {
     for (const entry of entries) {
-      const to = becomes(readAs(entry) as DType, dtype, all);
+      const from = readAs(entry) as DType;
+      const to = becomes(from, dtype, all);
+      const { count } = counterOf(entry.name, from, to, lost);
       const sink = await target.add(entries.length > 1 ? entry.name : null, to, entry.shape);
       const blocks = blocksOfEntry({ ...entry, chunks: sink.chunks }) ?? [undefined];
       for (const block of blocks) {
         progress.step(entry.name);
-        const t = await archive.read(entry.name, block?.slice);
-        const made = t.dtype === to ? t : using(t, (x) => x.to(to));
+        const made = convertedTo(await archive.read(entry.name, block?.slice), to, count);
         try {
           await sink.write(block?.slice ?? [], made);
         } finally {
