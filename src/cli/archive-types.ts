@@ -75,6 +75,8 @@ export interface Files {
   open(source: string | Uint8Array, links?: boolean): Promise<Archive>;
   /** Writes tensors by name, in the format that the path ends in, with what it can hold of the metadata they came with. */
   save(path: string, tensors: readonly Lazy[], from: Pick<Archive, "format" | "meta">): Promise<void>;
+  /** The names of metadata that the new file would not have. */
+  leaves?(path: string, from: Pick<Archive, "format" | "meta">): readonly string[];
   /** Writes u8 [height, width, 3] as PNG. */
   savePicture(path: string, picture: Tensor): Promise<void>;
   /** The path as a file that `fill` writes block by block: it is there when all is; null where its format cannot be. */

@@ -50,6 +50,21 @@ export const files: Files = {
     if (ending.endsWith(".parquet")) return parquet.save(path, named);
     return ending.endsWith(".npz") ? save(path, named) : save(path, only(path, lazy));
   },
+  leaves(path, { format, meta }) {
+    const of = (key: string) => Object.keys((meta[key] as object | undefined) ?? {});
+    const all = isOnlyTheirs(format)
+      ? Object.keys(meta)
+      : ["attributes", "schema", "pairs", "props"].flatMap(of);
+    const ending = path.toLowerCase();
+    if (ending.endsWith(".gguf") && format === "gguf") return [];
+    if (/\.zarr[/\\]?$/.test(ending) && format === "zarr") return [];
+    const kept = ending.endsWith(".safetensors")
+      ? textsOf(meta)
+      : ending.endsWith(".wav")
+        ? rateOf({ meta })
+        : {};
+    return all.filter((name) => !Object.hasOwn(kept, name));
+  },
   savePicture: (path, picture) => png.save(path, picture),
   target(path, from, isSeveral, { version, overwrite, chunks, shards, compressor }, fill) {
     if (!/\.zarr[/\\]?$/i.test(path)) return null;
@@ -178,6 +193,9 @@ function rateOf({ meta }: Pick<Archive, "meta">): { sampleRate?: number } {
   const sampleRate = Number(meta.sampleRate);
   return Number.isInteger(sampleRate) && sampleRate > 0 ? { sampleRate } : {};
 }
+
+/** Formats whose metadata are those that its maker gave; others tell of themselves there, too. */
+const isOnlyTheirs = (format: string): boolean => format === "safetensors" || format === "gguf";
 
 /** What a format of texts can hold of the metadata. */
 function textsOf(meta: Archive["meta"]): Record<string, string> {

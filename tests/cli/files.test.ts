@@ -24,7 +24,7 @@ import type { Host } from "../../src/cli/host.ts";
 import { arange, memory, scope, tensor } from "../../src/index.ts";
 import { cutsOf } from "../../src/io/cuts.ts";
 import { npyHeader } from "../../src/io/npy-header.ts";
-import { npy, npz, open, parquet, safetensors, save, wav } from "../../src/io.ts";
+import { gguf, npy, npz, open, parquet, safetensors, save, wav, zarr } from "../../src/io.ts";
 import { pathOf } from "../io/fixtures.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "strided-cli-"));
@@ -288,6 +288,27 @@ describe("tables in text", () => {
 });
 
 describe("convert", () => {
+  it("says which metadata the new file does not have: they were left out silently", async () => {
+    const t = tensor([1, 2]);
+    await safetensors.save(at("meta.safetensors"), { t }, { meta: { licence: "mit", "from\n": "x" } });
+    const tokens = { "general.name": "n", "tokens.list": ["a", "b"], "tokens.scores": [1.5, 2] };
+    await gguf.save(at("meta.gguf"), { t }, { meta: tokens });
+    await zarr.save(at("meta.zarr"), { t }, { attributes: { units: "K" } });
+    t.dispose();
+    const said = async (from: string, to: string) =>
+      (await strided("convert", at(from), at(`left/${to}`), "--force")).err.replace("strided convert: ", "");
+    mkdirSync(at("left"));
+    expect(await said("meta.safetensors", "x.gguf")).toBe("metadata left out: licence, from\\u000a.\n");
+    expect(await said("meta.safetensors", "x.safetensors")).toBe("");
+    expect(await said("meta.gguf", "x.safetensors")).toBe("metadata left out: tokens.list, tokens.scores.\n");
+    expect(await said("meta.gguf", "x.gguf")).toBe("");
+    expect(await said("meta.gguf", "x.zarr")).toMatch(/left out: general.name, tokens.list, tokens.scores/);
+    expect(await said("meta.zarr", "x.npz")).toBe("metadata left out: units.\n");
+    expect(await said("meta.zarr", "x.zarr")).toBe("");
+    const json = await strided("convert", at("meta.gguf"), at("left/y.npz"), "--json");
+    expect(JSON.parse(json.out).metadataLeftOut).toEqual(Object.keys(tokens));
+  });
+
   it("says how many elements are beyond the dtype: they became infinite, wrapped and were cut silently", async () => {
     const [big, fine, half, whole, unsigned, odd] = [
       tensor([1e5, -1e6, 65504, 1, Infinity, NaN], { dtype: "f64" }),

@@ -89,11 +89,15 @@ export const convert: Command = {
       const tellLost = () => {
         for (const [name, why] of lost) host.err(`strided convert: ${plainText(name)}: ${why}\n`);
       };
+      const left = host.files.leaves?.(to, archive) ?? [];
       const tell = (written: readonly Pick<Lazy, "name" | "dtype" | "shape">[]) => {
+        if (left.length > 0) host.err(`strided convert: metadata left out: ${someOf(left)}.\n`);
         if (piped !== null) return;
         if (args.flag("json")) {
           const told = written.map((t) => ({ ...t, ...given({ lost: lost.get(t.name) }) }));
-          return host.out(jsonText({ file: to, entries: told }));
+          return host.out(
+            jsonText({ file: to, entries: told, ...(left.length > 0 ? { metadataLeftOut: left } : {}) }),
+          );
         }
         const count = written.filter((t) => t.dtype === dtype).length;
         const isTold = dtype !== undefined && (count < written.length || blockTypeOf(dtype) !== null);
@@ -139,6 +143,10 @@ export const convert: Command = {
     });
   },
 };
+
+/** Names, the first of them where they are many. */
+const someOf = (names: readonly string[]): string =>
+  names.slice(0, 8).map(plainText).join(", ") + (names.length > 8 ? `, … (${names.length} in all)` : "");
 
 /** The name of a file that goes to standard output; null: it does not. */
 function pipedAs(args: Parsed, out: string): string | null {
