@@ -210,7 +210,7 @@ describe("tables in text", () => {
   it("lists columns of texts, and says why they are not read", async () => {
     writeFileSync(at("cities.csv"), "city,lat,lon\nOslo,59.91,10.75\nLima,-12.05,\n");
     expect((await strided("info", at("cities.csv"))).out).toContain(
-      "city  text   [2]     0 bytes\nlat   f64",
+      "city  text   [2]    not read\nlat   f64    [2]    16 bytes",
     );
     expect((await strided("show", at("cities.csv"), "lat")).out).toContain("[ 59.91, -12.05]");
     const shown = await strided("show", at("cities.csv"), "city");
@@ -284,6 +284,25 @@ describe("tables in text", () => {
       "matrix",
     );
     expect([code, err]).toEqual([1, expect.stringContaining('"matrix" is [7, 3], the first column [7]')]);
+  });
+});
+
+describe("info", () => {
+  it("says which tensors are not read: they had 0 bytes", async () => {
+    const meta = { zarr_format: 2, dtype: "<f4", order: "C", fill_value: 0, compressor: null };
+    mkdirSync(at("odd.zarr"));
+    writeFileSync(
+      at("odd.zarr/.zarray"),
+      JSON.stringify({ ...meta, shape: [5], chunks: [5], filters: [{ id: "own" }] }),
+    );
+    writeFileSync(at("two.csv"), "a,b\n1,x\n");
+    expect((await strided("info", at("odd.zarr"))).out).toMatch(
+      /zarr {2}1 tensor {2}1 not read\n[\s\S]*not read$/m,
+    );
+    expect((await strided("info", at("two.csv"))).out).toMatch(/2 tensors {2}8 bytes, 1 not read\n/);
+    expect((await strided("info", pathOf("all.arrow"), "--only", "text")).out).toMatch(/\] +not read\n/);
+    const { entries } = JSON.parse((await strided("info", at("two.csv"), "--json")).out);
+    expect(entries.map((e: { bytes: number | null }) => e.bytes)).toEqual([8, null]);
   });
 });
 

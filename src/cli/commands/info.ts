@@ -8,6 +8,7 @@ import {
   eachEntry,
   foldEntry,
   nameOf,
+  readAs,
   shortOr,
   statisticsIn,
   tensors,
@@ -52,6 +53,7 @@ export const info: Command = {
             format: archive.format,
             entries: entries.map((e, i) => ({
               ...e,
+              ...(isUnread(e) ? { bytes: null } : {}),
               ...(numbers === null ? {} : { statistics: numbers[i]?.statistics ?? null }),
             })),
             meta: archive.meta,
@@ -60,12 +62,17 @@ export const info: Command = {
         return 0;
       }
       const total = entries.reduce((sum, { bytes }) => sum + bytes, 0);
-      const head = [nameOf(args.words[0]), archive.format, tensors(entries.length), bytesText(total)].join(
+      const unread = entries.filter(isUnread).length;
+      const sizes = [
+        ...(total > 0 || unread === 0 ? [bytesText(total)] : []),
+        ...(unread > 0 ? [`${unread} not read`] : []),
+      ];
+      const head = [nameOf(args.words[0]), archive.format, tensors(entries.length), sizes.join(", ")].join(
         "  ",
       );
       const rows = entries.map((e, i) => {
         const shape = e.chunks === undefined ? list(e.shape) : `${list(e.shape)} in ${list(e.chunks)}`;
-        const row = [plainText(e.name), typeOf(e), shape, bytesText(e.bytes)];
+        const row = [plainText(e.name), typeOf(e), shape, isUnread(e) ? "not read" : bytesText(e.bytes)];
         const more = numbers?.[i];
         if (numbers === null) return row;
         if (more === null || more === undefined) return [...row, "", "", "", ""];
@@ -83,6 +90,9 @@ export const info: Command = {
       return 0;
     }),
 };
+
+/** Has it elements that are not read, such as texts, so that their bytes are not known? */
+const isUnread = (e: Entry): boolean => readAs(e) === null && e.bytes === 0 && !e.shape.includes(0);
 
 /** Letters of a small histogram. */
 const LETTERS = 16;
