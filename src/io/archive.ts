@@ -72,9 +72,14 @@ export interface Item extends Entry {
   /** Checks what was read, when it was all of it. */
   readonly verify?: (place: Place) => void;
   /** Where elements are not bytes in a row: reads all of them, in row-major order. */
-  readonly decode?: (reader: Reader) => Promise<Place>;
+  readonly decode?: (reader: Reader, signal: AbortSignal | undefined) => Promise<Place>;
   /** The same for a part of them: those whose index lies between the two corners, in row-major order. */
-  readonly decodeBox?: (reader: Reader, from: readonly number[], to: readonly number[]) => Promise<Place>;
+  readonly decodeBox?: (
+    reader: Reader,
+    from: readonly number[],
+    to: readonly number[],
+    signal: AbortSignal | undefined,
+  ) => Promise<Place>;
   /** They lie in several pieces: `unpack` gives a reader of them all. */
   readonly apart?: true;
 }
@@ -215,8 +220,10 @@ async function readItem(
   signal?.throwIfAborted();
   const reader = await input.open(signal);
   try {
-    if (item.decodeBox !== undefined) return await boxed(item.decodeBox, reader, whole, view);
-    if (item.decode !== undefined) return await decoded(item.decode, reader, whole, view);
+    const { decodeBox, decode } = item;
+    if (decodeBox !== undefined)
+      return await boxed((r, low, high) => decodeBox(r, low, high, signal), reader, whole, view);
+    if (decode !== undefined) return await decoded((r) => decode(r, signal), reader, whole, view);
     const plan = planRuns(view);
     const place = takePlace(operation, dtype, plan.bytes);
     const inner = item.unpack?.(reader) ?? reader;
@@ -264,7 +271,7 @@ async function decoded(
 
 /** Reads the smallest box that holds the view's elements, and takes them out of it. */
 async function boxed(
-  decode: NonNullable<Item["decodeBox"]>,
+  decode: (reader: Reader, from: readonly number[], to: readonly number[]) => Promise<Place>,
   reader: Reader,
   whole: View,
   view: View,

@@ -99,7 +99,7 @@ export async function openInput(
   const reader = await input.open(signal);
   try {
     const { schema, batches, kind } = await readArrow(operation, input, reader);
-    const context: Context = { operation, input, swap: schema.bigEndian, batches, settings, signal };
+    const context: Context = { operation, input, swap: schema.bigEndian, batches, settings };
     const items = schema.fields.map((field, i) => itemOf(context, field, i));
     const rows = batches.reduce((sum, b) => sum + b.rows, 0);
     const meta = Object.freeze({
@@ -120,7 +120,6 @@ interface Context {
   readonly swap: boolean;
   readonly batches: readonly Batch[];
   readonly settings: Settings;
-  readonly signal: AbortSignal | undefined;
 }
 
 /** A chunk of a column, and how it is packed. */
@@ -178,7 +177,7 @@ function itemOf(context: Context, field: Field, i: number): Item {
       ...base,
       from,
       ...(isPacked ? { packed } : {}),
-      decode: (reader) => decoded(context, column, reader),
+      decode: (reader, signal) => decoded(context, column, reader, signal),
     };
   }
   const full = pieces.filter((p) => p.rows > 0);
@@ -229,7 +228,12 @@ interface Column {
   readonly pieces: readonly Piece[];
 }
 
-async function decoded(context: Context, column: Column, reader: Reader): Promise<Place> {
+async function decoded(
+  context: Context,
+  column: Column,
+  reader: Reader,
+  signal: AbortSignal | undefined,
+): Promise<Place> {
   const { settings, swap } = context;
   const { dtype, bytes, bits, each, pieces } = column;
   const itemBytes = dtypes[dtype].bytes;
@@ -248,6 +252,7 @@ async function decoded(context: Context, column: Column, reader: Reader): Promis
         piece.codec,
         Math.ceil((count * bits) / 8),
         reader,
+        signal,
       );
       const target = place.at(at, count * itemBytes);
       if (dtype === "bool") for (let i = 0; i < count; i++) target[i] = (raw[i >> 3] >> (i & 7)) & 1;
@@ -255,13 +260,13 @@ async function decoded(context: Context, column: Column, reader: Reader): Promis
       if (swap && itemBytes > 1)
         for (let i = 0; i < target.length; i += itemBytes) target.subarray(i, i + itemBytes).reverse();
       for (const { bits: mask, count: n } of piece.validities) {
-        const valid = await bufferOf(context, column, mask, piece.codec, Math.ceil(n / 8), reader);
+        const valid = await bufferOf(context, column, mask, piece.codec, Math.ceil(n / 8), reader, signal);
         const view = place.at(at, count * itemBytes);
         const width = n === 0 ? 0 : count / n;
         if (fill !== null) fillNulls(view, valid, n, width, itemBytes, fill);
       }
       at += count * itemBytes;
-      context.signal?.throwIfAborted();
+      signal?.throwIfAborted();
     }
     return place;
   } catch (error) {
@@ -286,12 +291,13 @@ function fillNulls(
 
 /** The first `needed` bytes of a buffer, unpacked. */
 async function bufferOf(
-  { input, settings, signal }: Context,
+  { input, settings }: Context,
   { name }: Column,
   { from, length }: Range,
   codec: Codec,
   needed: number,
   reader: Reader,
+  signal: AbortSignal | undefined,
 ): Promise<Uint8Array> {
   const bad = (fact: string): never => failFile("arrow.read", input.name, name, fact);
   if (needed === 0) return new Uint8Array();

@@ -122,7 +122,6 @@ interface Opened {
   readonly module: HdfModule;
   readonly limit: number;
   readonly milliseconds: number;
-  readonly signal: AbortSignal | undefined;
 }
 
 /** Shows the file to the library for as long as something is done with it; what that throws is told in our words. */
@@ -130,9 +129,10 @@ function withFile<R>(
   o: Opened,
   operation: string,
   entry: string | null,
+  signal: AbortSignal | undefined,
   run: (file: HdfFile, tick: () => void) => R,
 ): R {
-  const { module, library, input, bytes, milliseconds, signal } = o;
+  const { module, library, input, bytes, milliseconds } = o;
   const name = `strided-${shown++}.h5`;
   const until = performance.now() + milliseconds;
   const tick = () => {
@@ -252,8 +252,8 @@ export async function openInput(
     await reader.close();
   }
   const module = await guarded(operation, file, null, "h5wasm", signal, () => library.ready);
-  const opened: Opened = { operation, input, bytes, library, module, limit, milliseconds, signal };
-  const { items, meta } = withFile(opened, operation, null, (f, tick) => listed(opened, f, tick));
+  const opened: Opened = { operation, input, bytes, library, module, limit, milliseconds };
+  const { items, meta } = withFile(opened, operation, null, signal, (f, tick) => listed(opened, f, tick));
   return makeArchive({ format: "hdf5", file, items, meta });
 }
 
@@ -363,7 +363,7 @@ function itemOf(o: Opened, name: string, m: Metadata): Item {
   const shape = [...m.shape, ...(pairs ? [2] : [])];
   const itemBytes = dtypes[dtype].bytes;
   const bytes = checkFileShape(operation, input.name, name, shape, itemBytes);
-  const decodeBox: Item["decodeBox"] = async (_, from, to) => {
+  const decodeBox: Item["decodeBox"] = async (_, from, to, signal) => {
     const asked = to.reduce((n, end, d) => n * (end - from[d]), itemBytes);
     if (asked > limit)
       failFile(
@@ -374,7 +374,7 @@ function itemOf(o: Opened, name: string, m: Metadata): Item {
         "Read a part of it, or open it with another { limit }.",
       );
     const rank = (m.shape as readonly number[]).length;
-    return withFile(o, "hdf5.read", name, (file, tick) =>
+    return withFile(o, "hdf5.read", name, signal, (file, tick) =>
       boxOf(o, file, name, dtype, m.size, from, to, rank, tick),
     );
   };

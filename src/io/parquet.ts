@@ -129,7 +129,6 @@ interface Context {
   readonly operation: string;
   readonly input: Input;
   readonly settings: Settings;
-  readonly signal: AbortSignal | undefined;
   readonly groups: readonly Group[];
 }
 
@@ -155,7 +154,7 @@ export async function openInput(
     const groups = listIn(footer, 4, bad, true).map((g) => groupOf(g, leaves, input, bad));
     const rows = groups.reduce((sum, g) => sum + g.rows, 0);
     if (rows !== countIn(footer, 3, bad)) bad(`it says ${footer.get(3)} rows, its groups have ${rows}.`);
-    const context: Context = { operation, input, settings, signal, groups };
+    const context: Context = { operation, input, settings, groups };
     const items = leaves.map((leaf, i) => itemOf(context, leaf, i, rows));
     return makeArchive({
       format: "parquet",
@@ -328,7 +327,7 @@ function itemOf(context: Context, leaf: Leaf, i: number, rows: number): Item {
   const { bytes: itemBytes } = dtypes[dtype];
   const bytes = checkFileShape(operation, input.name, name, [rows], itemBytes);
   const believed = settings.limit ?? Math.max(BELIEVED, MOST_RATIO * packed);
-  const decodeBox: Item["decodeBox"] = async (reader, [from], [to]) => {
+  const decodeBox: Item["decodeBox"] = async (reader, [from], [to], signal) => {
     const codec = parts.find((p) => !isCodecKnown(p.codec))?.codec;
     if (codec !== undefined)
       failFile(
@@ -347,7 +346,7 @@ function itemOf(context: Context, leaf: Leaf, i: number, rows: number): Item {
         `${to - from} rows take ${asked} bytes, ${packed} in the file.`,
         `If that is true: { limit: ${asked} }.`,
       );
-    return decoded(context, leaf, dtype, i, reader, from, to);
+    return decoded(context, leaf, dtype, i, reader, from, to, signal);
   };
   return { ...base, dtype, bytes, byteStrides: [itemBytes], decodeBox };
 }
@@ -360,8 +359,9 @@ async function decoded(
   reader: Reader,
   from: number,
   to: number,
+  signal: AbortSignal | undefined,
 ): Promise<Place> {
-  const { input, groups, settings, signal } = context;
+  const { input, groups, settings } = context;
   const { name: entry, most } = leaf;
   const bad = (fact: string): never => failFile("parquet.read", input.name, entry, fact);
   const itemBytes = dtypes[dtype].bytes;

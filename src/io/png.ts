@@ -126,7 +126,7 @@ export async function openInput(
     return makeArchive({
       format: "png",
       file: input.name,
-      items: [itemOf(operation, input, header, signal)],
+      items: [itemOf(operation, input, header)],
       meta,
     });
   } finally {
@@ -221,7 +221,7 @@ function checkColours(header: Header, bad: (fact: string) => never): Header {
   return header;
 }
 
-function itemOf(operation: string, input: Input, header: Header, signal: AbortSignal | undefined): Item {
+function itemOf(operation: string, input: Input, header: Header): Item {
   const { width, height, bits, colour, from } = header;
   const channels = channelsOf(header);
   const dtype: DType = bits === 16 ? "u16" : "u8";
@@ -247,7 +247,7 @@ function itemOf(operation: string, input: Input, header: Header, signal: AbortSi
     bytes,
     packed,
     input,
-    decode: (reader) => decoded(input, header, dtype, bytes, reader, signal),
+    decode: (reader, signal) => decoded(input, header, dtype, bytes, reader, signal),
   };
 }
 

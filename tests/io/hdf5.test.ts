@@ -110,6 +110,13 @@ describe.skipIf(h5wasm === null)("hdf5", () => {
     const stop = new AbortController();
     stop.abort(new Error("enough"));
     await expect(hdf5.open(pathOf("all.h5"), { peers, signal: stop.signal })).rejects.toThrow("enough");
+    // A signal of open ended what was read later.
+    const later = new AbortController();
+    const open = await hdf5.open(pathOf("all.h5"), { peers, signal: later.signal });
+    later.abort(new Error("too late"));
+    (await open.read("group/inner/gzip")).dispose();
+    const gone = open.read("group/inner/gzip", undefined, { signal: stop.signal });
+    await expect(gone).rejects.toThrow("enough");
   });
 
   it("damaged files are an error in our words, and nothing is printed or left behind", async () => {

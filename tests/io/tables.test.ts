@@ -320,3 +320,19 @@ describe("files that lie", () => {
     expect(await refusal(parquet.load(good, { limit: -1 }))).toMatch(/limit is the number -1/);
   });
 });
+
+describe("a signal", () => {
+  it("of open ends the opening alone, that of read the reading: Arrow, Parquet and PNG kept the first", async () => {
+    for (const name of ["all.arrow", "groups.parquet", "rgb8.png"]) {
+      const opening = new AbortController();
+      const file = await open(pathOf(name), { signal: opening.signal });
+      opening.abort(new Error("opening"));
+      const entry = file.entries.find((e) => e.dtype !== null && e.dtype !== "bool")!;
+      (await file.read(entry.name)).dispose();
+      const reading = new AbortController();
+      const read = file.read(entry.name, undefined, { signal: reading.signal });
+      reading.abort(new Error("reading"));
+      await expect(read, name).rejects.toThrow("reading");
+    }
+  });
+});
