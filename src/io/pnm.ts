@@ -1,6 +1,6 @@
 /** Pictures without compression: PBM, PGM and PPM, in bytes and in text, and PAM with any number of channels. */
 import { type DType, dtypes, isFloat } from "../dtype.ts";
-import { fail } from "../errors.ts";
+import { counted, fail } from "../errors.ts";
 import { readOptions } from "../ops/arguments.ts";
 import type { Tensor } from "../tensor.ts";
 import type { SliceItem } from "../view/slice.ts";
@@ -17,7 +17,7 @@ import {
   type SourceOptions,
   sourceNames,
 } from "./source.ts";
-import { piecesOf, toBytes, toFile, type Writing } from "./target.ts";
+import { piecesOf, readPath, toBytes, toFile, type Writing } from "./target.ts";
 
 const NAME = "image";
 /** A header with its comments. */
@@ -290,7 +290,21 @@ export async function load(source: Source, options?: LoadOptions): Promise<Tenso
 
 const tuples = ["GRAYSCALE", "GRAYSCALE_ALPHA", "RGB", "RGB_ALPHA"];
 
-function writing(operation: string, t: Tensor): Writing {
+/** Throws where a name promises a simpler picture than this is; who reads .ppm takes grey ones, too. */
+function checkEnding(operation: string, path: string, channels: number | undefined): void {
+  const [ending] = /\.(ppm|pgm)$/i.exec(path) ?? [];
+  if (ending === undefined || channels === undefined) return;
+  if (channels === 3 && ending.toLowerCase() === ".ppm") return;
+  const remedy = channels === 3 ? "Name it .ppm or .pam." : "Name it .pam, which has any number of them.";
+  fail(
+    "value",
+    operation,
+    `a picture of ${counted(channels, "channel")} is no ${ending.toLowerCase()}.`,
+    remedy,
+  );
+}
+
+function writing(operation: string, t: Tensor, path?: string): Writing {
   const held = hold(operation, t);
   const { shape, dtype, bytes } = held;
   const [height, width, channels = 1] = shape;
@@ -303,6 +317,12 @@ function writing(operation: string, t: Tensor): Writing {
       known ? `shape [${shape.join(", ")}] is no picture.` : `PNM has no ${dtype}.`,
       `Give u8, u16 or bool of shape [height, width] or [height, width, channels], with 1 to 4 channels.${isFloat(dtype) ? '\nOf floats from 0 to 1: t.mul(255).round().to("u8").' : ""}`,
     );
+  }
+  try {
+    if (path !== undefined) checkEnding(operation, path, shape[2]);
+  } catch (error) {
+    held.release();
+    throw error;
   }
   const most = fullOf(dtype);
   const isPlain = shape.length === 2 || channels === 3;
@@ -359,5 +379,6 @@ export async function encode(t: Tensor, options?: ReadOptions): Promise<Uint8Arr
 export async function save(path: string | URL, t: Tensor, options?: ReadOptions): Promise<void> {
   const { signal } = readOptions("pnm.save", options, "{ signal }", ["signal"]);
   checkSignal("pnm.save", signal);
-  return toFile("pnm.save", path, writing("pnm.save", t), signal);
+  const place = readPath("pnm.save", path);
+  return toFile("pnm.save", place, writing("pnm.save", t, place), signal);
 }

@@ -423,6 +423,21 @@ describe("convert", () => {
     expect((await strided("convert", pathOf("rgb8.png"), at("p.ppm"))).code).toBe(0);
     expect((await strided("convert", at("p.ppm"), at("p.png"))).code).toBe(0);
     expect((await strided("diff", pathOf("rgb8.png"), at("p.png"))).code).toBe(0);
+    // PAM was written under names of other formats.
+    for (const [from, to] of [
+      ["grey-alpha8.png", "ga.ppm"],
+      ["grey-alpha8.png", "ga.PGM"],
+    ]) {
+      const { code, err } = await strided("convert", pathOf(from), at(to));
+      expect([code, err]).toEqual([
+        1,
+        expect.stringMatching(/2 channels is no \.p[pg]m\.\n {2}Name it \.pam/),
+      ]);
+      expect(existsSync(at(to))).toBe(false);
+    }
+    expect((await strided("convert", pathOf("rgb8.png"), at("p.pgm"))).err).toContain("Name it .ppm or .pam");
+    expect((await strided("convert", pathOf("grey-alpha8.png"), at("ga.pam"))).code).toBe(0);
+    expect((await strided("diff", pathOf("grey-alpha8.png"), at("ga.pam"))).code).toBe(0);
     // Blocks are decoded where the new file has none.
     expect((await strided("convert", pathOf("plain.gguf"), at("q.npz"), "--except", "bf16")).code).toBe(0);
     expect(
