@@ -26,6 +26,9 @@ export async function withArchive<R>(
 
 export const nameOf = (path: string): string => (path === "-" ? "standard input" : plainText(path));
 
+/** A tensor's name; the empty one, as a column's may be, can be seen. */
+export const shownName = (name: string): string => (name === "" ? '""' : plainText(name));
+
 /** The tensors that --only and --except leave. They leave one at least, where there are any. */
 export function chosen(entries: readonly Entry[], args: Parsed): readonly Entry[] {
   const found = fitting(entries, args);
@@ -64,7 +67,7 @@ export function entryOf(
 const looksLikeSlice = (word: string): boolean => /^[\s\d:,.\-[\]]+$/.test(word);
 
 function namesOf(entries: readonly Entry[]): string {
-  const some = entries.slice(0, 8).map(({ name }) => plainText(name));
+  const some = entries.slice(0, 8).map(({ name }) => shownName(name));
   return `There ${some.length === 1 ? "is" : "are"} ${some.join(", ")}${entries.length > 8 ? ", …" : ""}.`;
 }
 

@@ -227,6 +227,15 @@ describe("tables in text", () => {
     expect((await strided("show", at("twice.csv"), "a.1")).err).toContain('row 2 is "x"');
   });
 
+  it("shows an empty name: there was nothing in its place", async () => {
+    writeFileSync(at("noname.csv"), ",b\n1,2\n");
+    writeFileSync(at("other.csv"), ",b\n3,2\n");
+    expect((await strided("diff", at("noname.csv"), at("other.csv"))).out).toMatch(/^"" {2}1 of 1 differ/);
+    for (const command of ["info", "stats"])
+      expect((await strided(command, at("noname.csv"))).out).toMatch(/^"" +f64 +\[1\]/m);
+    expect((await strided("show", at("noname.csv"))).err).toContain('There are "", b.');
+  });
+
   it("keeps names of columns that are there twice", async () => {
     writeFileSync(at("same.csv"), "a,b,a,a.1,a\n1,2,3,4,5\n");
     expect((await strided("convert", at("same.csv"), at("same2.csv"))).code).toBe(0);

@@ -17,7 +17,7 @@ import type { Archive, ChunkSettings, Entry, Lazy, Target } from "../archive-typ
 import type { Parsed } from "../args.ts";
 import { BLOCK, blocksOfEntry, checkWalk } from "../blocks.ts";
 import { type Command, except, given, help, json, links, only } from "../command.ts";
-import { chosen, dtypeOf, nameOf, readAs, tensors, using, withArchive } from "../entries.ts";
+import { chosen, dtypeOf, nameOf, readAs, shownName, tensors, using, withArchive } from "../entries.ts";
 import { type Host, jsonText, Progress, Usage } from "../host.ts";
 
 /** Bytes of a tensor that are in memory at a time, where it is written as it is read. */
@@ -87,7 +87,7 @@ export const convert: Command = {
       if (entries.length === 0) throw new Usage("the file has no tensors.");
       const lost: Lost = new Map();
       const tellLost = () => {
-        for (const [name, why] of lost) host.err(`strided convert: ${plainText(name)}: ${why}\n`);
+        for (const [name, why] of lost) host.err(`strided convert: ${shownName(name)}: ${why}\n`);
       };
       const left = host.files.leaves?.(to, archive) ?? [];
       const tell = (written: readonly Pick<Lazy, "name" | "dtype" | "shape">[]) => {
@@ -210,7 +210,7 @@ function checkChange(entries: readonly Entry[], dtype: DType | EncodedDType | un
   const [whole, floats] = ["whole numbers", "floats"];
   const [given, made] = isFloat(to) ? [whole, floats] : [floats, whole];
   throw new Usage(
-    `--dtype ${to} would change nothing: ${plainText(kept.name)} is ${kept.dtype}, and of ${given} it makes ${made} with --all only.`,
+    `--dtype ${to} would change nothing: ${shownName(kept.name)} is ${kept.dtype}, and of ${given} it makes ${made} with --all only.`,
   );
 }
 

@@ -1,12 +1,11 @@
 /** `strided diff`: how two files differ. */
 import { list } from "../../errors.ts";
 import { short } from "../../plot/scale.ts";
-import { plainText } from "../../plot/text.ts";
 import type { Archive, Entry } from "../archive-types.ts";
 import type { Parsed } from "../args.ts";
 import { type Block, blocksOfEntry, checkWalk } from "../blocks.ts";
 import { type Command, except, help, json, links, only } from "../command.ts";
-import { chosen, fitting, readAs, tensors, typeOf, using, withArchive } from "../entries.ts";
+import { chosen, fitting, readAs, shownName, tensors, typeOf, using, withArchive } from "../entries.ts";
 import { type Host, jsonText, Progress, Usage } from "../host.ts";
 import { type Difference, differenceOf, joinDifferences } from "../statistics.ts";
 import { columns } from "../table.ts";
@@ -53,7 +52,7 @@ export const diff: Command = {
           return isDifferent ? 1 : 0;
         }
         const told = findings.filter(({ what }) => what !== "same");
-        const rows = told.map(({ name, says }) => [plainText(name), says]);
+        const rows = told.map(({ name, says }) => [shownName(name), says]);
         host.out([...columns(null, rows, []), summaryText(findings)].join("\n"));
         return isDifferent ? 1 : 0;
       }),

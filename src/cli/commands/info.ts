@@ -10,6 +10,7 @@ import {
   nameOf,
   readAs,
   shortOr,
+  shownName,
   statisticsIn,
   tensors,
   typeOf,
@@ -72,7 +73,7 @@ export const info: Command = {
       );
       const rows = entries.map((e, i) => {
         const shape = e.chunks === undefined ? list(e.shape) : `${list(e.shape)} in ${list(e.chunks)}`;
-        const row = [plainText(e.name), typeOf(e), shape, isUnread(e) ? "not read" : bytesText(e.bytes)];
+        const row = [shownName(e.name), typeOf(e), shape, isUnread(e) ? "not read" : bytesText(e.bytes)];
         const more = numbers?.[i];
         if (numbers === null) return row;
         if (more === null || more === undefined) return [...row, "", "", "", ""];

@@ -1,8 +1,16 @@
 /** `strided stats`: numbers about the elements of tensors. */
 import { list } from "../../errors.ts";
-import { plainText } from "../../plot/text.ts";
 import { type Command, except, help, json, links, only } from "../command.ts";
-import { chosen, eachEntry, entryOf, shortOr, statisticsIn, typeOf, withArchive } from "../entries.ts";
+import {
+  chosen,
+  eachEntry,
+  entryOf,
+  shortOr,
+  shownName,
+  statisticsIn,
+  typeOf,
+  withArchive,
+} from "../entries.ts";
 import { jsonText } from "../host.ts";
 import type { Statistics } from "../statistics.ts";
 import { columns } from "../table.ts";
@@ -35,7 +43,7 @@ export const stats: Command = {
       }
       const titles = ["name", "dtype", "shape", "min", "max", "mean", "std", "zeros", "NaN", "inf"];
       const rows = entries.map((e, i) => [
-        plainText(e.name),
+        shownName(e.name),
         typeOf(e),
         list(e.shape),
         ...statisticCells(found[i]),
