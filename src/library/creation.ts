@@ -337,7 +337,8 @@ export function meshgrid<const T extends readonly Tensor[]>(
 
 /**
  * Every element is fn of its index: `fromFunction((i, j) => i + j, [3, 4])`. Compiled as any kernel; the indices are
- * f64, the result f32 or what `configure` says (or bool, or i64 for bigints) unless { dtype } says otherwise.
+ * f64, the result f32 or what `configure` says (or bool, or i64 for bigints) unless { dtype } says otherwise. What f32 does
+ * not hold is rounded, as every result is: times in milliseconds need { dtype: "f64" }.
  *
  * @param fn takes one index an axis
  * @param shape sizes of the axes; a number is a vector's length
