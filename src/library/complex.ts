@@ -58,10 +58,10 @@ export function imag(z: Tensor): Tensor {
   return pairs("imag", z).slice("...", 1);
 }
 /**
- * The imaginary parts with the other sign.
+ * The imaginary parts with the other sign; unsigned integers wrap round, as with `neg`.
  *
  * @param z complex numbers as pairs: the last axis has size 2
- * @returns a new tensor of z's shape
+ * @returns a new tensor of z's shape and dtype
  * @example
  * conj(tensor([[1, 3]])); // → f32 [[1, -3]]
  */

@@ -4,7 +4,7 @@
  */
 import { arange, empty, scope } from "../api.ts";
 import type { DefaultDType } from "../defaults.ts";
-import type { DType } from "../dtype.ts";
+import { type DType, isFloat } from "../dtype.ts";
 import { defaultDType } from "../engine.ts";
 import { describe, fail, list } from "../errors.ts";
 import { checkFlag, readOptions } from "../ops/arguments.ts";
@@ -105,7 +105,12 @@ export function hfft<D extends DType>(z: Tensor<D>, options: FftOptions = {}): T
   const turn = turned("hfft", options);
   const t = pairs("hfft", z);
   return scoped("hfft", () =>
-    alongOne("hfft", conj(t), turn, { inverse: true, from: "half", to: "real" }),
+    // Unsigned integers, and the smallest signed one, have no other sign.
+    alongOne("hfft", conj(isFloat(t.dtype) ? t : t.to("f64")), turn, {
+      inverse: true,
+      from: "half",
+      to: "real",
+    }),
   ) as Tensor<FftOf<D>>;
 }
 /**

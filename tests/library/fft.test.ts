@@ -150,6 +150,24 @@ describe("laws of transforms", () => {
     expect(memory().tensors).toBe(before);
   });
 
+  it("of integers and bool they are those of the same numbers in f64", () => {
+    for (const dtype of ["bool", "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64"] as const) {
+      const low = dtype[0] === "i" ? -128 : 1; // -128: the i8 that has no other sign
+      const z = tensor(
+        [
+          [1, 0],
+          [1, low],
+          [0, 1],
+          [1, 1],
+        ],
+        { dtype },
+      );
+      for (const name of ["fft", "ifft", "irfft", "hfft", "rfft", "ihfft"] as const) {
+        expect(fft[name](z).toArray(), `${name} of ${dtype}`).toEqual(fft[name](z.to("f64")).toArray());
+      }
+    }
+  });
+
   it("explain shows the copies", () => {
     scope(() => {
       const z = formula(4000, "f64");
