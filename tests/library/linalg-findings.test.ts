@@ -301,3 +301,19 @@ describe("names in messages", () => {
     expect(message(() => linalg.cond(eye(2), { ord: 7 }))).toMatch(/^cond: ord is the number 7/);
   });
 });
+
+describe("the smallest signed integer, whose magnitude its dtype does not hold", () => {
+  it.each([
+    ["i8", 2 ** 7],
+    ["i16", 2 ** 15],
+    ["i32", 2 ** 31],
+  ] as const)("%s: norms are those of the same numbers in f64", (dtype, low) => {
+    const t = tensor([-low, 1, 1, 3], { dtype, shape: [2, 2] });
+    const f = t.to("f64");
+    for (const ord of [1, -1, Infinity, -Infinity]) {
+      expect(linalg.matrixNorm(t, { ord }).item()).toBe(linalg.matrixNorm(f, { ord }).item());
+      expect(linalg.cond(t, { ord }).item()).toBe(linalg.cond(f, { ord }).item());
+    }
+    expect(linalg.vectorNorm(t.slice(0, 0)).item()).toBe(low);
+  });
+});

@@ -242,7 +242,8 @@ export function matrixNorm<D extends DType>(
 
 function normOf(operation: string, t: Tensor, ord: MatrixNorm): Tensor {
   const dtype = linalgDType(operation, [t]);
-  const sums = (axis: number) => mapReduce([t], (x) => Math.abs(x), { axis, dtype });
+  // In floats: the smallest signed integer has no magnitude of its own dtype.
+  const sums = (axis: number) => mapReduce([t], (x) => Math.abs(x), { axis, dtype, compute: dtype });
   switch (ord) {
     case "fro":
       return vectorNormOf(t, 2, [-2, -1], dtype);
@@ -317,7 +318,7 @@ function vectorNormOf(
   keepdims = false,
 ): Tensor {
   const axis = normalizeAxes("vectorNorm", axes, t.rank);
-  if (axis.length === 0) return (ord === 0 ? t.notEqual(0) : t.abs()).to(dtype);
+  if (axis.length === 0) return ord === 0 ? t.notEqual(0).to(dtype) : t.to(dtype).abs();
   // Half floats are summed in f32.
   const working = dtype === "f64" ? "f64" : "f32";
   const value = lengthOf(t.to(working), ord, { axis, keepdims });
