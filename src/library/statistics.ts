@@ -497,7 +497,7 @@ function rangeOf(op: string, x: Tensor, range: unknown): readonly [number, numbe
     fail("value", op, `range is ${describe(range)}.`, "Give [low, high].");
   }
   const given = range as readonly unknown[] | undefined;
-  const [low, high] = given ?? (x.size === 0 ? [0, 1] : [Number(min(x).item()), Number(max(x).item())]);
+  const [low, high] = given ?? (x.size === 0 ? [0, 1] : [min(x).to("f64").item(), max(x).to("f64").item()]);
   const isRange = Number.isFinite(low) && Number.isFinite(high) && (low as number) <= (high as number);
   if (!isRange) {
     fail(

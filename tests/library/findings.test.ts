@@ -199,3 +199,12 @@ describe("types", () => {
     expect([x.dtype, y.dtype]).toEqual(["f32", "i64"]);
   });
 });
+
+it("histogram takes 64-bit integers beyond what a number holds exactly", () => {
+  for (const dtype of ["u64", "i64"] as const) {
+    const t = tensor([0n, 2n ** 62n, 2n ** 63n - 1n], { dtype });
+    const { counts, edges } = s.histogram(t, { bins: 2 });
+    expect(plain(counts)).toEqual([1n, 2n]);
+    expect(plain(edges)).toEqual([0, 2 ** 62, 2 ** 63]);
+  }
+});
