@@ -1,5 +1,5 @@
 /** The one door: what is kept of a call, who hears of it, and what passes through it besides. */
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import type { DType } from "../src/dtype.ts";
 import { engine } from "../src/engine.ts";
 import {
@@ -91,6 +91,34 @@ describe("a product that is added to its output", () => {
     const out = ones([2, 3]);
     zeros([2, 0]).matmul(zeros([0, 3]), { out, accumulate: true });
     expect(out.toArray()).toEqual(ones([2, 3]).toArray());
+  });
+});
+
+describe("reductions of several passes", () => {
+  type Axis = { axis?: number | [number]; keepdims?: boolean };
+  const operations: Record<string, (t: Tensor, options: Axis) => Tensor> = {
+    argmax: (t, options) => t.argmax(options),
+    argmin: (t, options) => t.argmin(options),
+    var: (t, options) => t.var(options),
+    std: (t, options) => t.std(options),
+  };
+
+  it.each(Object.keys(operations))("%s is planned once for a layout, whatever came in between", (name) => {
+    const run = operations[name];
+    const asked: Axis[] = [{}, { axis: 0 }, { axis: [-1] }, { axis: 0, keepdims: true }];
+    const rows = steps([5, 6]);
+    const tensors = [rows, rows.T, rows.slice("1:", "::2"), steps([6], "i32")];
+    const all = () => tensors.flatMap((t) => asked.map((o) => run(t, o).toArray()));
+    const want = all();
+    const find = vi.spyOn(engine().plans, "find");
+    expect(all()).toEqual(want);
+    const found = find.mock.results.map(({ value }) => value as object | null);
+    find.mockRestore();
+    expect(found).not.toContain(null);
+    // Of each call the axes, the tiles and the folds; and the plan of each fold.
+    const passes = found.filter((plan) => Object.hasOwn(plan!, "tiles"));
+    expect(passes).toHaveLength(16);
+    expect(found).toHaveLength(3 * 16);
   });
 });
 

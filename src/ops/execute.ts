@@ -53,11 +53,11 @@ export function execute<C extends Call>(form: Form<C>, call: C): Strided {
 }
 
 /** The plan of a call, and what making it took; null: it was there before. */
-function lookUp<C extends Call>(
+export function lookUp<C extends Call, P>(
   e: Engine,
-  form: Form<C>,
+  form: Form<C, P>,
   call: C,
-): { plan: Plan; planning: Planning | null } {
+): { plan: P; planning: Planning | null } {
   const known = e.plans.find(form, call, e.mode);
   if (known !== null) return { plan: known, planning: null };
   const began = performance.now();

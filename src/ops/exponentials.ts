@@ -23,7 +23,7 @@ function logSum(t: Strided, options: SumOptions): Strided {
   checkAlive("logsumexp", t);
   const result = checkOptionalDType("logsumexp", options.dtype) ?? floatOf(t.dtype);
   const as = programs.workingFloat(t.dtype);
-  const split = passesOf("logsumexp", t.frame, options.axis, options.keepdims);
+  const split = passesOf("logsumexp", t, options, result);
   const { bytes } = dtypes[result];
   const out = allocate("logsumexp", result, split.shape, split.whole(bytes));
   const cells = framed(out, split.kept(bytes));
@@ -59,7 +59,7 @@ function normalized(name: "softmax" | "logSoftmax", t: Strided, options: Softmax
   const as = programs.workingFloat(t.dtype);
   const { shape } = t.frame;
   const axis = options.axis ?? (shape.length === 0 ? [] : -1);
-  const split = passesOf(name, t.frame, axis, false);
+  const split = passesOf(name, t, { axis }, result);
   const out = allocate(name, result, shape);
   if (filledByRows(name, t, split, out, out.frame)) return out;
   return filled(out, () =>

@@ -3,11 +3,11 @@ import { describe, fail, list } from "../errors.ts";
 import * as programs from "../optimize/reduce-programs.ts";
 import type { Strided } from "../run/call.ts";
 import { readOptions } from "./arguments.ts";
-import { foldOf, runFold } from "./fold.ts";
+import { foldOf } from "./fold.ts";
 import { asOne } from "./noted.ts";
 import type { ArgOptions } from "./reductions.ts";
-import { allocate, checkAlive, filled } from "./strided.ts";
-import { framed, passesOf, temporary } from "./tiles.ts";
+import { checkAlive } from "./strided.ts";
+import { type FoldsOf, passesOf, runTwoFolds } from "./tiles.ts";
 
 /** Position of the largest (smallest) element, the first of equals; a NaN is larger and smaller than anything. */
 export const argReduce = (name: "argmax" | "argmin", t: Strided, options: ArgOptions = {}): Strided =>
@@ -20,13 +20,8 @@ function positionOf(name: "argmax" | "argmin", t: Strided, options: ArgOptions):
   if (axis !== undefined && typeof axis !== "number") {
     fail("axis", name, `the axis is ${describe(axis)}.`, "Give one axis, or none for all elements.");
   }
-  const { tiles, isFolded, shape, foldedShape, kept, whole } = passesOf(
-    name,
-    t.frame,
-    axis,
-    options.keepdims,
-  );
-  if (foldedShape.includes(0)) {
+  const passes = passesOf(name, t, { axis, keepdims: options.keepdims }, "i64", folds);
+  if (passes.foldedShape.includes(0)) {
     fail(
       "shape",
       name,
@@ -34,24 +29,12 @@ function positionOf(name: "argmax" | "argmin", t: Strided, options: ArgOptions):
       "Fold an axis that has elements.",
     );
   }
-  // First the best element, then the first position that has it.
-  const extreme = foldOf(programs.extremeStep(name === "argmax" ? "max" : "min", t.dtype, t.dtype), t.dtype);
-  const position = foldOf(programs.positionStep(t.dtype), "i64");
-  const out = allocate(name, "i64", shape, whole(8));
-  const bests = kept(t.frame.itemBytes);
-  return filled(out, () =>
-    temporary([() => allocate(name, t.dtype, bests.shape, bests)], (best) => {
-      for (const tile of tiles) {
-        const common = { operation: name, isFolded, init: null };
-        const x = tile.source(t);
-        runFold({ ...common, fold: extreme, sources: [x], out: framed(best, tile.kept(bests)) });
-        runFold({
-          ...common,
-          fold: position,
-          sources: [x, tile.spread(best), "position"],
-          out: framed(out, tile.kept(kept(8))),
-        });
-      }
-    }),
-  );
+  const order = { between: t.dtype, result: "i64", init: null, more: ["position"] } as const;
+  return runTwoFolds(name, t, passes, order);
 }
+
+/** First the best element, then the first position that has it. */
+const folds: FoldsOf = (name, x) => [
+  foldOf(programs.extremeStep(name === "argmax" ? "max" : "min", x, x), x),
+  foldOf(programs.positionStep(x), "i64"),
+];

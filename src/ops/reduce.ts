@@ -89,6 +89,10 @@ export function splitShape(
   };
 }
 
+/** What a plan knows the axes by. */
+export const axisFact = (operation: string, axis: ReduceOptions["axis"]): number | string | undefined =>
+  axis === undefined || typeof axis === "number" ? axis : String(axisList(operation, axis));
+
 /* Reduce ---------------------------------------------------------------------------------------------------- */
 
 export interface ReduceExtras {
@@ -136,7 +140,7 @@ export function reduceBy(
   const what = callable.definition!;
   const facts = [
     ...callable.facts,
-    axis === undefined || typeof axis === "number" ? axis : String(axisList(operation, axis)),
+    axisFact(operation, axis),
     keepdims ?? false,
     dtype,
     init,

@@ -19,7 +19,7 @@ import {
   type VarOptions,
 } from "./reductions.ts";
 import { allocate, checkAlive, filled } from "./strided.ts";
-import { framed, passesOf, temporary } from "./tiles.ts";
+import { type FoldsOf, framed, passesOf, runTwoFolds } from "./tiles.ts";
 
 /** acc / p0, and its root. */
 const endings = {
@@ -72,41 +72,19 @@ function spread(name: "var" | "variance" | "std", t: Strided, options: VarOption
   checkAlive(name, t);
   const result = checkOptionalDType(name, options.dtype) ?? floatOf(t.dtype);
   const ddof = freedomOf(name, options);
-  const { tiles, isFolded, shape, foldedShape, kept, whole } = passesOf(
-    name,
-    t.frame,
-    options.axis,
-    options.keepdims,
-  );
-  const count = sizeOf(foldedShape);
-  const key = name === "std" ? "rootMean" : "mean";
-  const sum = foldOf(programs.sumStep(t.dtype), "f64", { ending: endings.mean }, "mean");
-  const squares = foldOf(programs.deviationStep(t.dtype), result, { ending: endings[key] }, key);
-  const { bytes } = dtypes[result];
-  const out = allocate(name, result, shape, whole(bytes));
-  return filled(out, () =>
-    temporary([() => allocate(name, "f64", kept(8).shape, kept(8))], (means) => {
-      for (const tile of tiles) {
-        const x = tile.source(t);
-        const common = { operation: name, isFolded, init: 0 };
-        runFold({
-          ...common,
-          fold: sum,
-          values: [count],
-          sources: [x],
-          out: framed(means, tile.kept(kept(8))),
-        });
-        runFold({
-          ...common,
-          fold: squares,
-          values: [Math.max(count - ddof, 0)],
-          sources: [x, tile.spread(means)],
-          out: framed(out, tile.kept(kept(bytes))),
-        });
-      }
-    }),
-  );
+  const passes = passesOf(name, t, options, result, spreadFolds);
+  const count = sizeOf(passes.foldedShape);
+  const values = [[count], [Math.max(count - ddof, 0)]];
+  return runTwoFolds(name, t, passes, { between: "f64", result, init: 0, values });
 }
+
+const spreadFolds: FoldsOf = (name, x, result) => {
+  const key = name === "std" ? "rootMean" : "mean";
+  return [
+    foldOf(programs.sumStep(x), "f64", { ending: endings.mean }, "mean"),
+    foldOf(programs.deviationStep(x), result, { ending: endings[key] }, key),
+  ];
+};
 
 /** Length of vectors along the axes, carried in f64. */
 export const norm = (t: Strided, options: NormOptions = {}): Strided =>
@@ -120,7 +98,7 @@ function lengthOf(t: Strided, options: NormOptions): Strided {
   if (ord !== 1 && ord !== 2 && ord !== Number.POSITIVE_INFINITY) {
     fail("value", "norm", `ord is ${describe(ord)}.`, "Use 1, 2 or Infinity.");
   }
-  const { isFolded, shape, kept, whole } = passesOf("norm", t.frame, options.axis, options.keepdims);
+  const { isFolded, shape, kept, whole } = passesOf("norm", t, options, result);
   const fold =
     ord === 1 || ord === 2
       ? foldOf(

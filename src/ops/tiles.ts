@@ -1,10 +1,15 @@
 /** Parts of an index space that stay in the cache while several folds and maps visit them. */
+import { type DType, dtypes, type Value } from "../dtype.ts";
+import { engine } from "../engine.ts";
 import type { Program } from "../ir/node.ts";
-import type { Strided } from "../run/call.ts";
-import { sameLayout } from "../run/plans.ts";
+import type { Fold } from "../optimize/reduce.ts";
+import { type Call, type Captured, type Form, idOf, newId, type Strided } from "../run/call.ts";
 import { contiguousView, type View } from "../view/view.ts";
-import { execute, programCall, programForm } from "./execute.ts";
-import { type ReduceOptions, type Split, splitShape } from "./reduce.ts";
+import { checkFlag } from "./arguments.ts";
+import { execute, lookUp, programCall, programForm } from "./execute.ts";
+import { runFold, type Source } from "./fold.ts";
+import { axisFact, type ReduceOptions, type Split, splitShape } from "./reduce.ts";
+import { allocate, filled } from "./strided.ts";
 
 /** Elements that stay in the last cache while several kernels, on all threads, visit them. */
 const TILE_ELEMENTS = 1 << 20;
@@ -33,35 +38,75 @@ export interface Passes extends Split {
   readonly kept: (itemBytes: number) => View;
   /** The same as the result has them. */
   readonly whole: (itemBytes: number) => View;
+  readonly folds: readonly Fold[];
 }
 
-interface KnownPasses {
-  readonly frame: View;
-  readonly axis: ReduceOptions["axis"];
-  readonly keepdims: boolean;
-  readonly passes: Passes;
-}
-/** Of the last call of each operation: the next one is often the same, and then its views are the ones that plans know. */
-const last = new Map<string, KnownPasses>();
+/** The folds of an operation, for elements of a dtype. */
+export type FoldsOf = (operation: string, x: DType, result: DType) => readonly Fold[];
 
+interface PassesCall extends Call {
+  readonly what: FoldsOf;
+  readonly options: Pick<ReduceOptions, "axis" | "keepdims">;
+  readonly result: DType;
+}
+
+/** The plan of such a reduction: made once for a layout. */
 export function passesOf(
   operation: string,
-  frame: View,
-  axis: ReduceOptions["axis"],
-  keeps: boolean | undefined,
+  t: Strided,
+  options: PassesCall["options"],
+  result: DType,
+  what: FoldsOf = noFolds,
 ): Passes {
-  const keepdims = keeps ?? false;
-  const known = last.get(operation);
-  const isSame = known !== undefined && known.axis === axis && known.keepdims === keepdims;
-  if (isSame && sameLayout(known.frame, frame) && known.frame.itemBytes === frame.itemBytes)
-    return known.passes;
-  const split = splitShape(operation, frame.shape, axis, keepdims);
-  const kept = denseViews(split.keptShape);
-  const whole = keepdims ? denseViews(split.shape) : kept;
-  const passes = { ...split, tiles: tilesOf(frame, split), kept, whole };
-  // A list of axes is read anew at every call.
-  if (typeof axis !== "object") last.set(operation, { frame, axis, keepdims, passes });
-  return passes;
+  checkFlag(operation, "keepdims", options.keepdims);
+  const facts = [idOf(what), axisFact(operation, options.axis), options.keepdims ?? false, operation, result];
+  const call = { operation, what, facts, inputs: [t], out: null, values: [], options, result };
+  return lookUp(engine(), passesForm, call).plan;
+}
+const noFolds: FoldsOf = () => [];
+
+const passesForm: Form<PassesCall, Passes> = {
+  id: newId(),
+  guards: "nothing",
+  plan({ operation, what, inputs: [{ frame, dtype }], options, result }) {
+    const keepdims = options.keepdims ?? false;
+    const split = splitShape(operation, frame.shape, options.axis, keepdims);
+    const kept = denseViews(split.keptShape);
+    const whole = keepdims ? denseViews(split.shape) : kept;
+    return { ...split, tiles: tilesOf(frame, split), kept, whole, folds: what(operation, dtype, result) };
+  },
+};
+
+/**
+ * Two folds of each tile: the second reads what the first made, a value a cell, beside the elements and what else is to
+ * be read (`more`). `between` is the dtype of what the first one makes; each has captured values of its own.
+ */
+export function runTwoFolds(
+  operation: string,
+  t: Strided,
+  { tiles, isFolded, shape, kept, whole, folds }: Passes,
+  order: {
+    readonly between: DType;
+    readonly result: DType;
+    readonly init: Value | null;
+    readonly values?: readonly (readonly Captured[])[];
+    readonly more?: readonly Source[];
+  },
+): Strided {
+  const { between, result, init, values = [], more = [] } = order;
+  const [own, cells] = [kept(dtypes[between].bytes), kept(dtypes[result].bytes)];
+  const out = allocate(operation, result, shape, whole(cells.itemBytes));
+  return filled(out, () =>
+    temporary([() => allocate(operation, between, own.shape, own)], (made) => {
+      for (const tile of tiles) {
+        const to = [framed(made, tile.kept(own)), framed(out, tile.kept(cells))];
+        const x = tile.source(t);
+        [[x], [x, tile.spread(made), ...more]].forEach((sources, k) => {
+          runFold({ operation, isFolded, init, fold: folds[k], values: values[k], sources, out: to[k] });
+        });
+      }
+    }),
+  );
 }
 
 /** Dense views of a shape, each made once. */

@@ -42,9 +42,9 @@ export interface Call {
 }
 
 /** A kind of call, and the shape and dtype rules that make a plan of one. */
-export interface Form<C extends Call = Call> {
+export interface Form<C extends Call = Call, P = Plan> {
   readonly id: number;
-  readonly plan: (call: C) => Plan;
+  readonly plan: (call: C) => P;
   /**
    * What is looked at before an output is written: whether it shares memory with an input; the same, element upon element
    * being fine; or nothing, because the caller knows.

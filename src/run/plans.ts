@@ -6,7 +6,7 @@
 import { type DType, dtypeNames } from "../dtype.ts";
 import { sameShape } from "../view/layout.ts";
 import type { View } from "../view/view.ts";
-import type { Call, Form, Plan, Strided } from "./call.ts";
+import type { Call, Form, Strided } from "./call.ts";
 
 /** Plans of one function; one more, and it begins anew. */
 const MOST_PLANS = 2048;
@@ -14,7 +14,7 @@ const MOST_PLANS = 2048;
 const LAST = 256;
 
 interface Entry {
-  readonly form: Form<never>;
+  readonly form: Form<never, unknown>;
   readonly what: object;
   /** Of the device: a plan is good for one. */
   readonly mode: number;
@@ -24,7 +24,7 @@ interface Entry {
   readonly frames: readonly View[];
   readonly outType: DType | null;
   readonly out: View | null;
-  readonly plan: Plan;
+  readonly plan: unknown;
   /** Another one with the same hash. */
   readonly next: Entry | undefined;
 }
@@ -35,21 +35,21 @@ export class PlanCache {
   /** Of the call that was looked for last. */
   #hash = 0;
 
-  find<C extends Call>(form: Form<C>, call: C, mode: number): Plan | null {
+  find<C extends Call, P>(form: Form<C, P>, call: C, mode: number): P | null {
     const place = (call.facts[0] as number) & (LAST - 1);
     const last = this.#last[place];
-    if (last !== null && isSame(last, form, call, mode)) return last.plan;
+    if (last !== null && isSame(last, form, call, mode)) return last.plan as P;
     const hash = hashOf(form.id, call);
     this.#hash = hash;
     let entry = this.#plans.get(call.what)?.byHash.get(hash);
     while (entry !== undefined && !isSame(entry, form, call, mode)) entry = entry.next;
     if (entry === undefined) return null;
     this.#last[place] = entry;
-    return entry.plan;
+    return entry.plan as P;
   }
 
   /** Keeps the plan of the call that was just not found. */
-  keep<C extends Call>(form: Form<C>, call: C, mode: number, plan: Plan): void {
+  keep<C extends Call, P>(form: Form<C, P>, call: C, mode: number, plan: P): void {
     const { what, facts, inputs, out } = call;
     let plans = this.#plans.get(what);
     if (plans === undefined || plans.count >= MOST_PLANS) {
@@ -74,7 +74,7 @@ export class PlanCache {
   }
 }
 
-function isSame(entry: Entry, form: Form<never>, call: Call, mode: number): boolean {
+function isSame(entry: Entry, form: Form<never, unknown>, call: Call, mode: number): boolean {
   if (entry.what !== call.what) return false;
   const { facts, frames, dtypes, out, outType } = entry;
   const { inputs, facts: own } = call;
