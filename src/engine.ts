@@ -35,7 +35,12 @@ export type Event =
   /** A whole function with loops has run. */
   | ({ readonly kind: "njit" } & WholeCall)
   | { readonly kind: "copy"; readonly operation: string; readonly bytes: number; readonly why: string }
-  | { readonly kind: "fallback"; readonly operation: string; readonly why: string };
+  | {
+      readonly kind: "fallback";
+      readonly operation: string;
+      readonly backend: "function" | "interpreter";
+      readonly why: string;
+    };
 
 /** Kernels that were compiled for a plan, and milliseconds in all. */
 export interface Planning {

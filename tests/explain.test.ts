@@ -263,6 +263,30 @@ describe("what ran, in words", () => {
       "
     `);
   });
+  it("a function that is interpreted, because its code would be too large or an executor refuses it", () => {
+    const head = (report: unknown) => String(report).split("\n").slice(0, 3).join("\n");
+    const huge = new Function("x", `let y = x; ${"y = y ** 1.5 - 0.5;".repeat(1000)} return y;`) as (
+      x: number,
+    ) => number;
+    const report = explain(() => m().map(huge));
+    expect(report.fallbacks[0].backend).toBe("interpreter");
+    expect(head(report).replace(/about \d+/, "about N")).toMatchInlineSnapshot(`
+      "1. map is interpreted, because it was not compiled:
+         map: the function unfolds to about N operations; code for at most 30000 can be made.
+           The interpreter computes it, one element at a time."
+    `);
+    const { compiled, executor } = engine();
+    try {
+      engine().executor = { refuses: () => "it takes nothing.", prepare: (work) => compiled.prepare(work) };
+      expect(head(explain(() => m().add(1)))).toMatchInlineSnapshot(`
+        "1. add is interpreted, because it was not compiled:
+           add: it takes nothing.
+             The interpreter computes it, one element at a time."
+      `);
+    } finally {
+      engine().executor = executor;
+    }
+  });
   it("a function that calls something unknown", () => {
     const clamp = (x: number) => Math.min(x, 5);
     expect(text(() => m().map((x) => clamp(x) + 1))).toMatchInlineSnapshot(`

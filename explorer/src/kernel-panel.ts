@@ -63,7 +63,7 @@ export class KernelPanel {
         h(
           "div",
           { class: "notice" },
-          `${f.operation} calls the function for each element, because it was not compiled:`,
+          `${f.operation} ${f.backend === "function" ? "calls the function for each element" : "is interpreted"}, because it was not compiled:`,
           ...messageView(f.why),
         ),
       ),

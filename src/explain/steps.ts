@@ -141,13 +141,15 @@ export interface CopyStep extends Grouped {
   /** Why it could not be a view. */
   readonly why: string;
 }
-/** A function that was called instead of compiled. */
+/** Work that was not compiled: a function that was called, or a program that was interpreted. */
 export interface FallbackStep extends Grouped {
   /** Which kind of step this is. */
   readonly kind: "fallback";
   /** What the user called. */
   readonly operation: string;
-  /** Why the function was not compiled. */
+  /** What ran instead: the function itself, or the interpreter. */
+  readonly backend: "function" | "interpreter";
+  /** Why it was not compiled. */
   readonly why: string;
 }
 /** A call of an njit function. */

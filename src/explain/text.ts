@@ -6,6 +6,7 @@ import type { WholeLoop } from "../run/whole.ts";
 import { rowMajorStrides } from "../view/layout.ts";
 import { switches } from "../wasm/assembler/features.ts";
 import type {
+  FallbackStep,
   KernelStep,
   LoopReport,
   NjitStep,
@@ -24,7 +25,7 @@ export function stepText(step: Step, number: number): string {
     case "copy":
       return `${number}. ${step.operation} copied ${bytesText(step.bytes)}: ${step.why}.`;
     case "fallback":
-      return `${number}. ${step.operation} calls the function for each element, because it was not compiled:\n${indent(step.why)}`;
+      return `${number}. ${fallbackText(step)}\n${indent(step.why)}`;
     case "routine":
       return [`${number}. ${step.operation}: ${handText(step)}`, ...routineRows(step)].join("\n");
     case "njit":
@@ -33,6 +34,9 @@ export function stepText(step: Step, number: number): string {
       return [`${number}. ${titleOf(step)}`, ...kernelRows(step)].join("\n");
   }
 }
+
+const fallbackText = ({ operation, backend }: FallbackStep) =>
+  `${operation} ${backend === "function" ? "calls the function for each element" : "is interpreted"}, because it was not compiled:`;
 
 /** All steps; those of a call that is made of others stand under its name. */
 export function stepsText(steps: readonly Step[]): string {
