@@ -27,6 +27,7 @@ describe("on f64 a kernel computes what the function itself computes", () => {
       "(x, y) => x === y ? 1 : x !== x ? 2 : 3",
       "x => (x > 0) === true",
       "x => (x > 0) == 1",
+      "x => (1n === 1 ? 10 : 20) + (1 !== 1n ? 1 : 2) + (1n == 1 ? 100 : 0) + (1n === 1n ? 1000 : 0) + x",
       "x => x === undefined ? 1 : x",
       "x => x !== void 0 ? x : 1",
       "x => x != null ? x : 1",

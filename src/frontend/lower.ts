@@ -1210,15 +1210,16 @@ class Lowering {
     }
     const x = this.#asNode(a, aNode);
     const y = this.#asNode(b, bNode);
-    if ((operator === "===" || operator === "!==") && !comparable(t.typeOf(x), t.typeOf(y))) {
-      if (t.literalOf(x) !== undefined && t.literalOf(y) !== undefined) {
-        return t.literal(operator === "!==", span);
+    if (operator === "===" || operator === "!==") {
+      const [p, q] = [t.literalOf(x), t.literalOf(y)];
+      if (p !== undefined && q !== undefined && typeof p !== typeof q) return t.literal(op === "ne", span);
+      if (!comparable(t.typeOf(x), t.typeOf(y))) {
+        return this.#refuse(
+          node,
+          `cannot compile ${operator} between a number and a boolean; they are never equal.`,
+          `Use ${operator.slice(0, 2)}, which compares a boolean as 0 or 1.`,
+        );
       }
-      return this.#refuse(
-        node,
-        `cannot compile ${operator} between a number and a boolean; they are never equal.`,
-        `Use ${operator.slice(0, 2)}, which compares a boolean as 0 or 1.`,
-      );
     }
     const isBit = (id: Id) => t.typeOf(id) === "boolean" || t.typeOf(id) === "bit";
     const { rule } = ops[op];
