@@ -253,6 +253,27 @@ describe.skipIf(noRedis !== null)(`a queue on Redis${noRedis === null ? "" : ` (
     await worker.close();
   });
 
+  it("tasks that a worker leaves to others are no retries, and those that failed are", async () => {
+    const bull = await loadBull("test");
+    const settings = readQueue("test", { connection: redis.url, queue: "aside" });
+    const plan = fakePlan(fresh(), 8, { dies: 5, spin: 300 }, 1);
+    const setup = { settings, workers: 1, timeLimit: 10, attempts: 1, program };
+    const stranger = startWorker(bull, { ...setup, find: async () => null });
+    const worker = startWorker(bull, { ...setup, find: async () => ({ plan, context: contextOf(plan) }) });
+    const told: ProgressEvent[] = [];
+    try {
+      const report = await bullmqWith({ connection: redis.url, queue: "aside", workers: 0 }, seams).run(
+        plan,
+        contextOf(plan),
+        (event) => void (event.kind === "retry" && told.push(event)),
+      );
+      expect([report.ran, report.retries]).toEqual([8, 1]);
+      expect(told).toMatchObject([{ index: 5, attempt: 2, reason: "it failed, and is tried again" }]);
+    } finally {
+      await Promise.all([stranger.close(), worker.close()]);
+    }
+  });
+
   it("nobody at the address is told", async () => {
     const plan = fakePlan(fresh(), 1);
     await expect(

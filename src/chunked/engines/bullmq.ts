@@ -45,6 +45,7 @@ interface Emitter {
 }
 interface Queue extends Emitter {
   add(name: string, data: Message, options: object): Promise<unknown>;
+  getJob(id: string): Promise<{ readonly attemptsMade: number } | undefined>;
   getJobState(id: string): Promise<string>;
   remove(id: string): Promise<unknown>;
 }
@@ -329,6 +330,8 @@ interface Waiting {
   readonly index: number;
   readonly resolve: (done: Done) => void;
   readonly reject: (error: unknown) => void;
+  /** How often it failed. */
+  failures: number;
   /** When something was last known of it. */
   heard: number;
 }
@@ -357,12 +360,8 @@ class Ledger {
     this.#events = new bull.QueueEvents(queue, { connection });
     for (const emitter of [this.#queue, this.#events]) emitter.on("error", () => {});
     const of = (args: Record<string, unknown>) => this.#waiting.get(String(args.jobId));
-    const retry = (args: Record<string, unknown>, reason: string) => {
-      const job = of(args);
-      if (job === undefined) return;
-      job.heard = performance.now();
-      tell({ kind: "retry", operation: job.operation, index: job.index, attempt: 2, reason });
-    };
+    const retry = ({ operation, index, failures }: Waiting, reason: string) =>
+      tell({ kind: "retry", operation, index, attempt: failures + 2, reason });
     this.#events.on("completed", (args) => {
       const job = this.#settle(String(args.jobId));
       job?.resolve(doneOf(args.returnvalue, job));
@@ -371,8 +370,24 @@ class Ledger {
       const text = String(args.failedReason).slice(0, 4000);
       this.#settle(String(args.jobId))?.reject(new TensorError("worker", text));
     });
-    this.#events.on("stalled", (args) => retry(args, "its worker was lost"));
-    this.#events.on("delayed", (args) => retry(args, "it failed, and is tried again"));
+    this.#events.on("stalled", (args) => {
+      const job = of(args);
+      if (job === undefined) return;
+      job.heard = performance.now();
+      retry(job, "its worker was lost");
+    });
+    this.#events.on("delayed", (args) => {
+      const job = of(args);
+      if (job === undefined) return;
+      job.heard = performance.now();
+      // Those that a worker leaves to others are put aside, too; only what failed is counted with the job.
+      const look = async () => {
+        const failures = (await this.#queue.getJob(String(args.jobId)))?.attemptsMade ?? 0;
+        if (of(args) !== job) return;
+        for (; job.failures < failures; job.failures++) retry(job, "it failed, and is tried again");
+      };
+      look().catch(() => {});
+    });
     this.#ready = Promise.all([this.#queue.waitUntilReady(), this.#events.waitUntilReady()]);
     this.#ready.catch(() => {});
     this.#timer = setInterval(() => void this.#look().catch(() => {}), LOOK);
@@ -382,7 +397,7 @@ class Ledger {
     await this.#ready;
     const id = `${this.#plan.hash.slice(0, 24)}.${operation}.${index}`;
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { operation, index, resolve, reject, heard: performance.now() });
+      this.#waiting.set(id, { operation, index, resolve, reject, failures: 0, heard: performance.now() });
       this.#queue
         .add(
           "task",
