@@ -38,8 +38,7 @@ export interface NodeFiles {
   realpath(path: string): Promise<string>;
   lstat(path: string): Promise<Stats>;
   stat(path: string): Promise<Stats>;
-  /** With `recursive` it gives the first folder that was not there. */
-  mkdir(path: string, options?: { readonly recursive: boolean }): Promise<string | undefined>;
+  mkdir(path: string): Promise<unknown>;
   readdir(path: string, options: { readonly withFileTypes: true }): Promise<readonly FolderEntry[]>;
   rename(from: string, to: string): Promise<void>;
   rm(path: string, options: { readonly force: boolean; readonly recursive?: boolean }): Promise<void>;
@@ -117,6 +116,37 @@ export function nodeModules(operation: string): NodeModules {
   }
   return { fs, path, url } as NodeModules;
 }
+
+/**
+ * Makes a folder and those that it lies in; gives the first one that was not there. Node's own way never ends where a folder is
+ * there and nothing can be made in it, as in /proc.
+ */
+export async function makeFolder(
+  modules: Pick<NodeModules, "fs" | "path">,
+  path: string,
+): Promise<string | undefined> {
+  const { fs, path: paths } = modules;
+  const one = () =>
+    fs.mkdir(path).then(
+      () => path,
+      async (error: unknown) => {
+        const facts = await fs.stat(path).catch(() => null);
+        if (facts?.isDirectory() !== true) throw error;
+        return undefined;
+      },
+    );
+  const above = paths.dirname(path);
+  let made: string | undefined;
+  try {
+    return await one();
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== "ENOENT" || above === path) throw error;
+    made = await makeFolder(modules, above);
+  }
+  const last = await one();
+  return made ?? last;
+}
+
 /** Node's zlib; undefined where there is none. */
 export const nodeZlib = (): NodeZlib | undefined => {
   if (!isNode()) return undefined;

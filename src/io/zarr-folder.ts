@@ -5,7 +5,7 @@
 import { fail } from "../errors.ts";
 import { checkFlag, readOptions } from "../ops/arguments.ts";
 import { quoted } from "./names.ts";
-import { type NodeModules, nodeModules } from "./node.ts";
+import { makeFolder, type NodeModules, nodeModules } from "./node.ts";
 import { failSystem } from "./source.ts";
 import { flushFolder, readPath, temporaryOf } from "./target.ts";
 import { failAt, type Shelf, storeOf, type ZarrRange, type ZarrStore } from "./zarr-store.ts";
@@ -99,6 +99,8 @@ function shelfAt(
     if (codeOf(error) === "ELOOP") failLink(op, key);
     return failSystem(op, `${name}, key ${quoted(key)}`, error);
   };
+  const unmade = (op: string, key: string, error: unknown): never =>
+    isMissing(error) ? failAt(op, name, key, "no folder can be made there.") : failed(op, key, error);
 
   /** Are the folders of a key there, each of them no link? With `make` they are made. */
   const checkFolders = async (
@@ -108,8 +110,8 @@ function shelfAt(
     make: boolean,
   ): Promise<boolean> => {
     if (make && !known.has("")) {
-      await fs.mkdir(root, { recursive: true }).catch((error) => {
-        if (codeOf(error) !== "EEXIST") failed(op, key, error);
+      await makeFolder(modules, root).catch((error) => {
+        if (codeOf(error) !== "EEXIST") unmade(op, key, error);
         failAt(op, name, key, "it is a file, not a folder.", "Give another path, or remove the file.");
       });
       known.add("");
@@ -284,7 +286,7 @@ function shelfAt(
       const target = await fs.realpath(pathTo(parts)).catch(() => pathTo(parts));
       const folder = paths.dirname(target);
       const [beside, before] = [temporaryOf(target, modules), temporaryOf(target, modules)];
-      const made = await fs.mkdir(folder, { recursive: true }).catch((error) => failed(op, path, error));
+      const made = await makeFolder(modules, folder).catch((error) => unmade(op, path, error));
       return {
         shelf: shelfAt(modules, beside, name, options),
         async put(replaces) {

@@ -617,6 +617,21 @@ describe("folders", () => {
     ones.dispose();
   });
 
+  it.runIf(existsSync("/proc/self"))("a folder in which none can be made is an error, and soon", async () => {
+    const ones = full([2], 1);
+    for (const path of ["/proc/z.zarr", "/proc/no/z.zarr"]) {
+      expect(await refusal(zarr.save(path, ones))).toMatch(/no folder can be made there/);
+      expect(await refusal(zarr.create(path, { shape: [2], dtype: "f32" }))).toMatch(
+        /no folder can be made there/,
+      );
+    }
+    // Those above are made with it, and one that is there is no fault.
+    const path = join(root, "far", "below", "z.zarr");
+    for (const overwrite of [false, true]) await zarr.save(path, ones, { overwrite });
+    ones.dispose();
+    expect((await zarr.openArray(path)).shape).toEqual([2]);
+  });
+
   it("a process that is killed while it writes leaves whole chunks, and no other", async () => {
     const size = 1 << 18;
     const program = join(root, "writer.mjs");

@@ -3,6 +3,7 @@
  * can choose neither code nor file; it names a task of a plan that the worker has already, or it is refused.
  */
 import { describe, fail } from "../../errors.ts";
+import { makeFolder } from "../../io/node.ts";
 import { checkPlan } from "../plan-file.ts";
 import type { Plan } from "../types.ts";
 import { nodeModule } from "./node.ts";
@@ -55,10 +56,11 @@ type Paths = typeof import("node:path");
 /** Writes a plan where workers look for it: under its hash, all of it or nothing. */
 export async function publishPlan(operation: string, folder: string, plan: Plan): Promise<void> {
   const fs = nodeModule<Files>(operation, "node:fs/promises");
-  const { join } = nodeModule<Paths>(operation, "node:path");
+  const path = nodeModule<Paths>(operation, "node:path");
+  const { join } = path;
   const aside = join(folder, `.${plan.hash}.${process.pid}.tmp`);
   try {
-    await fs.mkdir(folder, { recursive: true });
+    await makeFolder({ fs, path }, folder);
     await fs.writeFile(aside, JSON.stringify(plan));
     await fs.rename(aside, join(folder, `${plan.hash}.json`));
   } catch (error) {
