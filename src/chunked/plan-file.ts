@@ -73,6 +73,7 @@ export async function checkPlan(given: unknown, expected?: string): Promise<Plan
       typeof array.store === "string" &&
       Object.hasOwn(stores, array.store) &&
       typeof array.path === "string" &&
+      (array.compressor == null || typeof array.compressor === "string") &&
       ["input", "work", "output"].includes(array.role as string) &&
       isDType(array.dtype) &&
       isSizes(array.shape) &&

@@ -2,7 +2,7 @@
 import { describe, fail } from "../errors.ts";
 import { checkSignal } from "../io/source.ts";
 import { filePath } from "../io/target.ts";
-import { openArray as openZarr, type ZarrSource } from "../io/zarr-group.ts";
+import { create, openArray as openZarr, type ZarrSource } from "../io/zarr-group.ts";
 import { memoryStore } from "../io/zarr-store.ts";
 import { checkFlag, readOptions } from "../ops/arguments.ts";
 import type { Tensor } from "../tensor.ts";
@@ -156,9 +156,12 @@ export class ChunkedPlan {
       "work",
       "compressor",
     ]);
-    return (
-      await bind("toPlan", this.#draft, { to, ...(work && { work }), ...(compressor && { compressor }) })
-    ).plan;
+    const bound = await bind("toPlan", this.#draft, {
+      to,
+      ...(work !== undefined && { work }),
+      ...(compressor !== undefined && { compressor }),
+    });
+    return bound.plan;
   }
 
   /**
@@ -255,6 +258,13 @@ async function bind(operation: string, draft: Draft, options: BindOptions): Prom
   const { to, work, compressor } = options;
   if (to === undefined) {
     fail("value", operation, "there is no { to }.", 'Say where the result is written: { to: "z.zarr" }.');
+  }
+  if (compressor != null) {
+    const remedy = 'Write { compressor: "gzip" }, or leave it out.';
+    if (typeof compressor !== "string")
+      fail("value", operation, `the compressor is ${describe(compressor)}.`, remedy);
+    // Its name is one that arrays can be made with.
+    await create(memoryStore(), { shape: [1], dtype: "u8", compressor: compressor as "gzip" });
   }
   const given = new Map<string, ZarrSource>();
   const stores: Record<string, StoreSpec> = {};

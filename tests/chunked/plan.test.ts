@@ -25,6 +25,26 @@ async function stored(shape: number[], chunks: number[]): Promise<[path: string,
 }
 
 describe("plans", () => {
+  it("a compressor that is none is refused where it is given", async () => {
+    const plan = chunked.full([4], 1, { chunks: [2] }).plan();
+    for (const [compressor, what] of [
+      [7, "toPlan: the compressor is the number 7"],
+      [0, "toPlan: the compressor is the number 0"],
+      ["", 'the codec "" is not known'],
+      ["zip", 'the codec "zip" is not known'],
+    ] as const)
+      await expect(plan.toPlan({ to: "z.zarr", compressor: compressor as never })).rejects.toThrow(what);
+    await expect(plan.run({ to: "z.zarr", compressor: {} as never })).rejects.toThrow("run: the compressor");
+    const needsWork = chunked.full([4], 1, { chunks: [2] }).sum().plan();
+    await expect(needsWork.toPlan({ to: "z.zarr", work: "" })).rejects.toThrow(/^toPlan: cannot write to/);
+    const made = await plan.toPlan({ to: "z.zarr", compressor: "gzip" });
+    const { hash: _, ...rest } = structuredClone(made);
+    const arrays = { ...rest.arrays, [made.result]: { ...rest.arrays[made.result], compressor: 7 } };
+    const forged = { ...rest, arrays } as never as typeof made;
+    await expect(checkPlan({ ...forged, hash: await hashOf(forged) })).rejects.toThrow(/is none/);
+    expect((await checkPlan(made)).hash).toBe(made.hash);
+  });
+
   it("mean and deviation share one pass over the elements", async () => {
     const [path] = await stored([40, 30], [10, 10]);
     const a = await chunked.open(path);
