@@ -792,7 +792,8 @@ export class ChunkedArray {
     return contract(this.#node, b, [1], [0]);
   }
   /**
-   * Sums of products over pairs of axes: `{ axes: [[1], [0]] }` is `matmul`, and so is `{ axes: 1 }`.
+   * Sums of products over pairs of axes: `{ axes: [[1], [0]] }` is `matmul`, and so is `{ axes: 1 }`. `{ axes: 0 }` is
+   * the outer product: every element by every other.
    *
    * @param other an array
    * @param options `axes`
@@ -817,7 +818,7 @@ export class ChunkedArray {
     const axesB = normalizeAxes(operation, numberList(operation, "axes of b", pair[1]), b.shape.length);
     const isSame =
       axesA.length === axesB.length && axesA.every((d, k) => this.shape[d] === b.shape[axesB[k]]);
-    if (!isSame || axesA.length === 0) {
+    if (!isSame) {
       fail(
         "shape",
         operation,
@@ -825,6 +826,8 @@ export class ChunkedArray {
         "Name as many axes of each, of equal sizes.",
       );
     }
+    // Nothing is added up: every element by every other.
+    if (axesA.length === 0) return b.shape.reduce<ChunkedArray>((a) => a.expandDims(a.rank), this).mul(other);
     return contract(this.#node, b, axesA, axesB);
   }
   /**
@@ -1055,7 +1058,7 @@ function fold(
 
 /** The last axes of a with the first ones of b. */
 function countedAxes(operation: string, count: number, a: number, b: number): [number[], number[]] {
-  if (!(Number.isInteger(count) && count >= 1 && count <= Math.min(a, b))) {
+  if (!(Number.isInteger(count) && count >= 0 && count <= Math.min(a, b))) {
     fail(
       "value",
       operation,

@@ -318,8 +318,18 @@ describe("products, blocks, random numbers", () => {
       const turned = [a.transpose(1, 2, 0), x.permute(1, 2, 0)] as const;
       const plain = { axes: 2 };
       await check(turned[0].tensordot(b, plain), tensordot(turned[1], y, plain));
-      for (const wrong of [0, 4, 1.5]) expect(() => a.tensordot(b, { axes: wrong })).toThrow(/how many: 1/);
+      for (const wrong of [-1, 4, 1.5]) expect(() => a.tensordot(b, { axes: wrong })).toThrow(/how many: 1/);
     }));
+  it("tensordot over no axes is the outer product", async () => {
+    for (const dtype of ["f32", "i32", "u8", "f16"] as const) {
+      const [a, x] = await stored({ shape: [3, 2], chunks: [2, 1], seed: 1 });
+      const [b, y] = await stored({ shape: [5], chunks: [3], seed: 2 });
+      const [p, q] = [x.to(dtype), y.to(dtype)];
+      await check(a.to(dtype).tensordot(b.to(dtype), { axes: 0 }), tensordot(p, q, { axes: 0 }));
+      const none = { axes: [[], []] as const };
+      await check(b.to(dtype).tensordot(a.to(dtype), none), tensordot(q, p, { axes: 0 }));
+    }
+  });
   it.each([Number.NaN, Number.POSITIVE_INFINITY, -0])("blocks see %s beyond the edge", async (boundary) => {
     const lazy = chunked.full([3], 1, { chunks: [2] }).mapBlocks(
       (out: NjitTensor, x: NjitTensor) => {
