@@ -10,7 +10,7 @@ import { printTemplate } from "../ir/print.ts";
 import { type Kernel, kernel, makeKernel } from "../kernel.ts";
 import { insideOf, NjitFunction } from "../njit/njit.ts";
 import { parseTree } from "../njit/parse.ts";
-import { readOptions } from "../ops/arguments.ts";
+import { checkFunction, readOptions } from "../ops/arguments.ts";
 import { Callable, Definition, type ScalarFunction } from "../ops/function.ts";
 import type { Captured } from "../run/call.ts";
 
@@ -81,9 +81,9 @@ export function sendKernel(operation: string, fn: unknown, given: unknown): Sent
       "Pass the plain function, and { dtype } here.",
     );
   }
+  checkFunction(operation, fn, "x => x * 2");
   const captures = readCaptured(operation, given);
-  if (typeof fn === "function")
-    kernelFrom(operation, { source: Function.prototype.toString.call(fn), captures });
+  kernelFrom(operation, { source: Function.prototype.toString.call(fn), captures });
   // Strictly, and with the function itself: one whose Math is its own is found out only here.
   kernel(fn as (x: number) => number, capturesOf({ source: "", captures }, operation) as never);
   return { source: Function.prototype.toString.call(fn as ScalarFunction), captures };

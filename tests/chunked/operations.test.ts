@@ -345,6 +345,8 @@ describe("products, blocks, random numbers", () => {
     expect(() => a.mean({ axis: 3 })).toThrow(/^mean: axis 3/);
     expect(() => a.std({ axis: [0, 0] })).toThrow(/^std: axis 0/);
     expect(() => a.map((x) => x * k)).toThrow(/^map: .*Pass it: map\(…, \{ with: \{ k \} \}\)\.$/s);
+    expect(() => a.map(3 as never)).toThrow(/^map: expected a function, got the number 3/);
+    expect(() => a.zip(a, undefined as never)).toThrow(/^zip: expected a function, got undefined/);
     expect(() => a.zip(a, (x, y) => x * y * k)).toThrow(/^zip: .*zip\(…, \{ with: \{ k \} \}\)\.$/s);
     const outer = (out: NjitTensor) => out.set([0], k);
     expect(() => a.mapBlocks(outer)).toThrow(
