@@ -3,22 +3,22 @@
  * removed. Places are compared as they really are, through links and whatever way they are written down.
  */
 import { fail } from "../errors.ts";
-import { isNode, nodeModules } from "../io/node.ts";
+import { isNode } from "../io/node.ts";
 import { placeOf, type ZarrSource } from "../io/zarr-group.ts";
-import { absolutePath, pathOf, sourceOf, workFolder } from "./stores.ts";
+import { absolutePath, pathOf, realPath, sourceOf, workFolder } from "./stores.ts";
 import type { AllowList, Plan } from "./types.ts";
 
 const OPERATION = "chunked";
 
 /** Throws where the result, or what lies between operations, would be written over an input or over each other. */
-export async function checkPlaces(plan: Plan, allow: AllowList): Promise<void> {
+export function checkPlaces(plan: Plan, allow: AllowList): void {
   const objects: unknown[] = [];
   const written: [what: string, place: string, option: string][] = [];
   const read: [what: string, place: string][] = [];
   for (const [name, { role }] of Object.entries(plan.arrays)) {
     const source = sourceOf(plan, name, allow);
     const path = role === "work" ? workFolder(plan) : pathOf(plan, name);
-    const place = await realPlace(source, path, objects);
+    const place = realPlace(source, path, objects);
     if (role === "input") read.push([`an array that the plan reads: ${name}`, place]);
     else if (role === "output") written.push(["the result", place, "to"]);
     else if (!written.some(([, , option]) => option === "work"))
@@ -42,14 +42,15 @@ export async function checkPlaces(plan: Plan, allow: AllowList): Promise<void> {
 const isIn = (place: string, folder: string): boolean => place === folder || place.startsWith(`${folder}/`);
 
 /** A path or an address below which all of an array lies; objects that do not say where they keep things are numbered. */
-async function realPlace(source: ZarrSource, path: string, objects: unknown[]): Promise<string> {
+function realPlace(source: ZarrSource, path: string, objects: unknown[]): string {
   const at = placeOf(OPERATION, source);
   let root: string;
   if (at === undefined) {
     if (!objects.includes(source)) objects.push(source);
     root = `object ${objects.indexOf(source)}`;
   } else if (isNode() && !/^https?:/i.test(at)) {
-    return realPath(path === "" ? at : `${at}/${path}`);
+    const all = path === "" ? at : `${at}/${path}`;
+    return (realPath(all) ?? absolutePath(all)).replaceAll("\\", "/").replace(/\/$/, "");
   } else {
     root = decoded(at).replace(/\/+$/, "");
   }
@@ -62,19 +63,5 @@ function decoded(address: string): string {
     return decodeURIComponent(address);
   } catch {
     return address;
-  }
-}
-
-/** A path without links, with slashes. What is not there yet lies in what is. */
-async function realPath(path: string): Promise<string> {
-  const { fs, path: paths } = nodeModules(OPERATION);
-  let at = absolutePath(path);
-  for (let rest = ""; ; ) {
-    const real = await fs.realpath(at).catch(() => null);
-    if (real !== null) return paths.join(real, rest).replaceAll("\\", "/").replace(/\/$/, "");
-    const above = paths.dirname(at);
-    if (above === at) return path;
-    rest = paths.join(paths.basename(at), rest);
-    at = above;
   }
 }

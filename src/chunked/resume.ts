@@ -143,7 +143,7 @@ interface Mark {
 /** Makes the arrays that a plan writes. With `resume` those that are there stay, if they are this plan's. */
 export async function prepare(plan: Plan, context: RunContext, options: PrepareOptions = {}): Promise<void> {
   const { resume = false, overwrite = false } = options;
-  await checkPlaces(plan, context.allow);
+  checkPlaces(plan, context.allow);
   // The result first: a run that is refused there has changed nothing.
   const order = { output: 0, input: 1, work: 2 } as const;
   const all = Object.entries(plan.arrays).sort(([, a], [, b]) => order[a.role] - order[b.role]);

@@ -28,17 +28,53 @@ interface Paths {
   resolve(...parts: string[]): string;
   relative(from: string, to: string): string;
   isAbsolute(path: string): boolean;
+  dirname(path: string): string;
+  basename(path: string): string;
+  join(...parts: string[]): string;
+}
+interface Links {
+  readonly realpathSync: { native(path: string): string };
+  lstatSync(path: string, options: { readonly throwIfNoEntry: false }): unknown;
 }
 
 /** A path as all processes mean it. */
 export const absolutePath = (path: string): string =>
   (builtin("node:path") as Paths | undefined)?.resolve(path) ?? path;
 
-/** Does a path lie in a folder, or is it the folder? */
+/** A path without links: what is not there yet lies in what is. Null where a link leads nowhere. */
+export function realPath(path: string): string | null {
+  const paths = builtin("node:path") as Paths | undefined;
+  const files = builtin("node:fs") as Links | undefined;
+  if (paths === undefined || files === undefined) return path;
+  let at = paths.resolve(path);
+  for (let rest = ""; ; ) {
+    try {
+      return paths.join(files.realpathSync.native(at), rest);
+    } catch {
+      const above = paths.dirname(at);
+      if (above === at || isThere(files, at)) return null;
+      rest = paths.join(paths.basename(at), rest);
+      at = above;
+    }
+  }
+}
+
+function isThere(files: Links, path: string): boolean {
+  try {
+    return files.lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** Does a path lie in a folder, or is it the folder, wherever links on the way lead? */
 export function liesIn(path: string, folder: string): boolean {
   const paths = builtin("node:path") as Paths | undefined;
   if (paths === undefined) return false;
-  const between = paths.relative(paths.resolve(folder), paths.resolve(path));
+  if (paths.resolve(folder) === paths.resolve(path)) return true;
+  const [real, within] = [realPath(path), realPath(folder)];
+  if (real === null || within === null) return false;
+  const between = paths.relative(within, real);
   return between === "" || (!/^\.\.(?:[/\\]|$)/.test(between) && !paths.isAbsolute(between));
 }
 
@@ -46,11 +82,11 @@ export function liesIn(path: string, folder: string): boolean {
 export function storeFor(spec: StoreSpec, allow: AllowList): ZarrSource {
   switch (spec.kind) {
     case "folder":
-      if (allow.folders.some((folder) => liesIn(spec.path, folder))) return spec.path;
+      if (allow.folders.some((folder) => liesIn(spec.path, folder))) return absolutePath(spec.path);
       return fail(
         "value",
         OPERATION,
-        `the plan's folder ${JSON.stringify(spec.path)} is not one that this process may open.`,
+        `the plan's folder ${JSON.stringify(realPath(spec.path) ?? spec.path)} is not one that this process may open.`,
         `Those are ${allow.folders.map((f) => JSON.stringify(f)).join(", ") || "none"}.`,
       );
     case "http": {

@@ -4,7 +4,9 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
+  realpathSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -13,9 +15,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
+import { beyond, readAllow } from "../../src/chunked/engines/worker.ts";
 import { prepare } from "../../src/chunked/resume.ts";
+import { runBound } from "../../src/chunked/run.ts";
 import { allowPlan } from "../../src/chunked/stores.ts";
-import { chunked, shard } from "../../src/chunked.ts";
+import { chunked, local, shard } from "../../src/chunked.ts";
 import { arange } from "../../src/index.ts";
 import { type ZarrSource, zarr } from "../../src/io.ts";
 
@@ -32,6 +36,38 @@ async function stored(): Promise<string> {
   await zarr.save(join(cwd, "s.zarr"), arange(6), { chunks: [3] });
   return cwd;
 }
+
+describe("a process opens what really lies in its folders", () => {
+  it("links out of them are refused, wherever the name says that they lie", async () => {
+    const cwd = await stored();
+    const [root, elsewhere] = [join(cwd, "plans"), join(cwd, "elsewhere")];
+    mkdirSync(root);
+    mkdirSync(elsewhere);
+    symlinkSync(elsewhere, join(root, "ln"));
+    symlinkSync(join(cwd, "nowhere"), join(root, "dangling"));
+    symlinkSync(root, join(cwd, "alias"));
+    const plan = chunked.full([2], 1, { chunks: [1] }).plan();
+    const run = async (to: string, allow: string) => {
+      const bound = await plan.toPlan({ to });
+      const context = { allow: readAllow("test", [allow]) };
+      const shut = beyond(bound, context.allow);
+      if (shut.length === 0) return runBound("test", { plan: bound, allow: context.allow }, local(), {});
+      await expect(prepare(bound, context)).rejects.toThrow(/is not one that this process may open/);
+      return shut;
+    };
+    const real = (name: string) => join(realpathSync(cwd), name);
+    expect(await run(join(root, "ln", "z.zarr"), root)).toEqual([real("elsewhere/z.zarr")]);
+    expect(await run(join(root, "ln", "deep", "z.zarr"), root)).toEqual([real("elsewhere/deep/z.zarr")]);
+    expect(await run(join(root, "dangling", "z.zarr"), root)).toEqual([join(root, "dangling", "z.zarr")]);
+    expect(readdirSync(elsewhere)).toEqual([]);
+    // By a link to what is allowed, and what is allowed by a link.
+    expect(await run(join(cwd, "alias", "a.zarr"), root)).toMatchObject({ ran: 2 });
+    expect(await run(join(root, "b.zarr"), join(cwd, "alias"))).toMatchObject({ ran: 2 });
+    expect(await run(join(root, "ln", "c.zarr"), join(root, "ln"))).toMatchObject({ ran: 2 });
+    expect(readdirSync(root).sort()).toEqual(["a.zarr", "b.zarr", "dangling", "ln"]);
+    expect(readdirSync(elsewhere)).toEqual(["c.zarr"]);
+  });
+});
 
 describe("a result is not written over an input", () => {
   it("by the same name, by another way there, through a link, or as a URL", async () => {

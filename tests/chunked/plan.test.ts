@@ -35,7 +35,10 @@ describe("plans", () => {
     ] as const)
       await expect(plan.toPlan({ to: "z.zarr", compressor: compressor as never })).rejects.toThrow(what);
     await expect(plan.run({ to: "z.zarr", compressor: {} as never })).rejects.toThrow("run: the compressor");
-    const needsWork = chunked.full([4], 1, { chunks: [2] }).sum().plan();
+    const needsWork = chunked
+      .full([4], 1, { chunks: [2] })
+      .sum()
+      .plan();
     await expect(needsWork.toPlan({ to: "z.zarr", work: "" })).rejects.toThrow(/^toPlan: cannot write to/);
     const made = await plan.toPlan({ to: "z.zarr", compressor: "gzip" });
     const { hash: _, ...rest } = structuredClone(made);

@@ -1,7 +1,7 @@
 /** A process that takes tasks from a queue until it is told to stop: `strided worker`. */
 import { describe, fail } from "../../errors.ts";
 import { readBytes } from "../memory.ts";
-import { liesIn, storeFor } from "../stores.ts";
+import { liesIn, realPath, storeFor } from "../stores.ts";
 import type { AllowList, OnProgress, Plan, TaskReport } from "../types.ts";
 import { type BullmqOptions, loadBull, reach, readQueue, startWorker } from "./bullmq.ts";
 import { readPool } from "./local.ts";
@@ -41,10 +41,13 @@ export function readAllow(operation: string, names: readonly string[]): AllowLis
   };
 }
 
-/** What of a plan's stores may not be opened: paths and addresses. */
+/** What of a plan's stores may not be opened: addresses, and paths to where links really lead. */
 export function beyond(plan: Plan, allow: AllowList): string[] {
   return Object.values(plan.stores).flatMap((store) => {
-    if (store.kind === "folder") return allow.folders.some((f) => liesIn(store.path, f)) ? [] : [store.path];
+    if (store.kind === "folder") {
+      const isAllowed = allow.folders.some((folder) => liesIn(store.path, folder));
+      return isAllowed ? [] : [realPath(store.path) ?? store.path];
+    }
     try {
       storeFor(store, allow);
       return [];
@@ -86,7 +89,10 @@ export async function serveQueue(options: WorkerOptions): Promise<void> {
       }
       const shut = beyond(plan, allow);
       if (shut.length === 0) return { plan, context: { allow, ...memory } };
-      tellOnce(hash, `plan ${hash} wants ${shut.join(", ")}, which is not allowed here: left to others.`);
+      tellOnce(
+        hash,
+        `plan ${hash} wants ${shut.join(", ")}, which is not allowed here (--allow): left to others.`,
+      );
       return null;
     },
     ...(onProgress === undefined ? {} : { onProgress }),
