@@ -6,9 +6,11 @@ import { create, openArray as openZarr, type ZarrSource } from "../io/zarr-group
 import { memoryStore } from "../io/zarr-store.ts";
 import { checkFlag, readOptions } from "../ops/arguments.ts";
 import type { Tensor } from "../tensor.ts";
+import { claim } from "./engines/claim.ts";
 import { local } from "./engines/local.ts";
 import { explainPlan } from "./explain.ts";
 import { showBytes } from "./memory.ts";
+import { checkPlaces } from "./overlap.ts";
 import { bytesOf, type Draft } from "./plan.ts";
 import { hashOf } from "./plan-file.ts";
 import { type ProgressLine, progressPrinter } from "./progress.ts";
@@ -240,18 +242,24 @@ export async function runBound(
     );
   }
   await on.ready?.();
-  await prepare(plan, context, { resume: resume || joins, overwrite });
-  const line: ProgressLine | null = options.progress === true ? progressPrinter(plan) : null;
-  const told = typeof options.progress === "function" ? options.progress : line?.tell;
-  let report: RunReport;
+  checkPlaces(plan, allow);
+  const release = joins ? null : await claim(operation, plan, allow, resume);
   try {
-    report = await on.run(plan, context, (event: ProgressEvent) => told?.(event));
+    await prepare(plan, context, { resume: resume || joins, overwrite });
+    const line: ProgressLine | null = options.progress === true ? progressPrinter(plan) : null;
+    const told = typeof options.progress === "function" ? options.progress : line?.tell;
+    let report: RunReport;
+    try {
+      report = await on.run(plan, context, (event: ProgressEvent) => told?.(event));
+    } finally {
+      line?.end();
+    }
+    if (resume || report.retries > 0) await removeHalves(plan, allow);
+    if (options.keep !== true) await removeWork(plan, allow);
+    return report;
   } finally {
-    line?.end();
+    await release?.();
   }
-  if (resume || report.retries > 0) await removeHalves(plan, allow);
-  if (options.keep !== true) await removeWork(plan, allow);
-  return report;
 }
 
 async function bind(operation: string, draft: Draft, options: BindOptions): Promise<Bound> {

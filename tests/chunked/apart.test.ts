@@ -1,4 +1,5 @@
 /** What a run writes lies apart from what it reads, by whatever name both are called; nothing of a caller's is removed. */
+import { spawnSync } from "node:child_process";
 import {
   cpSync,
   existsSync,
@@ -11,7 +12,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
@@ -221,5 +222,87 @@ describe("what is not the run's own stays", () => {
     const plan = (await chunked.open(join(cwd, "s.zarr"))).add(1).plan();
     await plan.run({ to: join(cwd, "copy.zarr"), overwrite: true });
     expect(await values(join(cwd, "copy.zarr"))).toEqual([1, 2, 3, 4, 5, 6]);
+  });
+});
+
+describe("a result has one writer at a time", async () => {
+  const plan = (await chunked.open(join(await stored(), "s.zarr"))).mean({ axis: 0 }).plan();
+  const others = (cwd: string) => readdirSync(cwd).filter((name) => name !== "s.zarr" && name !== "z.zarr");
+
+  it("a second run is refused at its start, and the first one ends well", async () => {
+    for (const resume of [false, true]) {
+      const cwd = await stored();
+      const to = join(cwd, "z.zarr");
+      symlinkSync(cwd, join(cwd, "link"));
+      let second: Promise<unknown> | undefined;
+      const first = plan.run({
+        to,
+        progress: () => {
+          second ??= plan
+            .run({ to: join(cwd, "link", "z.zarr"), resume, overwrite: !resume })
+            .catch((error) => error.message);
+        },
+      });
+      expect((await first).ran).toBe(plan.operations.reduce((n, op) => n + op.tasks, 0));
+      expect(await second).toMatch(
+        /^run: another run writes to ".*z\.zarr": process \d+ on ".*", since .*\.\n {2}Wait for its end, .*z\.zarr\.lock"\.$/,
+      );
+      expect(await values(to)).toBe(2.5);
+      expect(others(cwd)).toEqual(["link"]);
+    }
+  });
+
+  it("of two that begin together one is refused", async () => {
+    const cwd = await stored();
+    const runs = [1, 2, 3, 4].map(() => plan.run({ to: join(cwd, "z.zarr") }));
+    const ends = await Promise.allSettled(runs);
+    expect(ends.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    for (const end of ends)
+      if (end.status === "rejected") expect(String(end.reason)).toMatch(/another run writes|lies already/);
+    expect(await values(join(cwd, "z.zarr"))).toBe(2.5);
+    expect(others(cwd)).toEqual([]);
+  });
+
+  it("one that is gone keeps nobody out, and one of elsewhere only whoever does not resume", async () => {
+    const gone = spawnSync(process.execPath, ["-e", ""]).pid;
+    const since = new Date().toISOString();
+    const [host, born] = [hostname(), ""];
+    const leftBy = async (holder: unknown) => {
+      const cwd = await stored();
+      writeFileSync(join(cwd, "z.zarr.lock"), typeof holder === "string" ? holder : JSON.stringify(holder));
+      return cwd;
+    };
+    for (const holder of [
+      { pid: gone, host, born, since },
+      { pid: process.pid, host, born: "1", since },
+    ]) {
+      const cwd = await leftBy(holder);
+      await plan.run({ to: join(cwd, "z.zarr") });
+      expect(others(cwd)).toEqual([]);
+    }
+    const far = await leftBy({ pid: gone, host: "elsewhere", born, since });
+    await expect(plan.run({ to: join(far, "z.zarr") })).rejects.toThrow(/process \d+ on "elsewhere"/);
+    await plan.run({ to: join(far, "z.zarr"), resume: true });
+    expect(others(far)).toEqual([]);
+    const odd = await leftBy("{");
+    await expect(plan.run({ to: join(odd, "z.zarr") })).rejects.toThrow(/If it is gone, remove ".*lock"/);
+    const file = join(odd, "plain");
+    writeFileSync(file, "");
+    await expect(plan.run({ to: join(file, "z.zarr") })).rejects.toThrow(/no folder|not a folder/);
+    mkdirSync(join(odd, "y.zarr.lock"));
+    symlinkSync(join(odd, "nowhere"), join(odd, "x.zarr.lock"));
+    for (const name of ["y.zarr", "x.zarr"])
+      await expect(plan.run({ to: join(odd, name) })).rejects.toThrow(/another run writes to/);
+  });
+
+  it("runs that fail or are refused give it back", async () => {
+    const cwd = await stored();
+    const to = join(cwd, "z.zarr");
+    const broken = { name: "broken", run: () => Promise.reject(new Error("broken")) };
+    await expect(plan.run({ to, on: broken })).rejects.toThrow("broken");
+    expect(others(cwd).filter((name) => name.endsWith(".lock"))).toEqual([]);
+    await expect(plan.run({ to })).rejects.toThrow(/lies already/);
+    await plan.run({ to, resume: true });
+    expect(others(cwd)).toEqual([]);
   });
 });
