@@ -48,6 +48,7 @@ interface Task {
   readonly block: readonly number[];
   readonly at: readonly number[];
   readonly signal: AbortSignal | undefined;
+  readonly timeLimit: number | undefined;
 }
 
 /** Runs one task of an operation: see `TaskReport` for what comes back. */
@@ -79,7 +80,8 @@ export async function runTask(
   const { heap } = engine();
   heap.resetPeak();
   const before = heap.stats().bytesInUse;
-  const task: Task = { plan, read: readArray, region, shape, block: op.block, at, signal };
+  const { timeLimit } = context;
+  const task: Task = { plan, read: readArray, region, shape, block: op.block, at, signal, timeLimit };
   const result = await compute(op.work as Work, task);
   try {
     await write(out, region, result, stop);
@@ -493,7 +495,10 @@ async function blocks(work: Extract<Work, { kind: "blocks" }>, task: Task): Prom
           ? { mode: boundary }
           : { mode: "constant" as const, value: scalarFrom(boundary) };
       const block = isEdge ? pad(inside, sides, options) : inside.contiguous();
-      blocksFrom("mapBlocks", work.fn).call([out, block]);
+      blocksFrom("mapBlocks", work.fn).call(
+        [out, block],
+        task.timeLimit === undefined ? null : { timeLimit: task.timeLimit * 1000 },
+      );
     });
     return out;
   } catch (error) {

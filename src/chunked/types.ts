@@ -118,6 +118,8 @@ export interface RunContext {
   readonly memory?: number;
   /** Calls the run off. */
   readonly signal?: AbortSignal;
+  /** Seconds after which a function of blocks ends its task; default never: processes are killed from outside. */
+  readonly timeLimit?: number;
 }
 
 /** What a task did. */

@@ -2,7 +2,7 @@
 import assert from "node:assert";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type ChunkedArray, chunked } from "../../src/chunked.ts";
+import { type ChunkedArray, chunked, local } from "../../src/chunked.ts";
 import {
   allclose,
   concat,
@@ -320,6 +320,17 @@ describe("products, blocks, random numbers", () => {
       await check(turned[0].tensordot(b, plain), tensordot(turned[1], y, plain));
       for (const wrong of [-1, 4, 1.5]) expect(() => a.tensordot(b, { axes: wrong })).toThrow(/how many: 1/);
     }));
+  it("blocks that never end are ended in this process too, at a limit that was given", async () => {
+    const endless = chunked.full([4], 1, { chunks: [2] }).mapBlocks((out: NjitTensor, x: NjitTensor) => {
+      let v = x.get(0);
+      while (v > 0) v = 2 - v;
+      out.set([0], v);
+    });
+    const on = local({ timeLimit: 1 });
+    await expect(endless.plan().run({ to: zarr.memoryStore(), on })).rejects.toThrow(
+      /cancelled after \d+ ms/,
+    );
+  });
   it("tensordot over no axes is the outer product", async () => {
     for (const dtype of ["f32", "i32", "u8", "f16"] as const) {
       const [a, x] = await stored({ shape: [3, 2], chunks: [2, 1], seed: 1 });

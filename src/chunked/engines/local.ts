@@ -20,7 +20,7 @@ import { count, Pool } from "./pool.ts";
 export interface PoolOptions {
   /** Processes that compute; default what the plan says. */
   readonly workers?: number;
-  /** Seconds that a task may take; default 3,600. */
+  /** Seconds that a task may take; default 3,600. Without processes: that a function of `mapBlocks` may; default any time. */
   readonly timeLimit?: number;
   /** How often a task is tried when its process dies or a file cannot be read; default 5. */
   readonly attempts?: number;
@@ -84,14 +84,19 @@ export function local(options?: LocalOptions): Executor {
 }
 
 export function localWith(options: LocalOptions | undefined, seams: Seams): Executor {
-  const settings = readPool("local", readOptions("local", options, "{ workers: 2 }", [...poolNames]));
+  const read = readOptions("local", options, "{ workers: 2 }", [...poolNames]);
+  const settings = readPool("local", read);
   const { workers = 0 } = settings;
   return Object.freeze<Executor>({
     name: "local",
     inProcess: workers === 0,
     run: (plan, context, onProgress) =>
       workers === 0
-        ? inProcess(plan, context, onProgress)
+        ? inProcess(
+            plan,
+            read.timeLimit === undefined ? context : { ...context, timeLimit: settings.timeLimit },
+            onProgress,
+          )
         : withPool(plan, context, { ...settings, workers }, seams, onProgress),
   });
 }
