@@ -193,6 +193,34 @@ const parted = (where: Where): fc.Arbitrary<string> => {
     });
 };
 
+/** Sides of a test that set what is tested, once or turn by turn. */
+const flagged = (where: Where): fc.Arbitrary<string> => {
+  const { value, test } = values({ ...where, locals: ["v"] });
+  const flag = fc.oneof(test, oneOf("c", "d", "!c", "!d", "true", "v > 2"));
+  const step = fc.oneof(
+    fc.tuple(oneOf("c", "c", "d"), flag).map(([to, f]) => `${to} = ${f};`),
+    value.map((a) => `v = Math.sqrt(Math.abs(${a})) / 3;`),
+    oneOf("v = v + 1;", "v = 2 / (1 + v * v);"),
+  );
+  const side = fc.array(step, { minLength: 1, maxLength: 3 }).map((list) => list.join(" "));
+  const sides = fc
+    .tuple(oneOf("c", "c", "!c", "d", "c && d", "c || d"), side, side)
+    .map(([f, a, b]) => `if (${f}) { ${a} } else { ${b} }`);
+  const first = values({ ...where, locals: [] });
+  return fc
+    .tuple(
+      fc.tuple(first.value, first.test, first.test),
+      fc.array(sides, { minLength: 1, maxLength: 2 }),
+      element(where, true),
+      fc.boolean(),
+    )
+    .map(([[v, c, d], list, to, isLoop]) => {
+      const all = list.join(" ");
+      const turns = isLoop ? `for (let k = 0; k < 6; k++) { ${all} if (c && v > 1.5) break; }` : all;
+      return `let v = ${v}; let c = ${c}; let d = ${d}; ${turns} ${to}v + (c ? 10 : 20) + (d ? 100 : 200));`;
+    });
+};
+
 const from = oneOf("0", "0", "1", "2");
 const to = oneOf("n", "n", "n - 1", "A.shape[1]", "T.length", "n - 2");
 const loop = (where: Where, name: string): fc.Arbitrary<string> => {
@@ -203,7 +231,7 @@ const loop = (where: Where, name: string): fc.Arbitrary<string> => {
       to,
       oneOf("<", "<", "<", "<="),
       oneOf("++", "++", "++", " += 2"),
-      fc.oneof(turn(own), turn(own), summed(own), parted(own)),
+      fc.oneof(turn(own), turn(own), summed(own), parted(own), flagged(own)),
     )
     .map(([a, b, op, by, body]) => `for (let ${name} = ${a}; ${name} ${op} ${b}; ${name}${by}) { ${body} }`);
 };
