@@ -1857,7 +1857,8 @@ export function withTables(operation: string, given: Captures | undefined): Capt
 function tableOf(operation: string, tensor: Tensor): Table {
   const { dtype, storage, frame } = live(operation, tensor);
   return new Table(tensor, dtype, frame.shape, viewWords(storage, frame), (use) => {
-    engine().recorder?.touched?.(use, live(use, tensor));
+    const table = live(use, tensor);
+    engine().recorder?.touched?.(use, table);
   });
 }
 
