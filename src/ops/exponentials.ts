@@ -59,7 +59,7 @@ function normalized(name: "softmax" | "logSoftmax", t: Strided, options: Softmax
   const as = programs.workingFloat(t.dtype);
   const { shape } = t.frame;
   const axis = options.axis ?? (shape.length === 0 ? [] : -1);
-  const split = passesOf(name, t, { axis }, result);
+  const split = passesOf(name, t, { axis, keepdims: false }, result);
   const out = allocate(name, result, shape);
   if (filledByRows(name, t, split, out, out.frame)) return out;
   return filled(out, () =>
