@@ -6,7 +6,7 @@
  * Where the system's cache of files can be dropped (as root, on Linux), the first is done from the disk, beside what dd reads.
  *
  *     npm run bench -- chunked
- *     BENCH_GB=12 BENCH_FOLDER=/data npm run bench -- chunked
+ *     BENCH_GB=12 BENCH_SIDE=20480 BENCH_FOLDER=/data npm run bench -- chunked
  */
 import { spawn, spawnSync } from "node:child_process";
 import {
