@@ -14,10 +14,15 @@ import { duration, median, table } from "./harness.ts";
 import { loops } from "./njit-loops.ts";
 import { findPython } from "./python.ts";
 
-/** The same numbers as on the other side: from 0 to `scale`. */
+/** The same numbers as on the other side: from 0 to `scale`, in no order that a processor could learn to foresee. */
 export function values(n: number, scale = 1, seed = 0): Float64Array {
   const out = new Float64Array(n);
-  for (let i = 0; i < n; i++) out[i] = ((Math.imul(i + seed * 7919, 0x9e3779b1) >>> 12) / 2 ** 20) * scale;
+  for (let i = 0; i < n; i++) {
+    let bits = Math.imul(i + seed * 7919 + 1, 0x9e3779b1);
+    bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
+    bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
+    out[i] = (((bits ^ (bits >>> 16)) >>> 12) / 2 ** 20) * scale;
+  }
   return out;
 }
 

@@ -14,8 +14,10 @@ clocks = {False: time.perf_counter, True: time.process_time}
 
 
 def values(*shape, scale=1.0, seed=0):
-    i = np.arange(int(np.prod(shape)), dtype=np.uint32) + np.uint32(seed * 7919)
-    return ((i * np.uint32(0x9E3779B1)) >> np.uint32(12)).reshape(shape) / 2.0**20 * scale
+    bits = (np.arange(int(np.prod(shape)), dtype=np.uint32) + np.uint32(seed * 7919 + 1)) * np.uint32(0x9E3779B1)
+    bits = (bits ^ (bits >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+    bits = (bits ^ (bits >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+    return ((bits ^ (bits >> np.uint32(16))) >> np.uint32(12)).reshape(shape) / 2.0**20 * scale
 
 
 @njit
