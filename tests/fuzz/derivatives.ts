@@ -132,6 +132,10 @@ const singular: { readonly [K in OpName]?: (a: number, b: number) => boolean } =
   max: isTie,
   min: isTie,
   atan2: (a, b) => a === 0 && b === 0,
+  // Kinks: what is made of them may have none.
+  abs: (a) => a === 0,
+  hypot: (a, b) => a === 0 && b === 0,
+  copysign: (a) => a === 0,
   // These turn faster than any difference can see.
   rem: turns,
   floorMod: turns,
