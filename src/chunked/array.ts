@@ -952,6 +952,7 @@ function checkOp(name: unknown, count: number): void {
   );
 }
 
+/** A number, bigint or boolean as a plan has it. */
 export function sentScalar(operation: string, x: unknown): SentValue {
   if (typeof x === "boolean") return x;
   if (typeof x === "bigint") return { big: String(x) };
@@ -1086,6 +1087,7 @@ function contract(a: Node, b: Node, axesA: readonly number[], axesB: readonly nu
   return material(made, [a, b], { kind: "contract", axesA, axesB }).to(dtype);
 }
 
+/** Chunks as they were given, checked against the shape they are to cut. */
 export function chunksGiven(operation: string, given: unknown, shape: readonly number[]): number[] {
   const sizes = numberList(operation, "chunks", given);
   if (sizes.length !== shape.length || !sizes.every((n) => Number.isSafeInteger(n) && n >= 1)) {

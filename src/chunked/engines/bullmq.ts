@@ -83,6 +83,7 @@ export interface QueueSettings {
   readonly lock: number;
 }
 
+/** Where the queue is, and what it is called, read and checked. */
 export function readQueue(
   operation: string,
   given: Pick<BullmqOptions, "connection" | "queue" | "lock">,
@@ -125,6 +126,7 @@ export function readQueue(
   };
 }
 
+/** The packages that a queue on Redis needs, or the error that names them. */
 export async function loadBull(operation: string, peers: Peers = {}): Promise<Bull> {
   await peer(operation, "ioredis", peers, "A queue on Redis");
   return peer<Bull>(operation, "bullmq", peers, "A queue on Redis");
@@ -278,6 +280,7 @@ export function bullmq(options: BullmqOptions): Executor {
   return bullmqWith(options, {});
 }
 
+/** bullmq, with what tests put in the place of its parts. */
 export function bullmqWith(options: BullmqOptions, { program, pending }: Seams): Executor {
   const names = ["connection", "queue", "lock", "window", "root", "workers", "timeLimit", "attempts"];
   const read = readOptions(OPERATION, options, '{ connection: "redis://127.0.0.1:6379" }', names);

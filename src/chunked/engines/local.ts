@@ -54,6 +54,7 @@ export interface PoolSettings {
   readonly attempts: number;
 }
 
+/** What a pool of processes is to be like, read and checked. */
 export function readPool(operation: string, given: PoolOptions): PoolSettings {
   const { workers, timeLimit, attempts } = given;
   return {
@@ -83,6 +84,7 @@ export function local(options?: LocalOptions): Executor {
   return localWith(options, {});
 }
 
+/** local, with what tests put in the place of its parts. */
 export function localWith(options: LocalOptions | undefined, seams: Seams): Executor {
   const read = readOptions("local", options, "{ workers: 2 }", [...poolNames]);
   const settings = readPool("local", read);
@@ -160,6 +162,7 @@ export function shard(index: number, count: number, options?: ShardOptions): Exe
   return shardWith(index, count, options, {});
 }
 
+/** shard, with what tests put in the place of its parts. */
 export function shardWith(
   given: number,
   shards: number,
