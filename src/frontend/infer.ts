@@ -52,7 +52,7 @@ export interface SpecializeOptions {
   /** The result is cast to it at the end. */
   readonly dtype?: DType | undefined;
   /** Named in messages; the template's own name otherwise. */
-  readonly operation?: string | undefined;
+  readonly operation?: string;
 }
 
 export function specialize(
@@ -61,7 +61,9 @@ export function specialize(
   params: readonly ParamKind[] = [],
   options: SpecializeOptions = {},
 ): Program {
-  const operation = options.operation ?? (template.name || "kernel");
+  // Not what somebody may have put on Object.prototype.
+  const { dtype, operation: given } = Object.assign(Object.create(null), options) as SpecializeOptions;
+  const operation = given ?? (template.name || "kernel");
   if (inputs.length < template.inputs) {
     fail("kernel", operation, `the function takes ${template.inputs} operands, got ${inputs.length}.`);
   }
@@ -70,11 +72,11 @@ export function specialize(
   }
   const carriers = params.map(carrierOf);
   const first = new Inference(template, inputs, params, carriers, operation);
-  const program = first.run(options.dtype);
+  const program = first.run(dtype);
   const direct = first.uses.map((uses, i) => (uses.size === 1 ? [...uses][0] : carriers[i]));
   const settled = direct.every((d, i) => d === carriers[i])
     ? program
-    : new Inference(template, inputs, params, direct, operation).run(options.dtype);
+    : new Inference(template, inputs, params, direct, operation).run(dtype);
   return verify(settled, "inference");
 }
 

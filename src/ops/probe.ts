@@ -61,10 +61,7 @@ function expectedOf(template: Template, values: readonly unknown[]): readonly Ex
 function computeExpected(template: Template, values: readonly unknown[]): readonly Expected[] | null {
   try {
     const inputs = Array.from({ length: template.inputs }, () => "f64" as const);
-    const program = specialize(template, inputs, values.map(paramKind), {
-      dtype: undefined,
-      operation: undefined,
-    });
+    const program = specialize(template, inputs, values.map(paramKind));
     const params = values.map((v, i) => paramValue(v, program.params[i]));
     const evaluate = evaluatorOfAll(program, params, { rounds: MOST_ROUNDS });
     return samples.flatMap((_, j) => {
